@@ -1,0 +1,7 @@
+//! The program `bough`; all of it is in the library.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    ExitCode::from(bough::cmd::run(std::env::args_os()) as u8)
+}

@@ -1,0 +1,108 @@
+//! Chimera's session trees.
+//!
+//! One JSON object a line, with `type`, `id`, `parent_id` and a `timestamp` in seconds; the header, if there is one, has
+//! a place in the tree. Lines that are no objects with a type and an id are skipped by the program, and stay in the
+//! file. The last entry parsed is the position, of whatever type; of repeated ids the last counts.
+
+use super::session::{Gathered, Head, Header, LabelLine, Session};
+use super::{Dialect, Link, ParentRef, Place};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
+use crate::model::{Flags, Ix, Key, Kind, Span, Time};
+
+pub(super) struct Chimera;
+
+impl Dialect for Chimera {
+    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+        let fields = &line.fields;
+        let (Shape::Object, Some(ty), Some(id)) =
+            (line.shape, fields.str(Field::Type), fields.str(Field::Id))
+        else {
+            return Place::Unknown;
+        };
+        let parent = match fields.get(Field::ParentSnake) {
+            Value::String(parent) if !parent.raw.is_empty() => ParentRef::Id(parent),
+            _ => ParentRef::None,
+        };
+        let time = match fields.get(Field::Timestamp) {
+            Value::Number(seconds) => seconds_to_time(seconds),
+            _ => Time::NONE,
+        };
+        let mut flags = Flags::default();
+        let kind = match ty.raw {
+            b"header" => {
+                gathered.header.get_or_insert_with(|| Header {
+                    line: line.number,
+                    span: Some(Span { file: gathered.file, offset: line.offset, len: line.len }),
+                    id: Some(id.text().into_owned()),
+                    version: match fields.get(Field::Version) {
+                        Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),
+                        _ => None,
+                    },
+                    cwd: fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned()),
+                    time: Some(time).filter(|time| time.is_some()),
+                });
+                flags.set(Flags::BOOKKEEPING, true);
+                Kind::Header
+            }
+            b"message" => {
+                let Some(role) = fields.str(Field::Role) else { return Place::Unknown };
+                if let Some(text) = fields.str(Field::Content) {
+                    flags.set(Flags::TEXT, !text.is_blank());
+                }
+                flags.set(Flags::CALL, fields.blocks().any(|block| block.kind == BlockKind::Call));
+                flags.set(Flags::RESULT, role.is("tool"));
+                match role.raw {
+                    b"user" => Kind::User,
+                    b"assistant" => Kind::Assistant,
+                    b"tool" => Kind::Tool,
+                    b"system" => Kind::System,
+                    _ => Kind::Other,
+                }
+            }
+            b"compaction" => Kind::Compaction,
+            b"label" => {
+                gathered.labels.push(LabelLine {
+                    entry: Some(Ix(gathered.entries)),
+                    line: line.number,
+                    target: fields.str(Field::TargetSnake).map_or(Key::NONE, Str::key),
+                    text: fields.str(Field::Label).map(|label| label.text().into_owned()).unwrap_or_default(),
+                });
+                flags.set(Flags::BOOKKEEPING, true);
+                Kind::Label
+            }
+            b"state_change" => {
+                flags.set(Flags::BOOKKEEPING, true);
+                Kind::Setting
+            }
+            b"custom" => {
+                let marks = line.bytes.and_then(|bytes| crate::json::value(bytes, &["data", "bough"]));
+                flags.set(Flags::BOOKKEEPING, true);
+                flags.set(Flags::MARKER, marks == Some(b"\"switch\""));
+                Kind::Custom
+            }
+            _ => Kind::Other,
+        };
+        Place::Entry(Link {
+            id: Some(id),
+            parent,
+            time,
+            kind,
+            ty: Some(ty),
+            flags,
+            session: None,
+            group: None,
+        })
+    }
+
+    fn head(&self, session: &Session) -> Head {
+        let leaf = session.tree.standing().next_back();
+        let rule = if leaf.is_some() { "the last entry in the file" } else { "there are no entries" };
+        Head { entry: session.through_markers(leaf), leaf, rule }
+    }
+}
+
+/// Seconds since 1970, with a fraction, as Python spells them.
+fn seconds_to_time(number: &[u8]) -> Time {
+    let seconds = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+    seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))
+}

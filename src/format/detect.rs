@@ -1,0 +1,112 @@
+use super::Format;
+use crate::json::{Field, Line, Reader, Shape, Value};
+
+/// What the first lines tell of a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Detected {
+    /// A session of this format.
+    Format(Format),
+    /// Nothing but blank lines.
+    Empty,
+    /// No session that is known.
+    Unknown,
+}
+
+/// How many lines that parse are looked at.
+const LINES: usize = 50;
+
+/// Tells the format of a file from its first bytes; a last line that is cut off does no harm.
+///
+/// The first line that parses decides for the pi family and Chimera, as it does for their programs. Claude
+/// Code's files begin with lines of many sorts: there the first lines together decide.
+pub fn detect(head: &[u8]) -> Detected {
+    let mut look = Look::default();
+    let mut reader = Reader::new();
+    let mut rest = head;
+    while !rest.is_empty() {
+        let space = reader.space();
+        let count = rest.len().min(space.len());
+        space[..count].copy_from_slice(&rest[..count]);
+        rest = &rest[count..];
+        reader.advance(count, |line| look.line(line));
+    }
+    reader.finish(|line| look.line(line));
+    look.answer()
+}
+
+#[derive(Default)]
+struct Look {
+    parsed: usize,
+    anything: bool,
+    header: Option<Format>,
+    pi: usize,
+    design: bool,
+    chimera: usize,
+    claude: usize,
+    first_entry_has_id: Option<bool>,
+}
+
+impl Look {
+    fn line(&mut self, line: &Line<'_>) {
+        self.anything |= line.shape != Shape::Blank;
+        if !matches!(line.shape, Shape::Object | Shape::Trailing { .. }) || self.parsed == LINES {
+            return;
+        }
+        let fields = &line.fields;
+        let has = |field| !matches!(fields.get(field), Value::Absent);
+        let is = |wanted: &str| fields.str(Field::Type).is_some_and(|ty| ty.is(wanted));
+        self.parsed += 1;
+        if is("session") && !has(Field::ParentSnake) {
+            self.design |= has(Field::Uuid);
+            self.header = self.header.or(Some(version(fields.get(Field::Version))));
+        } else if fields.str(Field::Kind).is_some_and(|kind| kind.is("header")) && !is("session") {
+            let four = |field| matches!(fields.get(field), Value::Number(b"4"));
+            if self.parsed == 1 && (four(Field::Version) || four(Field::V)) {
+                self.header = Some(Format::HarnessV4);
+            }
+        } else if has(Field::ParentSnake) && fields.str(Field::Id).is_some()
+            || is("header") && has(Field::Cwd)
+        {
+            self.chimera += 1;
+        } else if has(Field::ParentId) && has(Field::Type) {
+            self.pi += 1;
+        } else if has(Field::SessionId)
+            || has(Field::ParentUuid)
+            || has(Field::LeafUuid)
+            || has(Field::SnapshotId)
+        {
+            self.design |= has(Field::Uuid);
+            self.claude += usize::from(has(Field::Type));
+        }
+        if self.header.is_some() && !is("session") && !is("title") {
+            self.first_entry_has_id.get_or_insert(has(Field::Id));
+        }
+    }
+
+    fn answer(&self) -> Detected {
+        Detected::Format(match self.header {
+            Some(Format::PiV2) if self.design => Format::PiDesign,
+            Some(format) => format,
+            None if self.pi > 0 => Format::Pi,
+            None if self.chimera > 0 => Format::Chimera,
+            None if self.claude > 0 => Format::Claude,
+            None if self.anything => return Detected::Unknown,
+            None => return Detected::Empty,
+        })
+    }
+}
+
+/// The member of the pi family that a header's version names.
+fn version(version: Value<'_>) -> Format {
+    let number = match version {
+        Value::Number(number) => std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok()),
+        Value::String(text) => text.text().trim().parse::<f64>().ok(),
+        Value::Absent | Value::Null => Some(1.0),
+        _ => None,
+    };
+    match number {
+        Some(number) if number < 2.0 => Format::PiV1,
+        Some(number) if number < 3.0 => Format::PiV2,
+        _ => Format::Pi,
+    }
+}

@@ -1,0 +1,155 @@
+//! What differs from format to format, behind one trait: bytes in, bytes out.
+//!
+//! [`detect`] tells the format from the first lines; its [`Dialect`] says what each line is, where the agent
+//! stands, and how a line is written so that the real program follows. [`Session`] is what reading gives.
+
+mod chimera;
+mod claude;
+mod detect;
+mod pi;
+mod session;
+
+pub use detect::{Detected, detect};
+pub use session::{
+    Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
+};
+
+use crate::json::{Line, Str};
+use crate::model::{Copies, Flags, Kind, Time};
+
+/// The formats of session files.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Format {
+    /// pi, version 1: a list of lines without ids.
+    PiV1,
+    /// pi, version 2: a tree.
+    PiV2,
+    /// The form of pi's design document, with `uuid` and `parentUuid`; no release wrote it.
+    PiDesign,
+    /// pi, version 3 and what calls itself later.
+    Pi,
+    /// pi's harness, version 3 with `leaf` entries.
+    Harness,
+    /// pi's harness, version 4, in either of its two forms.
+    HarnessV4,
+    /// oh-my-pi.
+    Omp,
+    /// Chimera.
+    Chimera,
+    /// Claude Code.
+    Claude,
+}
+
+impl Format {
+    /// All formats.
+    pub const ALL: [Format; 9] = [
+        Format::PiV1,
+        Format::PiV2,
+        Format::PiDesign,
+        Format::Pi,
+        Format::Harness,
+        Format::HarnessV4,
+        Format::Omp,
+        Format::Chimera,
+        Format::Claude,
+    ];
+
+    /// The agent whose format it is: `pi`, `omp`, `chimera`, `claude`.
+    pub fn agent(self) -> &'static str {
+        match self {
+            Format::Omp => "omp",
+            Format::Chimera => "chimera",
+            Format::Claude => "claude",
+            _ => "pi",
+        }
+    }
+
+    /// The name by which `--input-format` forces it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Format::PiV1 => "pi-v1",
+            Format::PiV2 => "pi-v2",
+            Format::PiDesign => "pi-design",
+            Format::Pi => "pi",
+            Format::Harness => "harness",
+            Format::HarnessV4 => "harness-v4",
+            Format::Omp => "omp",
+            Format::Chimera => "chimera",
+            Format::Claude => "claude",
+        }
+    }
+
+    /// The rules of the format.
+    pub fn dialect(self) -> &'static dyn Dialect {
+        match self {
+            Format::PiV1
+            | Format::PiV2
+            | Format::PiDesign
+            | Format::Pi
+            | Format::Harness
+            | Format::HarnessV4
+            | Format::Omp => pi::dialect(self),
+            Format::Chimera => &chimera::Chimera,
+            Format::Claude => &claude::Claude,
+        }
+    }
+}
+
+/// What a line is to its format.
+#[derive(Clone, Copy, Debug)]
+pub enum Place<'l> {
+    /// An entry of the tree.
+    Entry(Link<'l>),
+    /// A line about the session, without a place in the tree.
+    Other(OtherKind),
+    /// A JSON value for which the format has no place.
+    Unknown,
+}
+
+/// What places an entry in the tree.
+#[derive(Clone, Copy, Debug)]
+pub struct Link<'l> {
+    /// Its id.
+    pub id: Option<Str<'l>>,
+    /// The entry that it hangs under.
+    pub parent: ParentRef<'l>,
+    /// Its time.
+    pub time: Time,
+    /// What it is.
+    pub kind: Kind,
+    /// Its type, as stored.
+    pub ty: Option<Str<'l>>,
+    /// What else is known.
+    pub flags: Flags,
+    /// The session that the line names.
+    pub session: Option<Str<'l>>,
+    /// The reply that it is a part of.
+    pub group: Option<Str<'l>>,
+}
+
+/// How an entry names the one that it hangs under.
+#[derive(Clone, Copy, Debug)]
+pub enum ParentRef<'l> {
+    /// Not at all: it is a root.
+    None,
+    /// By its id.
+    Id(Str<'l>),
+    /// By its place: it hangs under the entry before.
+    Before,
+}
+
+/// The rules of one format.
+pub trait Dialect: Sync {
+    /// Says what a line is, and gathers what the session as a whole needs of it.
+    ///
+    /// Looks at the fields that the reader found; a line is never parsed again but for rare kinds.
+    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l>;
+
+    /// Which of several entries with one id counts for the real program.
+    fn copies(&self) -> Copies {
+        Copies::Last
+    }
+
+    /// Where the agent would go on if it loaded the session now.
+    fn head(&self, session: &Session) -> Head;
+}

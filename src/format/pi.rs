@@ -1,0 +1,333 @@
+//! The pi family: pi of all versions, its harness, and oh-my-pi.
+//!
+//! One JSON object a line. A header `{"type":"session","id":…,"version":…,"cwd":…}` comes first (oh-my-pi puts a
+//! title slot of exactly 256 bytes before it), then entries `{"type":…,"id":…,"parentId":…,"timestamp":…}`; version 1
+//! has no ids, each entry follows the line before it. The last line that parses is the position, of whatever
+//! type it is; only the harness lets a `leaf` entry point elsewhere. Of repeated ids the last line counts. A
+//! missing parent ends the path in silence. Types that are not known are entries like all others.
+
+use super::session::{Gathered, Head, Header, LabelLine, OtherKind, Pointer, Session};
+use super::{Dialect, Format, Link, ParentRef, Place};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
+use crate::model::{Flags, Key, Kind, Span, Time, parse_time};
+
+/// What tells the members of the family apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Marks {
+    pi: bool,
+    omp: bool,
+    harness: bool,
+}
+
+/// The member of the family that a file is of, once all of it is known.
+pub(super) fn settle(format: Format, gathered: &Gathered) -> Format {
+    match format {
+        Format::Pi if gathered.marks.omp && !gathered.marks.pi => Format::Omp,
+        Format::Pi if gathered.marks.harness => Format::Harness,
+        other => other,
+    }
+}
+
+pub(super) fn dialect(format: Format) -> &'static dyn Dialect {
+    match format {
+        Format::PiV1 => &Pi { ids: Ids::None, leaf_entries: false },
+        Format::PiDesign => &Pi { ids: Ids::Uuid, leaf_entries: false },
+        Format::Harness => &Pi { ids: Ids::Id, leaf_entries: true },
+        Format::HarnessV4 => &V4,
+        _ => &Pi { ids: Ids::Id, leaf_entries: false },
+    }
+}
+
+struct Pi {
+    ids: Ids,
+    leaf_entries: bool,
+}
+
+#[derive(PartialEq, Eq)]
+enum Ids {
+    None,
+    Id,
+    Uuid,
+}
+
+impl Dialect for Pi {
+    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+        match line.shape {
+            Shape::Object => {}
+            Shape::Scalar => {
+                let falsy = matches!(line.bytes, Some(b"null" | b"0" | b"false" | b"\"\""));
+                gathered.last_without_id |= !falsy && gathered.header.is_some();
+                return Place::Unknown;
+            }
+            _ => return Place::Unknown,
+        }
+        let fields = &line.fields;
+        let ty = fields.str(Field::Type);
+        if ty.is_some_and(|ty| ty.is("session")) {
+            header(line, gathered);
+            return Place::Other(OtherKind::Header);
+        }
+        if ty.is_some_and(|ty| ty.is("title")) && line.number == 1 {
+            gathered.marks.omp = true;
+            gathered.name = title(line);
+            return Place::Other(OtherKind::Title);
+        }
+        let id = match self.ids {
+            Ids::None => None,
+            Ids::Id => fields.str(Field::Id),
+            Ids::Uuid => fields.str(Field::Uuid),
+        };
+        gathered.last_without_id = id.is_none() && self.ids != Ids::None;
+        let parent = match self.ids {
+            Ids::None => ParentRef::Before,
+            Ids::Id => parent(fields.get(Field::ParentId), id),
+            Ids::Uuid => parent(fields.get(Field::ParentUuid), id),
+        };
+        let (kind, flags) = kind(line, ty, gathered);
+        Place::Entry(Link {
+            id,
+            parent,
+            time: time(fields.get(Field::Timestamp)),
+            kind,
+            ty,
+            flags,
+            session: None,
+            group: None,
+        })
+    }
+
+    fn head(&self, session: &Session) -> Head {
+        let mut leaf = session.tree.standing().next_back();
+        let mut rule = "the last entry in the file";
+        if self.leaf_entries
+            && let Some(pointer) = session.pointers.last()
+            && pointer.before as usize + 1 == session.entries.len()
+        {
+            match pointer.target {
+                None => (leaf, rule) = (None, "the last line puts the leaf before the first entry"),
+                Some(target) => {
+                    if let Some(found) = session.find(target) {
+                        (leaf, rule) = (Some(found), "the leaf that the last line names");
+                    }
+                }
+            }
+        }
+        if leaf.is_none() && session.entries.is_empty() {
+            rule = "there are no entries";
+        }
+        Head { entry: session.through_markers(leaf), leaf, rule }
+    }
+}
+
+/// The parent that a field names. A self-link is a root to the programs of the family.
+fn parent<'l>(value: Value<'l>, _id: Option<Str<'l>>) -> ParentRef<'l> {
+    match value {
+        Value::String(parent) if !parent.raw.is_empty() => ParentRef::Id(parent),
+        _ => ParentRef::None,
+    }
+}
+
+fn time(value: Value<'_>) -> Time {
+    match value {
+        Value::String(text) => parse_time(text.raw),
+        Value::Number(number) => std::str::from_utf8(number)
+            .ok()
+            .and_then(|text| text.parse::<f64>().ok())
+            .map_or(Time::NONE, |ms| Time(ms as i64)),
+        _ => Time::NONE,
+    }
+}
+
+fn header(line: &Line<'_>, gathered: &mut Gathered) {
+    if gathered.header.is_some() {
+        return;
+    }
+    let fields = &line.fields;
+    let text = |field| fields.str(field).map(|text| text.text().into_owned());
+    gathered.header = Some(Header {
+        line: line.number,
+        span: Some(Span { file: gathered.file, offset: line.offset, len: line.len }),
+        id: text(Field::Id),
+        version: match fields.get(Field::Version) {
+            Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),
+            Value::String(text) => Some(text.text().into_owned()),
+            _ => None,
+        },
+        cwd: text(Field::Cwd),
+        time: Some(time(fields.get(Field::Timestamp))).filter(|time| time.is_some()),
+    });
+    let Some(bytes) = line.bytes else { return };
+    for key in
+        ["title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"]
+    {
+        gathered.marks.omp |= crate::json::value(bytes, &[key]).is_some();
+    }
+    if gathered.name.is_none() && gathered.marks.omp {
+        gathered.name = title(line);
+    }
+}
+
+fn title(line: &Line<'_>) -> Option<String> {
+    string(line, "title").filter(|title| !title.is_empty())
+}
+
+/// A string field that is seldom wanted.
+fn string(line: &Line<'_>, key: &str) -> Option<String> {
+    let raw = crate::json::value(line.bytes?, &[key])?;
+    let raw = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(Str { raw }.text().into_owned())
+}
+
+/// What an entry is, by its type and role.
+fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind, Flags) {
+    let fields = &line.fields;
+    let mut flags = Flags::default();
+    let setting = |flags: &mut Flags| {
+        flags.set(Flags::BOOKKEEPING, true);
+        Kind::Setting
+    };
+    let kind = match ty.map_or(&b""[..], |ty| ty.raw) {
+        b"message" => return message(line, gathered),
+        b"thinking_level_change" => setting(&mut flags),
+        b"model_change" => {
+            if line.bytes.is_some_and(|bytes| crate::json::value(bytes, &["model"]).is_some()) {
+                gathered.marks.omp = true;
+            }
+            setting(&mut flags)
+        }
+        b"session_info" => {
+            gathered.marks.pi = true;
+            let name = string(line, "name").unwrap_or_default();
+            let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
+            gathered.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+            setting(&mut flags)
+        }
+        b"usage" => {
+            gathered.marks.pi = true;
+            flags.set(Flags::HIDDEN, true);
+            setting(&mut flags)
+        }
+        b"context_edit" => {
+            gathered.marks.pi = true;
+            setting(&mut flags)
+        }
+        b"service_tier_change"
+        | b"mode_change"
+        | b"ttsr_injection"
+        | b"session_init"
+        | b"title_change"
+        | b"credential_pin"
+        | b"model_usage"
+        | b"reset_boundary"
+        | b"mcp_tool_selection" => {
+            gathered.marks.omp = true;
+            setting(&mut flags)
+        }
+        b"active_tools_change" => {
+            gathered.marks.harness = true;
+            setting(&mut flags)
+        }
+        b"leaf" => {
+            gathered.marks.harness = true;
+            gathered.pointers.push(Pointer {
+                line: line.number,
+                before: gathered.entries,
+                target: fields.str(Field::TargetId).map(Str::key),
+                explicit: None,
+            });
+            setting(&mut flags)
+        }
+        b"label" => {
+            gathered.labels.push(LabelLine {
+                entry: Some(crate::model::Ix(gathered.entries)),
+                line: line.number,
+                target: fields.str(Field::TargetId).map_or(Key::NONE, Str::key),
+                text: fields.str(Field::Label).map(|label| label.text().into_owned()).unwrap_or_default(),
+            });
+            flags.set(Flags::BOOKKEEPING, true);
+            Kind::Label
+        }
+        b"compaction" => Kind::Compaction,
+        b"branch_summary" => Kind::Summary,
+        b"custom" => {
+            flags.set(Flags::BOOKKEEPING, true);
+            flags.set(Flags::MARKER, fields.str(Field::CustomType).is_some_and(|ty| ty.is("bough.switch")));
+            Kind::Custom
+        }
+        b"custom_message" => Kind::Custom,
+        _ => Kind::Other,
+    };
+    (kind, flags)
+}
+
+fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
+    let fields = &line.fields;
+    let mut flags = Flags::default();
+    let mut result = false;
+    if let Some(text) = fields.str(Field::Content) {
+        flags.set(Flags::TEXT, !text.is_blank());
+    }
+    for block in fields.blocks() {
+        flags.set(Flags::TEXT, block.kind == BlockKind::Text && block.says);
+        flags.set(Flags::CALL, block.kind == BlockKind::Call);
+        flags.set(Flags::IMAGE, block.kind == BlockKind::Image);
+    }
+    let kind = match fields.str(Field::Role).map_or(&b""[..], |role| role.raw) {
+        b"user" => Kind::User,
+        b"assistant" => {
+            let ended = fields.str(Field::StopReason);
+            flags.set(
+                Flags::ENDED_BADLY,
+                ended.is_some_and(|reason| !reason.is("stop") && !reason.is("toolUse")),
+            );
+            Kind::Assistant
+        }
+        b"toolResult" => {
+            result = true;
+            Kind::Tool
+        }
+        b"bashExecution" | b"pythonExecution" => Kind::Tool,
+        b"system" => {
+            gathered.marks.pi = true;
+            Kind::System
+        }
+        b"developer" => Kind::System,
+        b"custom" | b"hookMessage" => Kind::Custom,
+        b"fileMention" => Kind::Attachment,
+        _ => Kind::Other,
+    };
+    flags.set(Flags::RESULT, result);
+    (kind, flags)
+}
+
+/// The two forms of version 4, read as far as they are trees: to look at, never to write.
+struct V4;
+
+impl Dialect for V4 {
+    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+        let fields = &line.fields;
+        if line.shape != Shape::Object {
+            return Place::Unknown;
+        }
+        match fields.str(Field::Kind).map_or(&b""[..], |kind| kind.raw) {
+            b"header" => {
+                header(line, gathered);
+                Place::Other(OtherKind::Header)
+            }
+            b"entry" => {
+                let ty = fields.str(Field::Type);
+                let id = fields.str(Field::Id);
+                let parent = parent(fields.get(Field::ParentId), id);
+                let (kind, flags) = kind(line, ty, gathered);
+                let time = time(fields.get(Field::Timestamp));
+                Place::Entry(Link { id, parent, time, kind, ty, flags, session: None, group: None })
+            }
+            _ => Place::Other(OtherKind::Note),
+        }
+    }
+
+    fn head(&self, session: &Session) -> Head {
+        let leaf = session.tree.standing().next_back();
+        Head { entry: leaf, leaf, rule: "the last entry in the file" }
+    }
+}

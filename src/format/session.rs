@@ -1,0 +1,437 @@
+use super::{Format, Link, ParentRef, Place};
+use crate::json::{Ending, Field, Line, Shape, Str};
+use crate::model::{Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Parent, Span, Time, Tree};
+use std::collections::HashMap;
+
+/// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
+#[derive(Clone, Debug)]
+pub struct Session {
+    /// The format, told from the first lines and what was met later.
+    pub format: Format,
+    /// What the header says, if there is one.
+    pub header: Option<Header>,
+    /// The name or title in force.
+    pub name: Option<String>,
+    /// The entries, in file order.
+    pub entries: Entries,
+    /// The tree over them, by the format's rule for repeated ids.
+    pub tree: Tree,
+    /// The lines that are no entries, in file order.
+    pub others: Vec<Other>,
+    /// The labels.
+    pub labels: Labels,
+    /// Lines that point at the position of the agent, in file order.
+    pub pointers: Vec<Pointer>,
+    /// Where the agent would go on.
+    pub head: Head,
+    /// What is wrong, in the order in which it was met: first line by line, then the links.
+    pub faults: Vec<Fault>,
+    /// The files of the session, the main file first.
+    pub files: Vec<FileFacts>,
+    /// Whether only the end of the file was read. Line numbers are then unknown, and count from the first
+    /// line that was read.
+    pub partial: bool,
+}
+
+/// What the header of a session says.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Header {
+    /// Its line, from 1.
+    pub line: u64,
+    /// Where it stands.
+    pub span: Option<Span>,
+    /// The id of the session.
+    pub id: Option<String>,
+    /// The version, as spelled.
+    pub version: Option<String>,
+    /// The folder that the session belongs to.
+    pub cwd: Option<String>,
+    /// The time of the header.
+    pub time: Option<Time>,
+}
+
+/// Where the agent would go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Head {
+    /// The position, markers looked through; `None` where there is none.
+    pub entry: Option<Ix>,
+    /// The entry that the real program takes for its leaf, markers included.
+    pub leaf: Option<Ix>,
+    /// The rule that decided, as words; where there is no position, why.
+    pub rule: &'static str,
+}
+
+/// A line that is no entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Other {
+    /// Where it stands.
+    pub span: Span,
+    /// Its number, from 1.
+    pub line: u64,
+    /// What it is.
+    pub kind: OtherKind,
+    /// How many entries stand before it.
+    pub before: u32,
+}
+
+/// The sorts of lines that are no entries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum OtherKind {
+    /// The header of the session.
+    Header,
+    /// The title slot of oh-my-pi.
+    Title,
+    /// A line that points at the position of the agent.
+    Pointer,
+    /// A label that is no entry.
+    Label,
+    /// Another line about the session as a whole.
+    Note,
+    /// A line without a place in the format, or one that is broken.
+    Unknown,
+    /// A blank line.
+    Blank,
+}
+
+/// A line that points at the position of the agent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Pointer {
+    /// The line, from 1.
+    pub line: u64,
+    /// How many entries stand before it.
+    pub before: u32,
+    /// What it points at; `None` where it says that there is nothing.
+    pub target: Option<Key>,
+    /// Whether it says that it was meant.
+    pub explicit: Option<bool>,
+}
+
+/// A line that names an entry, or takes its name away.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct LabelLine {
+    /// The entry that it is, where labels are entries.
+    pub entry: Option<Ix>,
+    /// The line, from 1.
+    pub line: u64,
+    /// What it names.
+    pub target: Key,
+    /// The name; empty where it is taken away.
+    pub text: String,
+}
+
+/// The labels of a session: a name stands until a later line gives its entry another, on whatever branch.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// The lines about labels, in file order.
+    pub lines: Vec<LabelLine>,
+    in_force: Vec<(Ix, u32)>,
+}
+
+impl Labels {
+    fn resolve(lines: Vec<LabelLine>, entries: &Entries, tree: &Tree) -> Labels {
+        if lines.is_empty() {
+            return Labels::default();
+        }
+        let mut last: HashMap<Key, (u32, u32)> = HashMap::new();
+        for (at, line) in lines.iter().enumerate() {
+            // The order is that in which names came into force, a name taken away and given again last.
+            let at = at as u32;
+            if line.text.is_empty() {
+                last.remove(&line.target);
+            } else {
+                last.entry(line.target).or_insert((at, at)).1 = at;
+            }
+        }
+        let mut found: Vec<(u32, Ix, u32)> = Vec::new();
+        for ix in tree.standing() {
+            if let Some((first, line)) = last.get(&entries.key(ix)) {
+                found.push((*first, ix, *line));
+            }
+        }
+        found.sort_unstable();
+        let mut in_force: Vec<(Ix, u32)> = found.iter().map(|(_, ix, line)| (*ix, *line)).collect();
+        in_force.sort_by_key(|(ix, _)| *ix);
+        Labels { lines, in_force }
+    }
+
+    /// The name of an entry.
+    pub fn of(&self, ix: Ix) -> Option<&str> {
+        let at = self.in_force.binary_search_by_key(&ix, |(ix, _)| *ix).ok()?;
+        Some(&self.lines[self.in_force[at].1 as usize].text)
+    }
+
+    /// The entries that have a name, with the line that gave it, in file order of the entries.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = (Ix, &LabelLine)> {
+        self.in_force.iter().map(|(ix, line)| (*ix, &self.lines[*line as usize]))
+    }
+
+    /// The entries with a given name, in file order.
+    pub fn named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Ix> + 's {
+        self.all().filter(move |(_, line)| line.text == name).map(|(ix, _)| ix)
+    }
+}
+
+/// What is known of one file of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct FileFacts {
+    /// Its bytes.
+    pub bytes: u64,
+    /// Its lines; a last one without a line ending counts.
+    pub lines: u64,
+    /// Its lines that end in CR LF.
+    pub crlf: u64,
+    /// Its blank lines.
+    pub blank: u64,
+    /// Whether its last line ends in a line feed, or it is empty.
+    pub ends_in_newline: bool,
+    /// Its lines that are JSON objects with a string `type`.
+    pub records: u64,
+}
+
+/// What a dialect collects while the lines go by.
+#[derive(Clone, Debug, Default)]
+pub struct Gathered {
+    /// The first header.
+    pub header: Option<Header>,
+    /// The name or title in force so far.
+    pub name: Option<String>,
+    /// The lines about labels.
+    pub labels: Vec<LabelLine>,
+    /// The lines that point at the position.
+    pub pointers: Vec<Pointer>,
+    /// How many entries were met.
+    pub entries: u32,
+    /// Which file of the session is being read.
+    pub file: u16,
+    /// Marks of pi itself, of oh-my-pi and of the harness that were met, as told in `pi`.
+    pub(super) marks: super::pi::Marks,
+    /// The last line that the real program would parse, if that is no entry with an id.
+    pub last_without_id: bool,
+}
+
+/// Makes a session of lines. `store` feeds it, tests do too.
+pub struct Builder {
+    format: Format,
+    gathered: Gathered,
+    entries: Entries,
+    others: Vec<Other>,
+    faults: Vec<Fault>,
+    files: Vec<FileFacts>,
+    partial: bool,
+}
+
+impl Builder {
+    /// Begins a session of a format that [`super::detect`] told.
+    pub fn new(format: Format) -> Builder {
+        Builder {
+            format,
+            gathered: Gathered::default(),
+            entries: Entries::default(),
+            others: Vec::new(),
+            faults: Vec::new(),
+            files: Vec::new(),
+            partial: false,
+        }
+    }
+
+    /// Says that only the end of the file is read.
+    pub fn partial(&mut self) {
+        self.partial = true;
+    }
+
+    /// Begins the next file of the session; the first is the main file.
+    pub fn begin_file(&mut self) {
+        self.gathered.file = self.files.len() as u16;
+        self.files.push(FileFacts { ends_in_newline: true, ..FileFacts::default() });
+        self.entries.begin_file();
+    }
+
+    /// Takes the next line of the file.
+    pub fn line(&mut self, line: &Line<'_>) {
+        let facts = self.files.last_mut().expect("a file was begun");
+        facts.lines = line.number;
+        facts.bytes = line.offset + line.len + [1, 2, 0][line.ending as usize];
+        facts.crlf += u64::from(line.ending == Ending::CrLf);
+        facts.ends_in_newline = line.ending != Ending::None;
+        if line.notes.bom {
+            self.fault(line, FaultKind::Bom);
+        }
+        if line.notes.nul {
+            self.fault(line, FaultKind::Nul);
+        }
+        let usable = match line.shape {
+            Shape::Blank => {
+                let facts = self.files.last_mut().expect("a file was begun");
+                facts.blank += 1;
+                return self.other(line, OtherKind::Blank);
+            }
+            Shape::Broken { at, why } => {
+                self.fault(line, FaultKind::Broken { at, why });
+                false
+            }
+            Shape::Trailing { at } => {
+                self.fault(line, FaultKind::Trailing { at });
+                false
+            }
+            Shape::Object | Shape::Scalar => true,
+        };
+        if line.notes.invalid_utf8 && usable {
+            self.fault(line, FaultKind::InvalidUtf8);
+        }
+        if line.notes.lone_surrogate && usable {
+            self.fault(line, FaultKind::LoneSurrogate);
+        }
+        let place = self.format.dialect().place(line, &mut self.gathered);
+        match place {
+            Place::Entry(link) => self.entry(line, &link),
+            Place::Other(kind) => self.other(line, kind),
+            Place::Unknown => {
+                if usable {
+                    self.fault(line, FaultKind::NoEntry);
+                }
+                self.other(line, OtherKind::Unknown);
+            }
+        }
+    }
+
+    fn entry(&mut self, line: &Line<'_>, link: &Link<'_>) {
+        let parent = match link.parent {
+            ParentRef::Id(id) => id.key(),
+            ParentRef::None | ParentRef::Before => Key::NONE,
+        };
+        let mut flags = link.flags;
+        flags.set(Flags::SURROGATE, line.notes.lone_surrogate);
+        let (ty, session) =
+            (link.ty.map(Str::text).unwrap_or_default(), link.session.map(Str::text).unwrap_or_default());
+        self.entries.push(&Entry {
+            offset: line.offset,
+            len: line.len,
+            line: line.number,
+            key: link.id.map_or(Key::NONE, |id| id.key()),
+            parent,
+            follows: matches!(link.parent, ParentRef::Before),
+            time: link.time,
+            kind: link.kind,
+            ty: &ty,
+            flags,
+            session: &session,
+            group: link.group.map_or(Key::NONE, |group| group.key()),
+        });
+        self.gathered.entries = self.entries.len() as u32;
+        let facts = self.files.last_mut().expect("a file was begun");
+        facts.records += u64::from(link.ty.is_some());
+    }
+
+    fn other(&mut self, line: &Line<'_>, kind: OtherKind) {
+        let file = (self.files.len() - 1) as u16;
+        let span = Span { file, offset: line.offset, len: line.len };
+        if matches!(line.shape, Shape::Object) && line.fields.str(Field::Type).is_some() {
+            self.files.last_mut().expect("a file was begun").records += 1;
+        }
+        self.others.push(Other { span, line: line.number, kind, before: self.entries.len() as u32 });
+    }
+
+    fn fault(&mut self, line: &Line<'_>, kind: FaultKind) {
+        let file = (self.files.len() - 1) as u16;
+        self.faults.push(Fault { file, line: line.number, offset: line.offset, len: line.len, kind });
+    }
+
+    /// Links the entries, and finds the position.
+    pub fn finish(mut self) -> Session {
+        let format = super::pi::settle(self.format, &self.gathered);
+        for (file, facts) in self.files.iter().enumerate() {
+            if !facts.ends_in_newline {
+                let kind = FaultKind::NoFinalNewline;
+                self.faults.push(Fault {
+                    file: file as u16,
+                    line: facts.lines,
+                    offset: facts.bytes,
+                    len: 0,
+                    kind,
+                });
+            }
+        }
+        let tree = Tree::build(&self.entries, format.dialect().copies());
+        let labels = Labels::resolve(self.gathered.labels, &self.entries, &tree);
+        let mut session = Session {
+            format,
+            header: self.gathered.header,
+            name: self.gathered.name,
+            entries: self.entries,
+            tree,
+            others: self.others,
+            labels,
+            pointers: self.gathered.pointers,
+            head: Head::default(),
+            faults: self.faults,
+            files: self.files,
+            partial: self.partial,
+        };
+        if !session.partial {
+            session.note_links();
+        }
+        session.head = if self.gathered.last_without_id {
+            Head { entry: None, leaf: None, rule: "the last line has no id, so the agent would begin anew" }
+        } else {
+            format.dialect().head(&session)
+        };
+        session
+    }
+}
+
+impl Session {
+    /// Where an entry's line stands.
+    pub fn span(&self, ix: Ix) -> Span {
+        self.entries.span(ix)
+    }
+
+    /// The entries on the path to HEAD, root first; none where there is no HEAD.
+    pub fn path(&self) -> Vec<Ix> {
+        self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()
+    }
+
+    /// The entry with an id, by the format's rule for repeated ids. Costs a pass over the ids.
+    pub fn find(&self, key: Key) -> Option<Ix> {
+        let at = self.entries.keys().iter().position(|known| *known == key)?;
+        let first = Ix(at as u32);
+        if self.tree.stands(first) {
+            return Some(first);
+        }
+        self.tree.standing().find(|ix| self.entries.key(*ix) == key)
+    }
+
+    /// The entry that a position stands on once markers of `switch` are looked through.
+    pub fn through_markers(&self, leaf: Option<Ix>) -> Option<Ix> {
+        let mut at = leaf;
+        while let Some(ix) = at.filter(|ix| self.entries.flags(*ix).has(Flags::MARKER)) {
+            at = self.tree.parent(ix);
+        }
+        at
+    }
+
+    fn note_links(&mut self) {
+        let mut faults = Vec::new();
+        let mut note = |entries: &Entries, ix: Ix, kind: FaultKind| {
+            let span = entries.span(ix);
+            faults.push(Fault {
+                file: span.file,
+                line: entries.line(ix),
+                offset: span.offset,
+                len: span.len,
+                kind,
+            });
+        };
+        for ix in self.tree.orphans() {
+            note(&self.entries, ix, FaultKind::DanglingParent);
+        }
+        for ix in self.tree.rings() {
+            note(&self.entries, ix, FaultKind::ParentCycle);
+        }
+        for ix in self.tree.shadowed() {
+            if self.tree.link(ix) != Parent::Missing {
+                note(&self.entries, ix, FaultKind::RepeatedId);
+            }
+        }
+        self.faults.append(&mut faults);
+    }
+}

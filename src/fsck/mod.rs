@@ -1,0 +1,1 @@
+//! Checks of a session, and repairs that prove themselves.

@@ -1,0 +1,84 @@
+use super::value::members;
+
+/// How a string is spelled that we write.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Escapes {
+    /// Only what must be escaped is; as JavaScript writes it.
+    Needed,
+    /// All but ASCII is escaped; as Python writes it.
+    Ascii,
+}
+
+/// Writes a string with its quotes.
+pub fn write_string(text: &str, escapes: Escapes, into: &mut Vec<u8>) {
+    let quoted = serde_json::to_string(text).expect("a string can be written");
+    if escapes == Escapes::Needed {
+        into.extend_from_slice(quoted.as_bytes());
+        return;
+    }
+    for character in quoted.chars() {
+        if character.is_ascii() && character != '\u{7f}' {
+            into.push(character as u8);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                into.extend_from_slice(format!("\\u{unit:04x}").as_bytes());
+            }
+        }
+    }
+}
+
+/// Sets one field of an object to `value` (JSON text), and changes no other byte.
+///
+/// `path` names objects from the outside in. A field that is there keeps its place (of repeated keys the last
+/// is set, since it is the one that counts); one that is not is put behind the last member of its object.
+/// Gives `None` where the objects on the way are not there.
+pub fn set_field(object: &[u8], path: &[&str], value: &[u8]) -> Option<Vec<u8>> {
+    let (last, way) = path.split_last()?;
+    let (mut from, mut to) = (0, object.len());
+    for key in way {
+        let member = members(&object[from..to])?.into_iter().rfind(|member| member.key == *key)?;
+        (from, to) = (from + member.value_at.start, from + member.value_at.end);
+    }
+    let found = members(&object[from..to])?;
+    let mut out = Vec::with_capacity(object.len() + value.len() + last.len() + 4);
+    if let Some(member) = found.iter().rfind(|member| member.key == **last) {
+        out.extend_from_slice(&object[..from + member.value_at.start]);
+        out.extend_from_slice(value);
+        out.extend_from_slice(&object[from + member.value_at.end..]);
+        return Some(out);
+    }
+    let at = match found.last() {
+        Some(member) => from + member.value_at.end,
+        None => from + object[from..to].iter().position(|byte| *byte == b'{')? + 1,
+    };
+    out.extend_from_slice(&object[..at]);
+    if !found.is_empty() {
+        out.push(b',');
+    }
+    write_string(last, Escapes::Needed, &mut out);
+    out.push(b':');
+    out.extend_from_slice(value);
+    out.extend_from_slice(&object[at..]);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn one_field_is_set_and_nothing_else() {
+        let check = |line: &str, path: &[&str], value: &str, wanted: Option<&str>| {
+            let got = set_field(line.as_bytes(), path, value.as_bytes());
+            assert_eq!(got.as_deref().map(|bytes| std::str::from_utf8(bytes).unwrap()), wanted, "{line}");
+        };
+        check(r#"{"a":1.0,"p":null}"#,       &["p"],      r#""x""#, Some(r#"{"a":1.0,"p":"x"}"#));
+        check(r#"{ "p" : null , "b": 1E2}"#, &["p"],      r#""x""#, Some(r#"{ "p" : "x" , "b": 1E2}"#));
+        check(r#"{"m":{"p":1},"p":2}"#,      &["m", "p"], "3",      Some(r#"{"m":{"p":3},"p":2}"#));
+        check(r#"{"p":1,"p":2}"#,            &["p"],      "3",      Some(r#"{"p":1,"p":3}"#));
+        check(r#"{"a":1}"#,                  &["p"],      "3",      Some(r#"{"a":1,"p":3}"#));
+        check("{}",                          &["p"],      "3",      Some(r#"{"p":3}"#));
+        check("[]",                          &["p"],      "3",      None);
+    }
+}

@@ -1,0 +1,77 @@
+use std::borrow::Cow;
+
+/// Resolves the escapes of a string, given as it stands between its quotes.
+///
+/// A lone surrogate and bytes that are no UTF-8 become U+FFFD. An escape that is none stays as it is.
+pub fn decode(raw: &[u8]) -> Cow<'_, str> {
+    if memchr::memchr(b'\\', raw).is_none() {
+        return String::from_utf8_lossy(raw);
+    }
+    let mut out = Vec::with_capacity(raw.len());
+    let mut rest = raw;
+    while let Some(at) = memchr::memchr(b'\\', rest) {
+        out.extend_from_slice(&rest[..at]);
+        let escape = &rest[at..];
+        let (character, len) = match escape.get(1) {
+            Some(b'"') => ('"', 2),
+            Some(b'\\') => ('\\', 2),
+            Some(b'/') => ('/', 2),
+            Some(b'b') => ('\u{8}', 2),
+            Some(b'f') => ('\u{c}', 2),
+            Some(b'n') => ('\n', 2),
+            Some(b'r') => ('\r', 2),
+            Some(b't') => ('\t', 2),
+            Some(b'u') => unicode(escape),
+            _ => ('\\', 1),
+        };
+        out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes());
+        rest = &escape[len..];
+    }
+    out.extend_from_slice(rest);
+    match String::from_utf8(out) {
+        Ok(text) => Cow::Owned(text),
+        Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
+    }
+}
+
+/// The character of a `\u` escape at the start of `text`, and the bytes that it takes.
+fn unicode(text: &[u8]) -> (char, usize) {
+    let Some(unit) = unit(text) else { return ('\\', 1) };
+    match unit {
+        0xD800..=0xDBFF => match self::unit(&text[6..]) {
+            Some(low @ 0xDC00..=0xDFFF) => {
+                let code = 0x1_0000 + ((u32::from(unit) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
+                (char::from_u32(code).unwrap_or('\u{FFFD}'), 12)
+            }
+            _ => ('\u{FFFD}', 6),
+        },
+        0xDC00..=0xDFFF => ('\u{FFFD}', 6),
+        _ => (char::from_u32(u32::from(unit)).unwrap_or('\u{FFFD}'), 6),
+    }
+}
+
+/// The code unit of a `\u` escape at the start of `text`.
+pub(super) fn unit(text: &[u8]) -> Option<u16> {
+    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
+    digits.iter().try_fold(0u16, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)? as u16))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn escapes_are_resolved() {
+        let check = |raw: &str, text: &str| assert_eq!(decode(raw.as_bytes()), text);
+        check("plain",                 "plain");
+        check(r#"a\"b\\c\/d"#,         "a\"b\\c/d");
+        check(r"\n\t\r\b\f",           "\n\t\r\u{8}\u{c}");
+        check(r"\u00e9\u4e2d",         "é中");
+        check(r"\ud83d\ude00",         "😀");
+        check(r"\ud83dx",              "\u{fffd}x");
+        check(r"\ude00\ud83d",         "\u{fffd}\u{fffd}");
+        check(r"\ud83d\u0041",         "\u{fffd}A");
+        check(r"\u12",                 r"\u12");
+    }
+}

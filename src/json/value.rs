@@ -1,0 +1,105 @@
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// One member of an object, as it stands in the line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Member {
+    /// The key, escapes resolved.
+    pub key: String,
+    /// Where the key stands, quotes included.
+    pub key_at: Range<usize>,
+    /// Where the value stands, quotes included.
+    pub value_at: Range<usize>,
+}
+
+/// The members of an object, in the order in which they stand; `None` where `object` is none.
+///
+/// Costs a pass over the bytes. Meant for single lines, not for whole files.
+pub fn members(object: &[u8]) -> Option<Vec<Member>> {
+    let mut out = Vec::new();
+    let mut at = space(object, 0);
+    if object.get(at) != Some(&b'{') {
+        return None;
+    }
+    at = space(object, at + 1);
+    if object.get(at) == Some(&b'}') {
+        return Some(out);
+    }
+    loop {
+        let key_at = at..end_of_value(object, at)?;
+        if object.get(at) != Some(&b'"') {
+            return None;
+        }
+        at = space(object, key_at.end);
+        if object.get(at) != Some(&b':') {
+            return None;
+        }
+        at = space(object, at + 1);
+        let value_at = at..end_of_value(object, at)?;
+        at = space(object, value_at.end);
+        let key = super::decode(&object[key_at.start + 1..key_at.end - 1]).into_owned();
+        out.push(Member { key, key_at, value_at });
+        match object.get(at)? {
+            b',' => at = space(object, at + 1),
+            b'}' => return Some(out),
+            _ => return None,
+        }
+    }
+}
+
+/// The bytes of the value at `path` in an object, quotes included; the last of repeated keys counts.
+///
+/// `value(line, &["message", "role"])` gives `"user"` with its quotes.
+pub fn value<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
+    let mut bytes = object;
+    for key in path {
+        let member = members(bytes)?.into_iter().rfind(|member| member.key == *key)?;
+        bytes = &bytes[member.value_at];
+    }
+    Some(bytes)
+}
+
+fn space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// The byte behind the value that begins at `at`.
+fn end_of_value(bytes: &[u8], at: usize) -> Option<usize> {
+    // Bytes that are no UTF-8 count as any other: the text is looked at with them replaced one for one.
+    let rest = &bytes[at..];
+    let text: Cow<'_, str> = match std::str::from_utf8(rest) {
+        Ok(text) => Cow::Borrowed(text),
+        Err(_) => Cow::Owned(
+            rest.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '?' }).collect(),
+        ),
+    };
+    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
+    match text.as_bytes().first()? {
+        b'{' | b'[' | b'"' | b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => {
+            let value = values.next()?.ok()?;
+            Some(at + value.get().len())
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_by_its_path() {
+        let line = br#" { "a" : 1.0 , "m":{"role":"user","x":[1,{"y":2}]}, "a":1E2, "\u0062":"\ud83d" } "#;
+        let text = |path: &[&str]| value(line, path).map(|bytes| std::str::from_utf8(bytes).unwrap());
+        assert_eq!(text(&["m", "role"]), Some("\"user\""));
+        assert_eq!(text(&["m", "x"]), Some(r#"[1,{"y":2}]"#));
+        assert_eq!(text(&["a"]), Some("1E2"));
+        assert_eq!(text(&["b"]), Some(r#""\ud83d""#));
+        assert_eq!(text(&["c"]), None);
+        assert_eq!(text(&["a", "b"]), None);
+    }
+}

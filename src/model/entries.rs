@@ -1,0 +1,341 @@
+use super::{Key, Span, Time};
+
+/// The place of an entry among the entries of a session, in file order, counted from 0.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Ix(pub u32);
+
+impl Ix {
+    /// The place as an index into a slice.
+    pub fn at(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// What an entry is, in words that all formats share.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[repr(u8)]
+pub enum Kind {
+    /// A prompt, or another message in the role of the user.
+    User,
+    /// A reply of the model, or a part of one.
+    Assistant,
+    /// The result of a tool, or a command that the user ran.
+    Tool,
+    /// A message of the system, or a note of the agent.
+    System,
+    /// A summary of a branch that was left.
+    Summary,
+    /// An entry that stands for earlier ones.
+    Compaction,
+    /// A name that was put on an entry.
+    Label,
+    /// A change of model, thinking level, name and the like.
+    Setting,
+    /// An entry of an extension.
+    Custom,
+    /// Something that the agent added to the conversation by itself.
+    Attachment,
+    /// A tick of progress.
+    Progress,
+    /// A header that has a place in the tree.
+    Header,
+    /// Anything else.
+    Other,
+}
+
+impl Kind {
+    /// All kinds, in the order of their declaration.
+    pub const ALL: [Kind; 13] = [
+        Kind::User,
+        Kind::Assistant,
+        Kind::Tool,
+        Kind::System,
+        Kind::Summary,
+        Kind::Compaction,
+        Kind::Label,
+        Kind::Setting,
+        Kind::Custom,
+        Kind::Attachment,
+        Kind::Progress,
+        Kind::Header,
+        Kind::Other,
+    ];
+
+    /// The kind as one word, as `--kind` takes it and `--json` gives it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Kind::User => "user",
+            Kind::Assistant => "assistant",
+            Kind::Tool => "tool",
+            Kind::System => "system",
+            Kind::Summary => "summary",
+            Kind::Compaction => "compaction",
+            Kind::Label => "label",
+            Kind::Setting => "setting",
+            Kind::Custom => "custom",
+            Kind::Attachment => "attachment",
+            Kind::Progress => "progress",
+            Kind::Header => "header",
+            Kind::Other => "other",
+        }
+    }
+
+    /// The kind that a word names.
+    pub fn named(word: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.word() == word)
+    }
+}
+
+/// What is known of an entry beside its kind, as bits.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Flags(pub u16);
+
+impl Flags {
+    /// A marker that `switch` wrote: revisions look through it.
+    pub const MARKER: Flags = Flags(1);
+    /// Bookkeeping: labels, settings, names; no part of the conversation.
+    pub const BOOKKEEPING: Flags = Flags(1 << 1);
+    /// A message with a text that is more than white space.
+    pub const TEXT: Flags = Flags(1 << 2);
+    /// A message with a tool call.
+    pub const CALL: Flags = Flags(1 << 3);
+    /// A message with the result of a tool.
+    pub const RESULT: Flags = Flags(1 << 4);
+    /// Belongs to an agent's transcript, not to the main conversation.
+    pub const SIDECHAIN: Flags = Flags(1 << 5);
+    /// Put in by the agent's client, not typed.
+    pub const META: Flags = Flags(1 << 6);
+    /// The text of a compaction, as a message.
+    pub const COMPACT_SUMMARY: Flags = Flags(1 << 7);
+    /// A reply that ended otherwise than well: error, aborted, length.
+    pub const ENDED_BADLY: Flags = Flags(1 << 8);
+    /// A picture in the content.
+    pub const IMAGE: Flags = Flags(1 << 9);
+    /// A link only: its children hang at its parent (progress lines of Claude Code).
+    pub const PASSED: Flags = Flags(1 << 10);
+    /// A string of the line has an unpaired surrogate.
+    pub const SURROGATE: Flags = Flags(1 << 11);
+    /// A text block without text.
+    pub const EMPTY_TEXT: Flags = Flags(1 << 12);
+    /// Never shown by the agent itself (usage, and the like).
+    pub const HIDDEN: Flags = Flags(1 << 13);
+
+    /// Whether all bits of `other` are set.
+    pub fn has(self, other: Flags) -> bool {
+        self.0 & other.0 == other.0
+    }
+
+    /// Sets the bits of `other` where `yes`.
+    pub fn set(&mut self, other: Flags, yes: bool) {
+        if yes {
+            self.0 |= other.0;
+        }
+    }
+}
+
+impl std::ops::BitOr for Flags {
+    type Output = Flags;
+    fn bitor(self, other: Flags) -> Flags {
+        Flags(self.0 | other.0)
+    }
+}
+
+/// The entries of a session as columns: some forty bytes each, whatever the size of their lines.
+///
+/// An entry is known by its [`Ix`], its place in file order. Texts are not here: they are read from the
+/// [`Span`] when they are shown.
+#[derive(Clone, Debug, Default)]
+pub struct Entries {
+    offset: Vec<u64>,
+    len: Vec<u32>,
+    line: Vec<u32>,
+    key: Vec<Key>,
+    time: Vec<Time>,
+    pub(super) link: Vec<u32>,
+    /// Links that do not name the entry before: the entry, and the key of its parent.
+    pub(super) pending: Vec<(u32, Key)>,
+    kind: Vec<Kind>,
+    ty: Vec<u8>,
+    flags: Vec<Flags>,
+    /// Where the entries of each file begin.
+    files: Vec<u32>,
+    types: Vec<String>,
+    /// Which session each entry says it is of, as an index into `sessions`; empty where none says so.
+    session: Vec<u16>,
+    sessions: Vec<String>,
+    /// The reply that an entry is a part of; empty where the format keeps replies whole.
+    group: Vec<Key>,
+}
+
+pub(super) const NONE: u32 = u32::MAX;
+pub(super) const MISSING: u32 = u32::MAX - 1;
+pub(super) const PENDING: u32 = u32::MAX - 2;
+
+/// One entry, as it is put into [`Entries`].
+#[derive(Clone, Copy, Debug)]
+pub struct Entry<'l> {
+    /// The first byte of the line in its file.
+    pub offset: u64,
+    /// The bytes of the line, without its ending.
+    pub len: u64,
+    /// The number of the line, from 1.
+    pub line: u64,
+    /// Its id.
+    pub key: Key,
+    /// The id of its parent; [`Key::NONE`] for a root.
+    pub parent: Key,
+    /// Whether the parent is the entry before, whatever that is called.
+    pub follows: bool,
+    /// Its time.
+    pub time: Time,
+    /// What it is.
+    pub kind: Kind,
+    /// Its type, as stored.
+    pub ty: &'l str,
+    /// What else is known.
+    pub flags: Flags,
+    /// The session that the line names; empty where it names none.
+    pub session: &'l str,
+    /// The reply that it is a part of.
+    pub group: Key,
+}
+
+impl Entries {
+    /// Begins the entries of the next file. Called before the first [`Entries::push`].
+    pub fn begin_file(&mut self) {
+        self.files.push(self.len() as u32);
+    }
+
+    /// Puts an entry behind the others. Beyond four billion entries, further ones are not taken.
+    pub fn push(&mut self, entry: &Entry<'_>) -> Ix {
+        let ix = self.key.len() as u32;
+        let link = if entry.follows {
+            if ix > 0 { ix - 1 } else { NONE }
+        } else if !entry.parent.is_some() {
+            NONE
+        } else if self.key.last() == Some(&entry.parent) {
+            // Nearly always the parent is the line before.
+            ix - 1
+        } else {
+            self.pending.push((ix, entry.parent));
+            PENDING
+        };
+        let ty = intern(&mut self.types, entry.ty, u8::MAX as usize) as u8;
+        if !entry.session.is_empty() || !self.session.is_empty() {
+            self.session.resize(ix as usize, 0);
+            let known = intern(&mut self.sessions, entry.session, u16::MAX as usize);
+            self.session.push(known as u16);
+        }
+        if entry.group.is_some() || !self.group.is_empty() {
+            self.group.resize(ix as usize, Key::NONE);
+            self.group.push(entry.group);
+        }
+        self.offset.push(entry.offset);
+        self.len.push(entry.len.min(u64::from(u32::MAX)) as u32);
+        self.line.push(entry.line.min(u64::from(u32::MAX)) as u32);
+        self.key.push(entry.key);
+        self.time.push(entry.time);
+        self.link.push(link);
+        self.kind.push(entry.kind);
+        self.ty.push(ty);
+        self.flags.push(entry.flags);
+        Ix(ix)
+    }
+
+    /// How many entries there are, copies of one id included.
+    pub fn len(&self) -> usize {
+        self.key.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.key.is_empty()
+    }
+
+    /// All entries, in file order.
+    pub fn all(&self) -> impl DoubleEndedIterator<Item = Ix> + ExactSizeIterator + use<> {
+        (0..self.len() as u32).map(Ix)
+    }
+
+    /// Which file an entry stands in.
+    pub fn file(&self, ix: Ix) -> u16 {
+        (self.files.partition_point(|first| *first <= ix.0).max(1) - 1) as u16
+    }
+
+    /// The line of an entry, without its ending.
+    pub fn span(&self, ix: Ix) -> Span {
+        Span { file: self.file(ix), offset: self.offset[ix.at()], len: u64::from(self.len[ix.at()]) }
+    }
+
+    /// The number of an entry's line in its file, from 1.
+    pub fn line(&self, ix: Ix) -> u64 {
+        u64::from(self.line[ix.at()])
+    }
+
+    /// The entry on a line of a file.
+    pub fn on_line(&self, file: u16, line: u64) -> Option<Ix> {
+        let from = *self.files.get(usize::from(file))? as usize;
+        let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
+        let at = self.line[from..to].binary_search(&u32::try_from(line).ok()?).ok()?;
+        Some(Ix((from + at) as u32))
+    }
+
+    /// The id of an entry, as a key.
+    pub fn key(&self, ix: Ix) -> Key {
+        self.key[ix.at()]
+    }
+
+    /// The ids of all entries, in file order.
+    pub fn keys(&self) -> &[Key] {
+        &self.key
+    }
+
+    /// The time of an entry.
+    pub fn time(&self, ix: Ix) -> Time {
+        self.time[ix.at()]
+    }
+
+    /// What an entry is.
+    pub fn kind(&self, ix: Ix) -> Kind {
+        self.kind[ix.at()]
+    }
+
+    /// The type of an entry, as stored.
+    pub fn ty(&self, ix: Ix) -> &str {
+        &self.types[usize::from(self.ty[ix.at()])]
+    }
+
+    /// All types that occur, in the order in which they were met.
+    pub fn types(&self) -> &[String] {
+        &self.types
+    }
+
+    /// What else is known of an entry.
+    pub fn flags(&self, ix: Ix) -> Flags {
+        self.flags[ix.at()]
+    }
+
+    /// The session that an entry names, where the format writes it on every line.
+    pub fn session(&self, ix: Ix) -> Option<&str> {
+        let known = *self.session.get(ix.at())?;
+        Some(&self.sessions[usize::from(known)]).filter(|session| !session.is_empty()).map(String::as_str)
+    }
+
+    /// The reply that an entry is a part of, where the format writes one reply on several lines.
+    pub fn group(&self, ix: Ix) -> Key {
+        self.group.get(ix.at()).copied().unwrap_or(Key::NONE)
+    }
+}
+
+/// The place of `name` in `names`, where it is put if there is room; else the last place stands for it.
+fn intern(names: &mut Vec<String>, name: &str, most: usize) -> usize {
+    // Few names, and mostly the one met last: looked at from the end.
+    match names.iter().rposition(|known| known == name) {
+        Some(at) => at,
+        None if names.len() < most => {
+            names.push(name.to_owned());
+            names.len() - 1
+        }
+        None => most - 1,
+    }
+}

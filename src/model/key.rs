@@ -1,0 +1,64 @@
+/// An id, as 64 bits.
+///
+/// An id of up to 8 bytes is its own key, so that equal keys are equal ids; a longer one is hashed.
+/// By chance two of five million long ids share a key once in a million files; where equality
+/// decides what is written, the ids themselves are read again and compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Key(pub u64);
+
+impl Key {
+    /// The key of an entry that has no id.
+    pub const NONE: Key = Key(0);
+
+    /// Returns the key of an id, given as the string that it is (escapes resolved).
+    pub fn of(id: &[u8]) -> Key {
+        let n = id.len();
+        if n == 8 {
+            return Key(word(id, 0));
+        }
+        if n < 8 {
+            let mut bytes = [0; 8];
+            bytes[..n].copy_from_slice(id);
+            // The length goes where a byte of an 8-byte id would be a control character.
+            return Key(u64::from_le_bytes(bytes) ^ (n as u64 + u64::from(n == 0)) << 56);
+        }
+        let mut hash = 0x9E37_79B9_7F4A_7C15 ^ n as u64;
+        let mut at = 0;
+        while at + 16 <= n {
+            hash = fold(word(id, at) ^ 0xA076_1D64_78BD_642F, word(id, at + 8) ^ hash);
+            at += 16;
+        }
+        let first = if n >= 16 { n - 16 } else { 0 };
+        Key(fold(word(id, first) ^ 0xE703_7ED1_A0B4_28DB, word(id, n - 8) ^ hash))
+    }
+
+    /// Whether this key stands for an id at all.
+    pub fn is_some(self) -> bool {
+        self != Key::NONE
+    }
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+fn fold(a: u64, b: u64) -> u64 {
+    let product = u128::from(a) * u128::from(b);
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn short_ids_are_their_own_key() {
+        let ids: &[&[u8]] = &[b"", b"a", b"a\0", b"ab", b"abcdefg", b"abcdefgh", b"abcdefghi", b"abcdefgh\0"];
+        for (at, one) in ids.iter().enumerate() {
+            for other in &ids[at + 1..] {
+                assert_ne!(Key::of(one), Key::of(other), "{one:?} {other:?}");
+            }
+            assert!(Key::of(one).is_some());
+        }
+    }
+}

@@ -1,0 +1,19 @@
+//! Entries, the tree over them, paths and plans: no I/O, no formats, no text.
+
+mod count;
+mod entries;
+mod fault;
+mod key;
+mod plan;
+mod source;
+mod time;
+mod tree;
+
+pub use count::Count;
+pub use entries::{Entries, Entry, Flags, Ix, Kind};
+pub use fault::{Fault, FaultKind};
+pub use key::Key;
+pub use plan::{Change, Piece, Plan, Target};
+pub use source::{Source, Span, Table};
+pub use time::{Time, parse_time};
+pub use tree::{Copies, Parent, Tree};

@@ -1,0 +1,83 @@
+use super::Span;
+use std::path::PathBuf;
+
+/// A change to files that is not yet made.
+///
+/// A verb of `ops` or `fsck` makes it and touches nothing; `--dry-run` prints it; `store` carries it out,
+/// target by target, records it and can take it back.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The verb, as the operation log shows it: `switch`, `label`, `fsck --repair`.
+    pub verb: String,
+    /// What is written where, in order.
+    pub targets: Vec<Target>,
+    /// The same change said for people and scripts, one a line or field.
+    pub changes: Vec<Change>,
+    /// Whether the file times stay as they are, since `--continue` of the agents opens the newest file.
+    pub keep_times: bool,
+}
+
+impl Plan {
+    /// Whether there is nothing to do.
+    pub fn is_empty(&self) -> bool {
+        self.targets.is_empty()
+    }
+}
+
+/// What a [`Plan`] does to one file.
+#[derive(Clone, Debug)]
+pub enum Target {
+    /// Whole lines, line endings included, put behind the last byte of a file of the session.
+    Append {
+        /// Which file of the session.
+        file: u16,
+        /// The bytes to put there.
+        bytes: Vec<u8>,
+    },
+    /// The file made anew out of pieces, kept or new, and put in the place of the old one.
+    Rewrite {
+        /// Which file of the session.
+        file: u16,
+        /// The new content, in order.
+        pieces: Vec<Piece>,
+    },
+    /// A file that is not there yet.
+    Create {
+        /// Where; `None` is standard output.
+        path: Option<PathBuf>,
+        /// Its content; kept pieces are read from the session at hand.
+        pieces: Vec<Piece>,
+    },
+}
+
+/// One stretch of the file that a plan will write.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Piece {
+    /// Bytes of the old file, copied as they are.
+    Keep(Span),
+    /// New bytes, line ending included.
+    New(Vec<u8>),
+}
+
+/// One change of a plan, as `--dry-run` and the report of a repair show it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Change {
+    /// What is done: `append`, `set`, `insert`, `split`, `set-aside`, `create`, …
+    pub op: &'static str,
+    /// Which file of the session.
+    pub file: u16,
+    /// The line that is changed, counted from 1 in the old file; 0 for what is new.
+    pub line: u64,
+    /// The id of the entry.
+    pub id: String,
+    /// The field that is changed, where it is one field.
+    pub field: String,
+    /// The old value, or the old bytes of the line.
+    pub old: String,
+    /// The new value, or the new bytes of the line.
+    pub new: String,
+    /// How many bytes come or go.
+    pub bytes: i64,
+    /// Why, as words.
+    pub why: String,
+}

@@ -1,0 +1,111 @@
+/// A point in time: milliseconds since 1970, UTC.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Time(pub i64);
+
+impl Time {
+    /// The time of an entry that has none, or one that can't be read.
+    pub const NONE: Time = Time(i64::MIN);
+
+    /// Whether there is a time.
+    pub fn is_some(self) -> bool {
+        self != Time::NONE
+    }
+}
+
+/// Reads a time as the formats write it: `2026-03-02T00:00:00.000Z`, with an offset, with any number of
+/// fractional digits, or without any.
+///
+/// Gives [`Time::NONE`] for anything else. Digits beyond milliseconds are cut off.
+pub fn parse_time(text: &[u8]) -> Time {
+    read(text).unwrap_or(Time::NONE)
+}
+
+fn read(text: &[u8]) -> Option<Time> {
+    let number = |from: usize, to: usize| -> Option<i64> {
+        let digits = text.get(from..to)?;
+        digits
+            .iter()
+            .try_fold(0, |value, digit| digit.is_ascii_digit().then(|| value * 10 + i64::from(digit - b'0')))
+    };
+    let is = |at: usize, wanted: &[u8]| text.get(at).is_some_and(|byte| wanted.contains(byte));
+    if !(is(4, b"-") && is(7, b"-")) {
+        return None;
+    }
+    let (year, month, day) = (number(0, 4)?, number(5, 7)?, number(8, 10)?);
+    if !(1..=12).contains(&month) || !(1..=31).contains(&day) {
+        return None;
+    }
+    let days = days_since_1970(year, month, day);
+    if text.len() == 10 {
+        return Some(Time(days * 86_400_000));
+    }
+    if !(is(10, b"Tt ") && is(13, b":")) {
+        return None;
+    }
+    let (hour, minute) = (number(11, 13)?, number(14, 16)?);
+    let (mut at, mut second, mut milli) = (16, 0, 0);
+    if is(at, b":") {
+        second = number(17, 19)?;
+        at = 19;
+        if is(at, b".,") {
+            at += 1;
+            let from = at;
+            while text.get(at).is_some_and(u8::is_ascii_digit) {
+                if at - from < 3 {
+                    milli += i64::from(text[at] - b'0') * [100, 10, 1][at - from];
+                }
+                at += 1;
+            }
+            if at == from {
+                return None;
+            }
+        }
+    }
+    if hour > 24 || minute > 59 || second > 60 {
+        return None;
+    }
+    let offset = match text.get(at) {
+        None => 0, // JavaScript takes local time; the agents always write Z.
+        Some(b'Z' | b'z') if text.len() == at + 1 => 0,
+        Some(sign @ (b'+' | b'-')) => {
+            let hours = number(at + 1, at + 3)?;
+            let minutes = if is(at + 3, b":") { number(at + 4, at + 6)? } else { number(at + 3, at + 5)? };
+            (hours * 60 + minutes) * if *sign == b'-' { -1 } else { 1 }
+        }
+        Some(_) => return None,
+    };
+    Some(Time((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000 + milli))
+}
+
+/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month <= 2 { year - 1 } else { year };
+    let era = year.div_euclid(400);
+    let year_of_era = year.rem_euclid(400);
+    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
+    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn times_are_read_as_the_agents_write_them() {
+        let check = |text: &str, millis: Option<i64>| {
+            assert_eq!(parse_time(text.as_bytes()), millis.map_or(Time::NONE, Time), "{text}");
+        };
+        check("1970-01-01T00:00:00.000Z",          Some(0));
+        check("2026-03-02T00:00:00.000Z",          Some(1_772_409_600_000));
+        check("2026-03-02T00:00:00Z",              Some(1_772_409_600_000));
+        check("2026-03-02T01:00:00.250+01:00",     Some(1_772_409_600_250));
+        check("2026-03-02T00:00:00.123456+00:00",  Some(1_772_409_600_123));
+        check("2026-03-02",                        Some(1_772_409_600_000));
+        check("1969-12-31T23:59:59.999Z",          Some(-1));
+        check("2026-13-02T00:00:00.000Z",          None);
+        check("2026-03-02T00:00:00.Z",             None);
+        check("yesterday",                         None);
+        check("",                                  None);
+    }
+}

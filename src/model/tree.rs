@@ -1,0 +1,484 @@
+use super::entries::{MISSING, NONE, PENDING};
+use super::{Entries, Ix, Key};
+use std::cell::OnceCell;
+
+/// Which of several entries with one id stands for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Copies {
+    /// The first in the file: the rule of `fsck`, since children refer to what was there before them.
+    First,
+    /// The last in the file: the rule of the agents.
+    Last,
+}
+
+/// Where the link of an entry leads.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parent {
+    /// The entry names no parent.
+    Root,
+    /// The entry names this one.
+    Entry(Ix),
+    /// The entry names a parent that is not in the session: it is an orphan.
+    Missing,
+    /// The link leads back to the entry itself, over others or not; it counts as cut.
+    Ring(Ix),
+}
+
+/// The tree over [`Entries`]: links by the ids that entries name, in whatever order they stand.
+///
+/// Where an id occurs more than once, one entry stands for it ([`Copies`]) and the others are no part of
+/// the tree. An orphan counts as a root, and a ring of links is cut at a link that points forward in the
+/// file, so that a broken session still has paths. Nothing here recurses: chains may be as long as the file.
+#[derive(Clone, Debug)]
+pub struct Tree {
+    copies: Copies,
+    parent: Vec<u32>,
+    /// Entries whose id another entry stands for, in file order.
+    shadowed: Vec<u32>,
+    /// Links cut, with the entry that they named.
+    rings: Vec<(u32, u32)>,
+    children: OnceCell<Children>,
+}
+
+#[derive(Clone, Debug)]
+struct Children {
+    first: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Tree {
+    /// Builds the tree. Costs a pass over the ids, and one over the links where one points forward.
+    pub fn build(entries: &Entries, copies: Copies) -> Tree {
+        let repeated = repeated(entries.keys());
+        let mut parent = entries.link.clone();
+        let mut wanted =
+            Wanted::new(entries.pending.iter().map(|(_, key)| *key).chain(repeated.iter().copied()));
+        wanted.find_all(entries.keys(), copies);
+        for (ix, key) in &entries.pending {
+            parent[*ix as usize] = wanted.found(*key);
+        }
+        let mut shadowed = Vec::new();
+        if !repeated.is_empty() {
+            for (ix, key) in entries.keys().iter().enumerate() {
+                if repeated.binary_search(key).is_ok() && wanted.found(*key) != ix as u32 {
+                    shadowed.push(ix as u32);
+                }
+            }
+            for link in &mut parent {
+                // The line before may be a copy that does not stand for its id.
+                if *link < PENDING && repeated.binary_search(&entries.keys()[*link as usize]).is_ok() {
+                    *link = wanted.found(entries.keys()[*link as usize]);
+                }
+            }
+            for ix in &shadowed {
+                parent[*ix as usize] = NONE;
+            }
+        }
+        let rings = cut_rings(&mut parent);
+        Tree { copies, parent, shadowed, rings, children: OnceCell::new() }
+    }
+
+    /// Which of several entries with one id stands for it in this tree.
+    pub fn copies(&self) -> Copies {
+        self.copies
+    }
+
+    /// Whether an entry is part of the tree; it is not where another stands for its id.
+    pub fn stands(&self, ix: Ix) -> bool {
+        self.shadowed.is_empty() || self.shadowed.binary_search(&ix.0).is_err()
+    }
+
+    /// The entries that are no part of the tree, since another stands for their id; in file order.
+    pub fn shadowed(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
+        self.shadowed.iter().map(|ix| Ix(*ix))
+    }
+
+    /// The entries of the tree, in file order.
+    pub fn standing(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
+        (0..self.parent.len() as u32).map(Ix).filter(|ix| self.stands(*ix))
+    }
+
+    /// The entry that an entry hangs under; `None` for a root, an orphan, and where a ring is cut.
+    pub fn parent(&self, ix: Ix) -> Option<Ix> {
+        let parent = self.parent[ix.at()];
+        (parent < PENDING).then_some(Ix(parent))
+    }
+
+    /// Where the link of an entry leads.
+    pub fn link(&self, ix: Ix) -> Parent {
+        match self.parent[ix.at()] {
+            MISSING => Parent::Missing,
+            NONE => match self.rings.binary_search_by_key(&ix.0, |(from, _)| *from) {
+                Ok(at) => Parent::Ring(Ix(self.rings[at].1)),
+                Err(_) => Parent::Root,
+            },
+            parent => Parent::Entry(Ix(parent)),
+        }
+    }
+
+    /// The children of an entry, in file order. The first call costs a pass over all entries.
+    pub fn children(&self, ix: Ix) -> impl DoubleEndedIterator<Item = Ix> + ExactSizeIterator + '_ {
+        let children = self.children.get_or_init(|| Children::of(&self.parent));
+        let (from, to) = (children.first[ix.at()] as usize, children.first[ix.at() + 1] as usize);
+        children.list[from..to].iter().map(|child| Ix(*child))
+    }
+
+    /// Whether an entry has no children.
+    pub fn is_leaf(&self, ix: Ix) -> bool {
+        self.children(ix).len() == 0
+    }
+
+    /// The entries without a parent, orphans and cut rings included, in file order.
+    pub fn roots(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
+        self.standing().filter(|ix| self.parent(*ix).is_none())
+    }
+
+    /// The entries whose parent is not in the session, in file order.
+    pub fn orphans(&self) -> impl Iterator<Item = Ix> + '_ {
+        self.standing().filter(|ix| self.parent[ix.at()] == MISSING)
+    }
+
+    /// The entries at which a ring of links was cut, in file order.
+    pub fn rings(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
+        self.rings.iter().map(|(ix, _)| Ix(*ix))
+    }
+
+    /// The entries without children, in file order.
+    pub fn leaves(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
+        self.standing().filter(|ix| self.is_leaf(*ix))
+    }
+
+    /// The entries with two or more children, in file order.
+    pub fn branch_points(&self) -> impl Iterator<Item = Ix> + '_ {
+        self.standing().filter(|ix| self.children(*ix).len() > 1)
+    }
+
+    /// The entries from `leaf` up to its root, `leaf` first.
+    pub fn ancestors(&self, leaf: Ix) -> impl Iterator<Item = Ix> + '_ {
+        std::iter::successors(Some(leaf), |ix| self.parent(*ix))
+    }
+
+    /// Returns the entries from a root to `leaf`, root first.
+    ///
+    /// The path is never empty: a root is its own path. An orphan counts as a root, so a broken session
+    /// still has paths. Costs the length of the path.
+    pub fn path(&self, leaf: Ix) -> Vec<Ix> {
+        let mut path: Vec<Ix> = self.ancestors(leaf).collect();
+        path.reverse();
+        path
+    }
+
+    /// Whether `above` is `below`, or one of its ancestors.
+    pub fn is_ancestor(&self, above: Ix, below: Ix) -> bool {
+        self.ancestors(below).any(|ix| ix == above)
+    }
+
+    /// The last entry that two paths share, if they share any.
+    pub fn common_ancestor(&self, one: Ix, other: Ix) -> Option<Ix> {
+        let (one, other) = (self.path(one), self.path(other));
+        one.iter().zip(&other).take_while(|(a, b)| a == b).last().map(|(ix, _)| *ix)
+    }
+
+    /// An entry and all below it, each before its children, in file order among siblings.
+    pub fn subtree(&self, top: Ix) -> Vec<Ix> {
+        let (mut out, mut todo) = (Vec::new(), vec![top]);
+        while let Some(ix) = todo.pop() {
+            out.push(ix);
+            todo.extend(self.children(ix).rev());
+        }
+        out
+    }
+
+    /// How many entries each path has, by entry: 1 for a root.
+    pub fn depths(&self) -> Vec<u32> {
+        let mut depth = vec![0u32; self.parent.len()];
+        let mut above = Vec::new();
+        for ix in 0..depth.len() {
+            let mut at = ix as u32;
+            while at < PENDING && depth[at as usize] == 0 {
+                above.push(at);
+                at = self.parent[at as usize];
+            }
+            let mut so_far = if at < PENDING { depth[at as usize] } else { 0 };
+            while let Some(at) = above.pop() {
+                so_far += 1;
+                depth[at as usize] = so_far;
+            }
+        }
+        depth
+    }
+}
+
+impl Children {
+    fn of(parent: &[u32]) -> Children {
+        let mut first = vec![0u32; parent.len() + 2];
+        for parent in parent.iter().filter(|parent| **parent < PENDING) {
+            first[*parent as usize + 2] += 1;
+        }
+        for at in 2..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut list = vec![0u32; first[parent.len() + 1] as usize];
+        for (ix, parent) in parent.iter().enumerate() {
+            if *parent < PENDING {
+                let next = &mut first[*parent as usize + 1];
+                list[*next as usize] = ix as u32;
+                *next += 1;
+            }
+        }
+        Children { first, list }
+    }
+}
+
+/// The keys that occur more than once, sorted.
+///
+/// A bitmap of 16 bits a key finds the candidates in one pass; only these are counted.
+fn repeated(keys: &[Key]) -> Vec<Key> {
+    let bits = (keys.len() * 16).next_power_of_two().max(64);
+    let mut seen = vec![0u64; bits / 64];
+    let mut candidates = Vec::new();
+    for key in keys.iter().filter(|key| key.is_some()) {
+        let bit = spread(*key) as usize & (bits - 1);
+        let word = &mut seen[bit / 64];
+        if *word >> (bit % 64) & 1 == 1 {
+            candidates.push(*key);
+        }
+        *word |= 1 << (bit % 64);
+    }
+    drop(seen);
+    let mut wanted = Wanted::new(candidates.iter().copied());
+    let mut out = Vec::new();
+    for key in keys {
+        if let Some(slot) = wanted.slot(*key) {
+            if wanted.table[slot].1 == MISSING {
+                wanted.table[slot].1 = 0;
+            } else {
+                out.push(*key);
+            }
+        }
+    }
+    out.sort_unstable();
+    out.dedup();
+    out
+}
+
+/// A small set of keys that are looked for in one pass over all.
+struct Wanted {
+    table: Vec<(Key, u32)>,
+    /// A bitmap that answers nearly all of the keys that are not wanted.
+    sieve: Vec<u64>,
+}
+
+impl Wanted {
+    fn new(keys: impl Iterator<Item = Key> + Clone) -> Wanted {
+        let count = keys.clone().count();
+        let slots = (count * 2).next_power_of_two().max(8);
+        let mut wanted =
+            Wanted { table: vec![(Key::NONE, NONE); slots], sieve: vec![0; (slots * 8 / 64).max(1)] };
+        for key in keys {
+            let hash = spread(key);
+            let bit = wanted.bit(hash);
+            wanted.sieve[bit / 64] |= 1 << (bit % 64);
+            let mut slot = hash as usize & (slots - 1);
+            while wanted.table[slot].1 != NONE && wanted.table[slot].0 != key {
+                slot = (slot + 1) & (slots - 1);
+            }
+            wanted.table[slot] = (key, MISSING);
+        }
+        wanted
+    }
+
+    fn bit(&self, hash: u64) -> usize {
+        (hash >> 32) as usize & (self.sieve.len() * 64 - 1)
+    }
+
+    fn slot(&self, key: Key) -> Option<usize> {
+        let hash = spread(key);
+        let bit = self.bit(hash);
+        if self.sieve[bit / 64] >> (bit % 64) & 1 == 0 {
+            return None;
+        }
+        let mut slot = hash as usize & (self.table.len() - 1);
+        while self.table[slot].1 != NONE {
+            if self.table[slot].0 == key {
+                return Some(slot);
+            }
+            slot = (slot + 1) & (self.table.len() - 1);
+        }
+        None
+    }
+
+    fn find_all(&mut self, keys: &[Key], copies: Copies) {
+        if self.table.iter().all(|(_, ix)| *ix == NONE) {
+            return;
+        }
+        for (ix, key) in keys.iter().enumerate() {
+            if let Some(slot) = self.slot(*key) {
+                let found = &mut self.table[slot].1;
+                if copies == Copies::Last || *found == MISSING {
+                    *found = ix as u32;
+                }
+            }
+        }
+    }
+
+    fn found(&self, key: Key) -> u32 {
+        self.slot(key).map_or(MISSING, |slot| self.table[slot].1)
+    }
+}
+
+fn spread(key: Key) -> u64 {
+    let product = u128::from(key.0 ^ 0x8EBC_6AF0_9C88_C6E3) * 0x9E37_79B9_7F4A_7C15;
+    (product as u64) ^ ((product >> 64) as u64)
+}
+
+/// Cuts each ring of links, at its first link in file order that points forward; gives the links cut.
+fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
+    // Where no link points forward, there can't be a ring.
+    let points_forward = |(ix, parent): (usize, &u32)| *parent < PENDING && *parent as usize >= ix;
+    if !parent.iter().enumerate().any(points_forward) {
+        return Vec::new();
+    }
+    const NEW: u32 = 0;
+    let mut walk = vec![NEW; parent.len()];
+    let mut rings = Vec::new();
+    for from in 0..parent.len() as u32 {
+        let mut at = from;
+        while at < PENDING && walk[at as usize] == NEW {
+            walk[at as usize] = from + 1;
+            at = parent[at as usize];
+        }
+        if at < PENDING && walk[at as usize] == from + 1 {
+            let start = at;
+            let mut cut = NONE;
+            loop {
+                if parent[at as usize] >= at && at < cut {
+                    cut = at;
+                }
+                at = parent[at as usize];
+                if at == start {
+                    break;
+                }
+            }
+            rings.push((cut, parent[cut as usize]));
+            parent[cut as usize] = NONE;
+        }
+    }
+    rings.sort_unstable();
+    rings
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::{Entry, Flags, Kind, Time};
+
+    /// `"a; b<a"`: an entry `a` without a parent, and `b` under `a`.
+    fn entries(text: &str) -> Entries {
+        let mut entries = Entries::default();
+        entries.begin_file();
+        for (line, item) in text.split(';').map(str::trim).filter(|item| !item.is_empty()).enumerate() {
+            let (id, parent) = item.split_once('<').unwrap_or((item, ""));
+            entries.push(&Entry {
+                offset: line as u64,
+                len: 1,
+                line: line as u64 + 1,
+                key: Key::of(id.as_bytes()),
+                parent: if parent.is_empty() { Key::NONE } else { Key::of(parent.as_bytes()) },
+                follows: false,
+                time: Time::NONE,
+                kind: Kind::User,
+                ty: "message",
+                flags: Flags::default(),
+                session: "",
+                group: Key::NONE,
+            });
+        }
+        entries
+    }
+
+    fn names(text: &str, ixs: impl Iterator<Item = Ix>) -> String {
+        let ids: Vec<&str> = text.split(';').map(|item| item.trim().split('<').next().unwrap()).collect();
+        ixs.map(|ix| ids[ix.at()]).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_path_runs_from_a_root_to_its_leaf() {
+        let check = |text: &str, leaf: &str, path: &str| {
+            let entries = entries(text);
+            let tree = Tree::build(&entries, Copies::Last);
+            let leaf = entries.all().rfind(|ix| entries.key(*ix) == Key::of(leaf.as_bytes())).unwrap();
+            assert_eq!(names(text, tree.path(leaf).into_iter()), path, "{text}");
+        };
+        //     entries in file order        leaf  path
+        check("a; b<a; c<b",                "c",  "a b c");
+        check("a; b<a; c<b; d<a",           "d",  "a d");
+        check("a; b<lost; c<b",             "c",  "b c");     // an orphan is a root
+        check("c<b; b<a; a",                "c",  "a b c");   // whole file reversed
+        check("a; b<a; c<c; d<c",           "d",  "c d");     // its own parent
+        check("a<b; b<a; c<b",              "c",  "a b c");   // cut at the link that points forward
+        check("a; b<a; c<b; b<a; d<b",      "d",  "a b d");
+        check("a; b<lost; lost<a; c<b",     "c",  "a lost b c");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn shapes_are_told_from_links() {
+        let check = |text: &str, roots: &str, leaves: &str, points: &str| {
+            let entries = entries(text);
+            let tree = Tree::build(&entries, Copies::Last);
+            assert_eq!(names(text, tree.roots()), roots, "roots of {text}");
+            assert_eq!(names(text, tree.leaves()), leaves, "leaves of {text}");
+            assert_eq!(names(text, tree.branch_points()), points, "branch points of {text}");
+        };
+        //     entries                    roots   leaves  branch points
+        check("",                         "",     "",     "");
+        check("a",                        "a",    "a",    "");
+        check("a; b<a; c<a",              "a",    "b c",  "a");
+        check("a; b<lost; c",             "a b c","a b c","");
+        check("a; b<a; c<b; b<a",         "a",    "c",    "");    // the later `b` stands for both
+        check("a<b; b<c; c<a",            "a",    "b",    "");      // cut at `a`, the first link that points forward
+    }
+
+    #[test]
+    fn the_rule_for_copies_decides_which_links_count() {
+        let entries = entries("a; b<a; c<b; b<c");
+        let first = Tree::build(&entries, Copies::First);
+        assert_eq!(first.path(Ix(2)), [Ix(0), Ix(1), Ix(2)]);
+        assert_eq!(first.shadowed().collect::<Vec<_>>(), [Ix(3)]);
+        // With the last copy, `b` hangs under `c` and `c` under `b`: a ring.
+        let last = Tree::build(&entries, Copies::Last);
+        assert_eq!(last.rings().len(), 1);
+        assert_eq!(last.shadowed().collect::<Vec<_>>(), [Ix(1)]);
+    }
+
+    #[test]
+    fn a_chain_may_be_as_long_as_the_file() {
+        let mut entries = Entries::default();
+        entries.begin_file();
+        let count = 5_000_000u64;
+        for at in 0..count {
+            entries.push(&Entry {
+                offset: at,
+                len: 1,
+                line: at + 1,
+                key: Key(at + 1),
+                parent: Key(at),
+                follows: false,
+                time: Time::NONE,
+                kind: Kind::User,
+                ty: "message",
+                flags: Flags::default(),
+                session: "",
+                group: Key::NONE,
+            });
+        }
+        let tree = Tree::build(&entries, Copies::Last);
+        let leaf = Ix(count as u32 - 1);
+        assert_eq!(tree.leaves().collect::<Vec<_>>(), [leaf]);
+        assert_eq!(tree.ancestors(leaf).count() as u64, count);
+        assert_eq!(tree.subtree(Ix(0)).len() as u64, count);
+        assert_eq!(tree.depths()[leaf.at()] as u64, count);
+    }
+}

@@ -1,0 +1,63 @@
+use crate::model::{Source, Span};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+/// The files of an open session.
+pub struct Files {
+    files: Vec<(PathBuf, Content)>,
+}
+
+/// Where the bytes of a file are.
+pub(super) enum Content {
+    /// In a file, read by position.
+    File(File),
+    /// In memory: standard input can't be read twice.
+    Memory(Vec<u8>),
+}
+
+impl Files {
+    pub(super) fn new() -> Files {
+        Files { files: Vec::new() }
+    }
+
+    pub(super) fn add(&mut self, path: PathBuf, content: Content) {
+        self.files.push((path, content));
+    }
+
+    /// The path of a file of the session; `-` for standard input.
+    pub fn path(&self, file: u16) -> &Path {
+        &self.files[usize::from(file)].0
+    }
+
+    /// How many files the session has.
+    pub fn len(&self) -> usize {
+        self.files.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.files.is_empty()
+    }
+}
+
+impl Source for Files {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        into.clear();
+        match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {
+            // Not a memory map: an agent may be rewriting this file as we read it, and a page that is gone would
+            // end us by a signal instead of an error.
+            Content::File(file) => {
+                into.resize(len, 0);
+                file.read_exact_at(into, span.offset)
+            }
+            Content::Memory(bytes) => {
+                let from = usize::try_from(span.offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+                into.extend_from_slice(bytes.get(from..from + len).ok_or(io::ErrorKind::UnexpectedEof)?);
+                Ok(())
+            }
+        }
+    }
+}

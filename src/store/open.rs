@@ -1,0 +1,112 @@
+use super::Error;
+use super::files::{Content, Files};
+use crate::format::{Builder, Detected, Format, Session, detect};
+use crate::json::Reader;
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// How a session is opened.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// The format, where the user says so; else it is told from the first lines.
+    pub format: Option<Format>,
+}
+
+/// A session with the files that it stands in.
+pub struct Opened {
+    /// What was read.
+    pub session: Session,
+    /// Where it was read from.
+    pub files: Files,
+}
+
+/// How many bytes the format is told from, at first; more where they hold no whole line.
+const HEAD: usize = 64 * 1024;
+
+/// Opens the session in a file; `-` is standard input.
+///
+/// Reads the whole file once, and holds of it no more than columns of entries. Fails where the file can't be read,
+/// is empty, or is of no format that is known; a damaged session is opened, with its faults.
+pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let mut files = Files::new();
+    let session = if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+        let format = told(path, &bytes[..bytes.len().min(16 * HEAD)], options)?;
+        let session = read(format, &mut &bytes[..]).map_err(io)?;
+        files.add(path.to_owned(), Content::Memory(bytes));
+        session
+    } else {
+        let file = File::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+            _ => io(error),
+        })?;
+        if file.metadata().map_err(io)?.is_dir() {
+            return Err(Error::IsFolder { path: path.to_owned() });
+        }
+        let format = told(path, &head(&file).map_err(io)?, options)?;
+        let session = read(format, &mut Positional { file: &file, at: 0 }).map_err(io)?;
+        files.add(path.to_owned(), Content::File(file));
+        session
+    };
+    Ok(Opened { session, files })
+}
+
+fn told(path: &Path, head: &[u8], options: Options) -> Result<Format, Error> {
+    match (options.format, detect(head)) {
+        (_, Detected::Empty) => Err(Error::Empty { path: path.to_owned() }),
+        (Some(format), _) | (None, Detected::Format(format)) => Ok(format),
+        (None, Detected::Unknown) => Err(Error::UnknownFormat { path: path.to_owned() }),
+    }
+}
+
+/// The first bytes of a file: enough for some lines, where there are any.
+fn head(file: &File) -> io::Result<Vec<u8>> {
+    let mut head = Vec::new();
+    let mut want = HEAD;
+    loop {
+        let have = head.len();
+        head.resize(want, 0);
+        let count = file.read_at(&mut head[have..], have as u64)?;
+        head.truncate(have + count);
+        if count == 0 || head.len() == want && (memchr::memchr(b'\n', &head).is_some() || want >= 64 * HEAD) {
+            return Ok(head);
+        }
+        if head.len() == want {
+            want *= 4;
+        }
+    }
+}
+
+/// Reads by position with an offset of its own, so that a file that grows meanwhile is harmless.
+struct Positional<'f> {
+    file: &'f File,
+    at: u64,
+}
+
+impl Read for Positional<'_> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let count = self.file.read_at(into, self.at)?;
+        self.at += count as u64;
+        Ok(count)
+    }
+}
+
+fn read(format: Format, from: &mut dyn Read) -> io::Result<Session> {
+    let mut builder = Builder::new(format);
+    builder.begin_file();
+    let mut reader = Reader::new();
+    loop {
+        match from.read(reader.space()) {
+            Ok(0) => break,
+            Ok(count) => reader.advance(count, |line| builder.line(line)),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    reader.finish(|line| builder.line(line));
+    Ok(builder.finish())
+}

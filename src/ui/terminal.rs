@@ -1,0 +1,68 @@
+use std::io::{self, BufWriter, IsTerminal, Write};
+
+/// How things look: what the terminal, the environment, the config and the options together say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Look {
+    /// Whether colors are used on standard output.
+    pub color: bool,
+    /// Whether only ASCII is drawn.
+    pub ascii: bool,
+    /// Display cells a line.
+    pub width: usize,
+    /// Whether standard output is a terminal.
+    pub terminal: bool,
+    /// Whether hints and notes are left out.
+    pub quiet: bool,
+    /// Whether errors and notes are JSON.
+    pub json: bool,
+}
+
+/// Where a command writes: data to standard output, everything else to standard error.
+pub struct Ui {
+    /// How things look.
+    pub look: Look,
+    out: Box<dyn Write>,
+    closed: bool,
+}
+
+impl Ui {
+    /// Writes to the standard streams.
+    pub fn standard(look: Look) -> Ui {
+        Ui { look, out: Box::new(BufWriter::with_capacity(64 * 1024, io::stdout())), closed: false }
+    }
+
+    /// Where data goes. What is written reaches the reader at the latest when the program ends.
+    pub fn out(&mut self) -> &mut dyn Write {
+        &mut *self.out
+    }
+
+    /// Says something to the user on standard error, on a line of its own.
+    pub fn note(&mut self, words: impl std::fmt::Display) {
+        let _ = self.out.flush();
+        let _ = writeln!(io::stderr().lock(), "{words}");
+    }
+
+    /// Gives a hint on standard error, unless the user wants none.
+    pub fn hint(&mut self, words: impl std::fmt::Display) {
+        if !self.look.quiet {
+            self.note(format_args!("hint: {words}"));
+        }
+    }
+
+    /// Ends the output. A reader that went away is no error.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if self.closed {
+            return Ok(());
+        }
+        self.closed = true;
+        match self.out.flush() {
+            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Whether standard error is a terminal.
+    pub fn talks_to_a_person() -> bool {
+        io::stderr().is_terminal()
+    }
+}

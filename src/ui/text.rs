@@ -1,0 +1,72 @@
+//! Text out of a session, made fit for a terminal.
+
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+/// Makes text safe: control characters, terminal escapes and characters that turn the direction of
+/// writing are shown, not sent. Line feeds and tabs stay.
+pub fn safe(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for character in text.chars() {
+        match character {
+            '\n' | '\t' => out.push(character),
+            '\u{0}'..='\u{1F}' => out.push(char::from_u32(0x2400 + character as u32).unwrap_or('\u{FFFD}')),
+            '\u{7F}' => out.push('\u{2421}'),
+            '\u{80}'..='\u{9F}' => out.push('\u{FFFD}'),
+            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}' => {
+                out.push('\u{FFFD}');
+            }
+            _ => out.push(character),
+        }
+    }
+    out
+}
+
+/// Safe text on one line: white space of any length becomes one blank.
+pub fn one_line(text: &str) -> String {
+    safe(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Cuts text to `width` display cells; what is cut is told by `…`.
+pub fn fit(text: &str, width: usize) -> String {
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 0;
+    for character in text.chars() {
+        let cells = character.width().unwrap_or(0);
+        if used + cells > width.saturating_sub(1) {
+            break;
+        }
+        used += cells;
+        out.push(character);
+    }
+    if width > 0 {
+        out.push('…');
+    }
+    out
+}
+
+/// Pads text with blanks to `width` display cells.
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_escape_reaches_a_terminal() {
+        assert_eq!(safe("a\u{1b}[31mred\u{7}\n\tb\u{9b}1m"), "a␛[31mred␇\n\tb\u{fffd}1m");
+        assert_eq!(safe("abc\u{202e}cba"), "abc\u{fffd}cba");
+        assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
+    }
+
+    #[test]
+    fn widths_are_counted_in_cells() {
+        assert_eq!(fit("中文字", 5), "中文…");
+        assert_eq!(fit("中文字", 6), "中文字");
+        assert_eq!(pad("中", 4), "中  ");
+    }
+}

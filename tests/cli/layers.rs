@@ -1,0 +1,55 @@
+//! Holds the code to the map in `src/lib.rs`.
+
+use std::fs;
+use std::path::Path;
+
+/// Each layer, and the layers that it may use.
+const LAYERS: &[(&str, &[&str])] = &[
+    ("model", &[]),
+    ("json", &["model"]),
+    ("format", &["model", "json"]),
+    ("ops", &["model", "json", "format"]),
+    ("fsck", &["model", "json", "format"]),
+    ("store", &["model", "json", "format"]),
+    ("ui", &["model"]),
+    ("cmd", &["model", "json", "format", "ops", "fsck", "store", "ui"]),
+];
+
+#[test]
+fn a_layer_uses_only_those_below_it() {
+    let src = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut wrong = Vec::new();
+    for (layer, below) in LAYERS {
+        each_file(&src.join(layer), &mut |path| {
+            for (number, line) in fs::read_to_string(path).unwrap().lines().enumerate() {
+                let code = line.split("//").next().unwrap();
+                for (other, _) in LAYERS {
+                    let named = code.contains(&format!("crate::{other}::"))
+                        || code.contains(&format!("crate::{other};"));
+                    if named && other != layer && !below.contains(other) {
+                        wrong.push(format!("{}:{}: {layer} uses {other}", path.display(), number + 1));
+                    }
+                }
+                if code.contains("crate::{") {
+                    wrong.push(format!(
+                        "{}:{}: name the layer: `use crate::…::{{…}}`",
+                        path.display(),
+                        number + 1
+                    ));
+                }
+            }
+        });
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+fn each_file(folder: &Path, with: &mut dyn FnMut(&Path)) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            each_file(&path, with);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            with(&path);
+        }
+    }
+}

@@ -1,0 +1,3 @@
+//! What a user sees, and what must hold of the whole: one binary, a module for each subject.
+
+mod layers;
