@@ -6,10 +6,12 @@
 mod chimera;
 mod claude;
 mod detect;
+mod ids;
 mod pi;
 mod session;
 
 pub use detect::{Detected, detect};
+pub use ids::Ids;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
 };

@@ -7,12 +7,14 @@
 //! one line.
 
 mod edit;
+mod edits;
 mod fields;
 mod reader;
 mod text;
 mod value;
 
 pub use edit::{Escapes, set_field, write_string};
+pub use edits::Edits;
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use text::decode;
