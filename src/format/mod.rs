@@ -5,11 +5,13 @@
 
 mod chimera;
 mod claude;
+pub mod content;
 mod detect;
 mod ids;
 mod pi;
 mod session;
 
+pub use content::{Block, Content, Usage, call_words};
 pub use detect::{Detected, detect};
 pub use ids::Ids;
 pub use session::{

@@ -12,6 +12,7 @@ mod fields;
 mod reader;
 mod text;
 mod value;
+mod walk;
 
 pub use edit::{Escapes, set_field, write_string};
 pub use edits::Edits;
@@ -19,3 +20,4 @@ pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use text::decode;
 pub use value::{Member, members, value};
+pub use walk::{each_item, each_member, string};

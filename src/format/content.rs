@@ -1,0 +1,662 @@
+//! What is in one line, as blocks of text, thinking, tool calls and results: read when it is shown, and only then.
+//!
+//! The index keeps no texts ([`crate::model::Entries`]). [`Content::of`] makes something to look at of the bytes of one
+//! line, whatever the format; it borrows from the line wherever a string has no escapes. A line that is no object, and
+//! fields of another sort than they should be, give less content, never an error.
+
+use super::Format;
+use crate::json::{each_item, each_member, string};
+use std::borrow::Cow;
+
+/// What one line says.
+#[derive(Clone, Debug, Default)]
+pub struct Content<'l> {
+    /// The type of the line, as stored.
+    pub ty: Cow<'l, str>,
+    /// The role of its message, as stored; empty where it is no message.
+    pub role: Cow<'l, str>,
+    /// What the message consists of, in order.
+    pub blocks: Vec<Block<'l>>,
+    /// What the entry says, as plain text: the texts of a message or of a tool's result, a summary, the words of a
+    /// label, setting or title. Thinking and tool calls are not in it.
+    pub text: Cow<'l, str>,
+    /// The tool whose result it is, where the line names it.
+    pub tool: Option<Cow<'l, str>>,
+    /// The model that replied.
+    pub model: Option<Cow<'l, str>>,
+    /// Why the reply ended.
+    pub ended: Option<Cow<'l, str>>,
+    /// What the reply took, as stored: JSON.
+    pub usage: Option<&'l [u8]>,
+    sort: Sort,
+}
+
+/// A part of a message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Block<'l> {
+    /// Text.
+    Text(Cow<'l, str>),
+    /// Thinking; often empty, with only a signature left.
+    Thinking {
+        /// What was thought.
+        text: Cow<'l, str>,
+        /// Whether a signature binds it to its conversation, so that it must not be changed.
+        signed: bool,
+    },
+    /// A call of a tool.
+    Call {
+        /// The id that the result names.
+        id: Cow<'l, str>,
+        /// The tool.
+        name: Cow<'l, str>,
+        /// What it is called with, as stored: JSON; empty where there is nothing.
+        arguments: &'l [u8],
+    },
+    /// What a tool gave.
+    Result {
+        /// The call that it answers.
+        call: Cow<'l, str>,
+        /// Whether the tool failed.
+        is_error: bool,
+        /// The text of the result. Pictures in it follow as blocks of their own.
+        text: Cow<'l, str>,
+    },
+    /// A picture.
+    Image {
+        /// Its kind: `image/png`.
+        mime: Cow<'l, str>,
+        /// Its bytes; 0 where it is stored elsewhere.
+        bytes: u64,
+    },
+    /// Anything else, by its type.
+    Other(Cow<'l, str>),
+}
+
+/// What a reply took.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Usage {
+    /// Tokens sent, without those below.
+    pub input: u64,
+    /// Tokens of the reply.
+    pub output: u64,
+    /// Tokens read from the cache.
+    pub cache_read: u64,
+    /// Tokens written to the cache.
+    pub cache_write: u64,
+    /// What it cost in dollars, where the format says so.
+    pub cost: f64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+enum Sort {
+    #[default]
+    Plain,
+    /// A command that the user ran, and what it gave: the first line is the command.
+    Command,
+}
+
+/// Arguments that say best what a call does, in this order.
+const TELLING: &[&str] = &[
+    "command",
+    "cmd",
+    "file_path",
+    "path",
+    "filePath",
+    "notebook_path",
+    "pattern",
+    "query",
+    "url",
+    "code",
+    "prompt",
+    "description",
+    "task",
+    "skill",
+    "name",
+    "file",
+    "text",
+];
+
+/// How many characters of a text a [`Content::summary`] is made of at most.
+const SUMMARY: usize = 300;
+
+impl<'l> Content<'l> {
+    /// Reads the content of a line.
+    pub fn of(format: Format, line: &'l [u8]) -> Content<'l> {
+        let fields = Fields::of(line);
+        let mut content = Content { ty: fields.text("type"), ..Content::default() };
+        match format {
+            Format::Claude => content.claude(&fields),
+            Format::Chimera => content.chimera(&fields),
+            _ => content.pi(&fields),
+        }
+        content
+    }
+
+    /// The calls of tools, in order: id, name, arguments.
+    pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &'l [u8])> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Call { id, name, arguments } => Some((&**id, &**name, *arguments)),
+            _ => None,
+        })
+    }
+
+    /// The calls that results in it answer, in order.
+    pub fn answers(&self) -> impl Iterator<Item = &str> {
+        self.blocks.iter().filter_map(|block| match block {
+            Block::Result { call, .. } => Some(&**call),
+            _ => None,
+        })
+    }
+
+    /// Whether a tool says in it that it failed.
+    pub fn failed(&self) -> bool {
+        self.blocks.iter().any(|block| matches!(block, Block::Result { is_error: true, .. }))
+    }
+
+    /// What the reply took; `None` where nothing is stored.
+    pub fn usage(&self) -> Option<Usage> {
+        let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
+        let mut usage = Usage::default();
+        for (key, value) in each_member(self.usage?) {
+            let tokens = || number(value).unwrap_or(0.0) as u64;
+            match &*key {
+                "input" | "input_tokens" => usage.input = tokens(),
+                "output" | "output_tokens" => usage.output = tokens(),
+                "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
+                "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
+                "cost" => {
+                    let total = each_member(value).filter(|(key, _)| key == "total").last();
+                    usage.cost = total.and_then(|(_, value)| number(value)).unwrap_or(0.0);
+                }
+                _ => {}
+            }
+        }
+        Some(usage)
+    }
+
+    /// The entry on one line, for lists: the first words of its text, else what it calls, else what it is.
+    ///
+    /// Not made safe for a terminal, and cut only where it is very long.
+    pub fn summary(&self) -> String {
+        self.summary_of("")
+    }
+
+    /// As [`Content::summary`], of a tool's result whose call is known in words ([`call_words`]):
+    /// `cargo test → 3 passed`.
+    pub fn summary_of(&self, call: &str) -> String {
+        let result =
+            self.sort == Sort::Command || self.blocks.iter().any(|b| matches!(b, Block::Result { .. }));
+        if !result {
+            let text = one_line(&self.text);
+            return if text.is_empty() { self.without_text() } else { text };
+        }
+        let (command, output) = match self.sort {
+            Sort::Command => self.text.split_once('\n').unwrap_or((&self.text, "")),
+            Sort::Plain => ("", &*self.text),
+        };
+        let asked = match (call, command, &self.tool) {
+            ("", "", Some(tool)) => one_line(tool),
+            ("", command, _) => one_line(command),
+            (call, ..) => one_line(call),
+        };
+        let mut said = first_line(output);
+        if said.is_empty() && self.blocks.iter().any(|block| matches!(block, Block::Image { .. })) {
+            said = "a picture".into();
+        }
+        let said = match (said.is_empty(), self.failed()) {
+            (true, true) => "failed".into(),
+            (true, false) => "nothing".into(),
+            (false, true) => format!("failed: {said}"),
+            (false, false) => said,
+        };
+        if asked.is_empty() { format!("→ {said}") } else { format!("{asked} → {said}") }
+    }
+
+    /// The summary of a message that has no text.
+    fn without_text(&self) -> String {
+        let calls: Vec<String> =
+            self.calls().map(|(_, name, arguments)| call_words(name, arguments)).collect();
+        if !calls.is_empty() {
+            return calls.join(" · ");
+        }
+        let mut thought = None;
+        for block in &self.blocks {
+            match block {
+                Block::Thinking { text, .. } if thought.is_none() => thought = Some(one_line(text)),
+                Block::Image { mime, .. } => return format!("a picture ({mime})"),
+                Block::Other(ty) => return format!("({ty})"),
+                _ => {}
+            }
+        }
+        match (thought, &self.ended) {
+            (Some(thought), _) if !thought.is_empty() => format!("thinking: {thought}"),
+            (_, Some(ended)) if ended != "stop" && ended != "end_turn" => format!("({ended})"),
+            (Some(_), _) => "thinking".into(),
+            (None, _) if self.role.is_empty() => self.ty.to_string(),
+            (None, _) => "(nothing)".into(),
+        }
+    }
+
+    /// Takes the texts of the blocks as the text of the whole.
+    fn text_of_blocks(&mut self) {
+        let mut texts = self.blocks.iter().filter_map(|block| match block {
+            Block::Text(text) | Block::Result { text, .. } => Some(text),
+            _ => None,
+        });
+        let Some(first) = texts.next().cloned() else { return };
+        self.text = texts.fold(first, |mut all, text| {
+            if !all.is_empty() && !text.is_empty() {
+                all.to_mut().push_str("\n\n");
+            }
+            all.to_mut().push_str(text);
+            all
+        });
+    }
+
+    /// Takes `content` as it stands in a message: a string, or a list of blocks.
+    fn take(&mut self, content: &'l [u8]) {
+        if let Some(text) = string(content) {
+            self.blocks.push(Block::Text(text));
+        }
+        for block in each_item(content) {
+            self.block(block);
+        }
+    }
+
+    fn block(&mut self, block: &'l [u8]) {
+        let fields = Fields::of(block);
+        let ty = fields.text("type");
+        match &*ty {
+            "text" => self.blocks.push(Block::Text(fields.text("text"))),
+            "thinking" => {
+                let signed =
+                    ["thinkingSignature", "signature"].iter().any(|key| !fields.text(key).is_empty());
+                self.blocks.push(Block::Thinking { text: fields.text("thinking"), signed });
+            }
+            "redacted_thinking" | "redactedThinking" => {
+                self.blocks.push(Block::Thinking { text: Cow::Borrowed(""), signed: true });
+            }
+            "toolCall" | "tool_use" | "server_tool_use" => self.blocks.push(Block::Call {
+                id: fields.text("id"),
+                name: fields.text("name"),
+                arguments: fields.get("arguments").or(fields.get("input")).unwrap_or_default(),
+            }),
+            "tool_result" => {
+                let is_error = fields.get("is_error") == Some(b"true");
+                self.result(fields.text("tool_use_id"), is_error, fields.get("content").unwrap_or_default());
+            }
+            "image" => self.blocks.push(image(&fields)),
+            _ => self.blocks.push(Block::Other(ty)),
+        }
+    }
+
+    /// A result, whose own content is a string or a list of blocks.
+    fn result(&mut self, call: Cow<'l, str>, is_error: bool, content: &'l [u8]) {
+        let mut inside = Content::default();
+        inside.take(content);
+        inside.text_of_blocks();
+        self.blocks.push(Block::Result { call, is_error, text: inside.text });
+        self.blocks.extend(inside.blocks.into_iter().filter(|block| !matches!(block, Block::Text(_))));
+    }
+
+    fn pi(&mut self, fields: &Fields<'l>) {
+        let text = |key| fields.text(key);
+        match &*self.ty {
+            "message" => self.pi_message(&Fields::of(fields.get("message").unwrap_or_default())),
+            "custom_message" => {
+                self.take(fields.get("content").unwrap_or_default());
+                self.text_of_blocks();
+            }
+            "compaction" | "branch_summary" => self.text = text("summary"),
+            "label" => self.text = label(text("targetId"), text("label")),
+            "model_change" => {
+                let (provider, model) = (text("provider"), text("modelId"));
+                let model = match (provider.is_empty(), model.is_empty()) {
+                    (false, false) => Cow::Owned(format!("{provider}/{model}")),
+                    (true, false) => model,
+                    _ => text("model"),
+                };
+                self.text = format!("model {model}").into();
+                self.model = Some(model);
+            }
+            "thinking_level_change" => {
+                self.text = format!("thinking {}", or(text("thinkingLevel"), "off")).into()
+            }
+            "session_info" => self.text = format!("name {}", or(text("name"), "taken away")).into(),
+            "title_change" | "title" => self.text = format!("title {}", text("title")).into(),
+            "mode_change" => self.text = format!("mode {}", text("mode")).into(),
+            "usage" | "model_usage" => {
+                self.model = fields.string("model");
+                self.usage = fields.get("usage");
+                let what = or(or(text("note"), &text("kind")), &text("purpose"));
+                self.text = format!("usage {what}").trim_end().to_owned().into();
+            }
+            "context_edit" => {
+                let gone = matches!(fields.get("replacement"), None | Some(b"null"));
+                let what = if gone { "left out" } else { "replaced" };
+                self.text = format!("{what}: {}", text("targetId")).into();
+            }
+            "session_init" => self.text = or(text("task"), "session began"),
+            "service_tier_change" => {
+                let tier = fields.get("serviceTier").map(compact).unwrap_or_default();
+                self.text = format!("service tier {tier}").into();
+            }
+            "ttsr_injection" => self.text = format!("rules {}", list(fields.get("injectedRules"))).into(),
+            "active_tools_change" => {
+                self.text = format!("tools {}", list(fields.get("activeToolNames"))).into()
+            }
+            "mcp_tool_selection" => {
+                self.text = format!("tools {}", list(fields.get("selectedToolNames"))).into()
+            }
+            "credential_pin" => self.text = format!("credentials of {}", text("provider")).into(),
+            "reset_boundary" => self.text = Cow::Borrowed("the context was cleared"),
+            "leaf" => self.text = format!("leaf {}", or(text("targetId"), "before the first entry")).into(),
+            "custom" => self.text = custom(&text("customType"), fields.get("data")),
+            "session" => self.text = format!("session {}", text("id")).into(),
+            "event" => {
+                let event = Fields::of(fields.get("event").unwrap_or_default());
+                self.text = format!("event {}", event.text("type")).into();
+            }
+            _ => {}
+        }
+    }
+
+    fn pi_message(&mut self, message: &Fields<'l>) {
+        let text = |key| message.text(key);
+        self.role = text("role");
+        self.model = message.string("model");
+        self.ended = message.string("stopReason");
+        self.usage = message.get("usage");
+        let content = message.get("content").unwrap_or_default();
+        match &*self.role {
+            "toolResult" => {
+                self.tool = message.string("toolName");
+                self.result(text("toolCallId"), message.get("isError") == Some(b"true"), content);
+            }
+            "bashExecution" | "pythonExecution" => {
+                let command = or(text("command"), &text("code"));
+                self.sort = Sort::Command;
+                self.blocks.push(Block::Text(format!("{command}\n{}", text("output")).into()));
+            }
+            "fileMention" => {
+                let files = message.get("files").unwrap_or_default();
+                let paths: Vec<_> = each_item(files).map(|file| Fields::of(file).text("path")).collect();
+                self.blocks.push(Block::Text(paths.join(", ").into()));
+            }
+            _ => self.take(content),
+        }
+        self.text_of_blocks();
+        if self.text.is_empty()
+            && let Some(error) = message.string("errorMessage")
+        {
+            self.text = error;
+        }
+    }
+
+    fn chimera(&mut self, fields: &Fields<'l>) {
+        let text = |key| fields.text(key);
+        match &*self.ty {
+            "message" => {
+                let message = Fields::of(fields.get("message").unwrap_or_default());
+                self.role = message.text("role");
+                let content = message.get("content").unwrap_or_default();
+                if self.role == "tool" {
+                    self.result(message.text("call_id"), false, content);
+                } else {
+                    self.take(content);
+                }
+                for call in each_item(message.get("tool_calls").unwrap_or_default()) {
+                    let call = Fields::of(call);
+                    let arguments = call.get("arguments").unwrap_or_default();
+                    self.blocks.push(Block::Call { id: call.text("id"), name: call.text("name"), arguments });
+                }
+                // A reply that only calls tools has an empty string for its content.
+                if self.blocks.len() > 1 && self.blocks[0] == Block::Text(Cow::Borrowed("")) {
+                    self.blocks.remove(0);
+                }
+                self.text_of_blocks();
+            }
+            "compaction" => self.text = text("summary"),
+            "label" => self.text = label(text("target_id"), text("label")),
+            "state_change" => self.text = format!("{} {}", text("kind"), scalar(fields.get("value"))).into(),
+            "header" => self.text = format!("session in {}", text("cwd")).into(),
+            "custom" => self.text = custom("", fields.get("data")),
+            _ => {
+                if let Some(data) = fields.get("data") {
+                    self.text = format!("{} {}", self.ty, compact(data)).into();
+                }
+            }
+        }
+    }
+
+    fn claude(&mut self, fields: &Fields<'l>) {
+        let text = |key| fields.text(key);
+        match &*self.ty {
+            "user" | "assistant" => {
+                let message = Fields::of(fields.get("message").unwrap_or_default());
+                self.role = message.text("role");
+                self.model = message.string("model");
+                self.ended = message.string("stop_reason");
+                self.usage = message.get("usage");
+                self.take(message.get("content").unwrap_or_default());
+                self.text_of_blocks();
+            }
+            "system" => {
+                self.role = Cow::Borrowed("system");
+                self.text = or(text("content"), &text("subtype").replace('_', " "));
+                if let (true, Some(ms)) = (text("content").is_empty(), fields.get("durationMs")) {
+                    let ms = String::from_utf8_lossy(ms).into_owned();
+                    self.text.to_mut().push_str(&format!(" {ms} ms"));
+                }
+            }
+            "attachment" => self.attachment(&Fields::of(fields.get("attachment").unwrap_or_default())),
+            "progress" => {
+                let data = Fields::of(fields.get("data").unwrap_or_default());
+                let ty = data.text("type").replace('_', " ");
+                let what = or(or(data.text("command"), &data.text("hookName")), &data.text("query"));
+                self.text = format!("{ty} {what}").trim_end().to_owned().into();
+            }
+            "summary" | "task-summary" => self.text = text("summary"),
+            "custom-title" => self.text = format!("title {}", text("customTitle")).into(),
+            "ai-title" => self.text = format!("title {}", text("aiTitle")).into(),
+            "last-prompt" => self.text = text("lastPrompt"),
+            "bough-label" => self.text = label(text("targetUuid"), text("label")),
+            "queue-operation" => {
+                self.text = format!("{} {}", text("operation"), text("content")).trim_end().to_owned().into();
+            }
+            _ => {}
+        }
+    }
+
+    fn attachment(&mut self, attachment: &Fields<'l>) {
+        let ty = attachment.text("type").replace('_', " ");
+        let mut inside = Content::default();
+        for key in ["prompt", "content", "text", "stdout", "snippet"] {
+            inside.take(attachment.get(key).unwrap_or_default());
+            inside.text_of_blocks();
+            if !inside.text.trim().is_empty() {
+                break;
+            }
+        }
+        let what = or(or(or(inside.text, &attachment.text("filename")), &attachment.text("path")), "");
+        let what = or(or(what, &attachment.text("command")), &attachment.text("hookName"));
+        self.text = format!("{ty}: {what}").trim_end_matches([':', ' ']).to_owned().into();
+        self.blocks.push(Block::Other(attachment.text("type")));
+    }
+}
+
+/// A call of a tool in a few words: its name, and the argument that says most.
+pub fn call_words(name: &str, arguments: &[u8]) -> String {
+    let members: Vec<_> = each_member(arguments).collect();
+    let telling = TELLING.iter().find_map(|key| members.iter().rfind(|(member, _)| member == key));
+    let first = || members.iter().find(|(_, value)| value.first() == Some(&b'"'));
+    let Some((_, value)) = telling.or_else(first).or(members.first()) else { return one_line(name) };
+    one_line(&format!("{name} {}", scalar(Some(value))))
+}
+
+/// Text on one line: white space of any length becomes one blank; cut where it is very long.
+fn one_line(text: &str) -> String {
+    let mut out = String::new();
+    let mut count = 0;
+    for word in text.split_whitespace() {
+        if !out.is_empty() {
+            out.push(' ');
+            count += 1;
+        }
+        for character in word.chars() {
+            if count == SUMMARY {
+                out.push('…');
+                return out;
+            }
+            out.push(character);
+            count += 1;
+        }
+    }
+    out
+}
+
+/// The first line that says something, and how many more there are.
+fn first_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = one_line(lines.next().unwrap_or_default());
+    match lines.count() {
+        0 => first,
+        1 => format!("{first} (+1 line)"),
+        more => format!("{first} (+{more} lines)"),
+    }
+}
+
+fn or<'l>(text: Cow<'l, str>, instead: &str) -> Cow<'l, str> {
+    if text.trim().is_empty() { Cow::Owned(instead.to_owned()) } else { text }
+}
+
+fn label<'l>(target: Cow<'l, str>, label: Cow<'l, str>) -> Cow<'l, str> {
+    if label.is_empty() {
+        format!("no label: {target}").into()
+    } else {
+        format!("label {label}: {target}").into()
+    }
+}
+
+fn custom<'l>(ty: &str, data: Option<&'l [u8]>) -> Cow<'l, str> {
+    let data = data.map(compact).unwrap_or_default();
+    format!("{ty} {data}").trim().to_owned().into()
+}
+
+/// A value in short: a string as its text, anything else as JSON.
+fn scalar(value: Option<&[u8]>) -> Cow<'_, str> {
+    let value = value.unwrap_or_default();
+    string(value).unwrap_or_else(|| compact(value))
+}
+
+/// JSON, as it is stored, cut where it is very long.
+fn compact(value: &[u8]) -> Cow<'_, str> {
+    String::from_utf8_lossy(&value[..value.len().min(4 * SUMMARY)])
+}
+
+fn list(value: Option<&[u8]>) -> String {
+    each_item(value.unwrap_or_default()).filter_map(string).collect::<Vec<_>>().join(", ")
+}
+
+fn image<'l>(fields: &Fields<'l>) -> Block<'l> {
+    // Base64: four characters stand for three bytes.
+    let bytes = |data: Option<&[u8]>| data.map_or(0, |data| data.len().saturating_sub(2) as u64 / 4 * 3);
+    match fields.get("source").map(Fields::of) {
+        Some(source) => Block::Image { mime: source.text("media_type"), bytes: bytes(source.get("data")) },
+        None => Block::Image { mime: fields.text("mimeType"), bytes: bytes(fields.get("data")) },
+    }
+}
+
+/// The members of one object.
+struct Fields<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
+
+impl<'l> Fields<'l> {
+    fn of(object: &'l [u8]) -> Fields<'l> {
+        Fields(each_member(object).collect())
+    }
+
+    /// The value of a key; the last of repeated ones counts.
+    fn get(&self, key: &str) -> Option<&'l [u8]> {
+        self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+
+    fn string(&self, key: &str) -> Option<Cow<'l, str>> {
+        string(self.get(key)?)
+    }
+
+    /// The string of a key; empty where there is none.
+    fn text(&self, key: &str) -> Cow<'l, str> {
+        self.string(key).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_line_has_a_text_and_a_summary() {
+        let check = |format, line: &str, text: &str, summary: &str| {
+            let content = Content::of(format, line.as_bytes());
+            assert_eq!(content.text, text, "text of {line}");
+            assert_eq!(content.summary(), summary, "summary of {line}");
+        };
+        let pi = |line: &str, text: &str, summary: &str| check(Format::Pi, line, text, summary);
+        pi(r#"{"type":"message","message":{"role":"user","content":"a\n\nb"}}"#, "a\n\nb", "a b");
+        pi(r#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#, "a\n\nb", "a b");
+        pi(r#"{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}}"#, "", "a picture (image/png)");
+        pi(r#"{"type":"message","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"toolCall","id":"c","name":"bash","arguments":{"timeout":5,"command":"cargo  test"}}]}}"#, "", "bash cargo test");
+        pi(r#"{"type":"message","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"overloaded"}}"#, "overloaded", "overloaded");
+        pi(r#"{"type":"message","message":{"role":"assistant","content":[],"stopReason":"aborted"}}"#, "", "(aborted)");
+        pi(r#"{"type":"message","message":{"role":"assistant","content":null}}"#, "", "(nothing)");
+        pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"ok\nfine\n"}],"isError":false}}"#, "ok\nfine\n", "bash → ok (+1 line)");
+        pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[],"isError":true}}"#, "", "bash → failed");
+        pi(r#"{"type":"message","message":{"role":"bashExecution","command":"ls","output":"a","exitCode":0}}"#, "ls\na", "ls → a");
+        pi(r#"{"type":"compaction","summary":"So far."}"#, "So far.", "So far.");
+        pi(r#"{"type":"branch_summary","summary":""}"#, "", "branch_summary");
+        pi(r#"{"type":"label","targetId":"x","label":"good"}"#, "label good: x", "label good: x");
+        pi(r#"{"type":"model_change","provider":"anthropic","modelId":"claude-x"}"#, "model anthropic/claude-x", "model anthropic/claude-x");
+        pi(r#"{"type":"model_change","model":"openai/gpt"}"#, "model openai/gpt", "model openai/gpt");
+        pi(r#"{"type":"custom","customType":"bough.switch","data":{"to":null}}"#, r#"bough.switch {"to":null}"#, r#"bough.switch {"to":null}"#);
+        pi(r#"{"type":"unheard_of","x":1}"#, "", "unheard_of");
+        pi("[1]", "", "");
+        pi("{\"type", "", "");
+        let chimera = |line: &str, text: &str, summary: &str| check(Format::Chimera, line, text, summary);
+        chimera(r#"{"type": "message", "message": {"role": "assistant", "content": "", "tool_calls": [{"id": "c", "name": "ls", "arguments": {"path": "."}}]}}"#, "", "ls .");
+        chimera(r#"{"type": "message", "message": {"role": "tool", "content": "a\nb", "call_id": "c"}}"#, "a\nb", "→ a (+1 line)");
+        chimera(r#"{"type": "state_change", "kind": "model", "value": "large"}"#, "model large", "model large");
+        let claude = |line: &str, text: &str, summary: &str| check(Format::Claude, line, text, summary);
+        claude(r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":[{"type":"text","text":"x"}],"is_error":true}]}}"#, "x", "→ failed: x");
+        claude(r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/a"}}]}}"#, "", "Read /a");
+        claude(r#"{"type":"system","subtype":"turn_duration","durationMs":753}"#, "turn duration 753 ms", "turn duration 753 ms");
+        claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"go on"}}"#, "queued command: go on", "queued command: go on");
+        claude(r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"","signature":"S"}]}}"#, "", "thinking");
+    }
+
+    #[test]
+    fn a_result_is_told_with_its_call() {
+        let line =
+            br#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":"3 passed"}}"#;
+        let content = Content::of(Format::Pi, line);
+        assert_eq!(content.summary_of("cargo test"), "cargo test → 3 passed");
+        assert_eq!(content.answers().collect::<Vec<_>>(), ["c"]);
+    }
+
+    #[test]
+    fn usage_is_read_in_both_spellings() {
+        let check = |format, line: &[u8], wanted: Usage| {
+            assert_eq!(Content::of(format, line).usage(), Some(wanted));
+        };
+        check(
+            Format::Pi,
+            br#"{"type":"message","message":{"role":"assistant","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"cost":{"total":0.5}}}}"#,
+            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: 0.5 },
+        );
+        check(
+            Format::Claude,
+            br#"{"type":"assistant","message":{"usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}}}"#,
+            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: 0.0 },
+        );
+    }
+}

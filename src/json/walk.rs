@@ -1,0 +1,151 @@
+use std::borrow::Cow;
+
+/// The members of an object, one after the other: the key, escapes resolved, and the bytes of the value.
+///
+/// Made for lines that the reader took: a value is passed by its brackets and quotes alone, in one pass and
+/// without recursion, whatever its size. Ends at the first byte that does not belong; nothing where `object` is none.
+pub fn each_member(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
+    let mut at = space(object, 0);
+    let opened = object.get(at) == Some(&b'{');
+    at += 1;
+    std::iter::from_fn(move || {
+        if !opened {
+            return None;
+        }
+        at = space(object, at);
+        if object.get(at) != Some(&b'"') {
+            return None;
+        }
+        let key_end = end_of_string(object, at)?;
+        let key = super::decode(&object[at + 1..key_end - 1]);
+        at = space(object, key_end);
+        if object.get(at) != Some(&b':') {
+            return None;
+        }
+        let from = space(object, at + 1);
+        let to = end_of_value(object, from)?;
+        at = comma(object, to);
+        Some((key, &object[from..to]))
+    })
+}
+
+/// The items of a list, one after the other, under the terms of [`each_member`].
+pub fn each_item(list: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut at = space(list, 0);
+    let opened = list.get(at) == Some(&b'[');
+    at += 1;
+    std::iter::from_fn(move || {
+        if !opened {
+            return None;
+        }
+        let from = space(list, at);
+        if list.get(from) == Some(&b']') {
+            return None;
+        }
+        let to = end_of_value(list, from)?;
+        at = comma(list, to);
+        Some(&list[from..to])
+    })
+}
+
+/// The text of a JSON string, given with its quotes; `None` for anything else.
+pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
+    Some(super::decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
+}
+
+fn space(bytes: &[u8], mut at: usize) -> usize {
+    while let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.get(at) {
+        at += 1;
+    }
+    at
+}
+
+/// Behind the comma that follows a value, if one does.
+fn comma(bytes: &[u8], at: usize) -> usize {
+    let at = space(bytes, at);
+    at + usize::from(bytes.get(at) == Some(&b','))
+}
+
+fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
+    let mut at = at + 1;
+    loop {
+        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
+        if bytes[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}
+
+fn end_of_value(bytes: &[u8], from: usize) -> Option<usize> {
+    let mut depth = 0usize;
+    let mut at = from;
+    loop {
+        match bytes.get(at)? {
+            b'"' => at = end_of_string(bytes, at)?,
+            b'{' | b'[' => {
+                depth += 1;
+                at += 1;
+            }
+            b'}' | b']' => {
+                depth = depth.checked_sub(1)?;
+                at += 1;
+            }
+            b',' | b':' | b' ' | b'\t' | b'\r' | b'\n' if depth > 0 => {
+                at += 1;
+                continue;
+            }
+            _ => {
+                let word =
+                    |byte: &u8| !matches!(byte, b',' | b':' | b'}' | b']' | b' ' | b'\t' | b'\r' | b'\n');
+                let len = bytes[at..].iter().take_while(|byte| word(byte)).count();
+                if len == 0 {
+                    return None;
+                }
+                at += len;
+            }
+        }
+        if depth == 0 {
+            return Some(at);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn members_and_items_are_cut_where_they_stand() {
+        let members = |text: &str, wanted: &[(&str, &str)]| {
+            let got: Vec<_> = each_member(text.as_bytes())
+                .map(|(key, value)| (key.into_owned(), String::from_utf8(value.to_vec()).unwrap()))
+                .collect();
+            let wanted: Vec<_> = wanted.iter().map(|(k, v)| (k.to_string(), v.to_string())).collect();
+            assert_eq!(got, wanted, "{text}");
+        };
+        members(r#" { "a" : 1.0 , "b":{"x":[1,{"y":"}\"]"}]} ,"\u0063":null}"#,
+            &[("a", "1.0"), ("b", r#"{"x":[1,{"y":"}\"]"}]}"#), ("c", "null")]);
+        members("{}", &[]);
+        members("[1]", &[]);
+        members("", &[]);
+        members(r#"{"a":1,"b":"#, &[("a", "1")]);
+        members(r#"{"a":1,,"b":2}"#, &[("a", "1")]);
+        members(r#"{"a":"\"#, &[]);
+        let items = |text: &str| -> Vec<String> {
+            each_item(text.as_bytes()).map(|item| String::from_utf8(item.to_vec()).unwrap()).collect()
+        };
+        assert_eq!(items(r#"[1, "a,b" ,[2,3],{"c":[]} ]"#), ["1", r#""a,b""#, "[2,3]", r#"{"c":[]}"#]);
+        assert!(items("[]").is_empty());
+        assert!(items("{}").is_empty());
+        assert_eq!(items("[1,\"2"), ["1"]);
+        assert_eq!(items("[}"), [""; 0]);
+    }
+
+    #[test]
+    fn depth_is_no_recursion() {
+        let deep = [vec![b'['; 1_000_000], vec![b']'; 1_000_000]].concat();
+        assert_eq!(each_item(&deep).count(), 1);
+    }
+}
