@@ -1,3 +1,4 @@
+use crate::ops;
 use crate::store;
 use crate::ui::Ui;
 use std::io;
@@ -29,21 +30,38 @@ pub enum Exit {
 /// A failure that belongs to the command line itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// No session was named, and none could be taken.
-    #[error("no session is named")]
+    /// No session was named, and there is none for this folder.
+    #[error("no session is named, and no agent has one for this folder")]
     NoSession,
+    /// A command line that says two things at once, or not enough.
+    #[error("{what}")]
+    Usage {
+        /// What is wrong with it.
+        what: String,
+        /// What the user can do.
+        hint: String,
+    },
 }
 
 impl Failure {
     fn exit(&self) -> Exit {
         match self {
             Failure::NoSession => Exit::NotFound,
+            Failure::Usage { .. } => Exit::Usage,
         }
     }
 
     fn hint(&self) -> Option<String> {
         match self {
-            Failure::NoSession => Some("name a file, or set `BOUGH_SESSION`".into()),
+            Failure::NoSession => Some("name a file, or one of `bough sessions --all`".into()),
+            Failure::Usage { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
+        }
+    }
+
+    fn kind(&self) -> &'static str {
+        match self {
+            Failure::NoSession => "not-found",
+            Failure::Usage { .. } => "usage",
         }
     }
 }
@@ -51,7 +69,7 @@ impl Failure {
 /// The exit status of an error, its kind as one word for `--json`, and what the user can do.
 fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     if let Some(error) = error.downcast_ref::<Failure>() {
-        return (error.exit(), "not-found", error.hint());
+        return (error.exit(), error.kind(), error.hint());
     }
     if let Some(error) = error.downcast_ref::<store::Error>() {
         let (exit, kind) = match error {
@@ -59,7 +77,25 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
             store::Error::IsFolder { .. } => (Exit::NotFound, "is-folder"),
             store::Error::Empty { .. } => (Exit::Unreadable, "empty"),
             store::Error::UnknownFormat { .. } => (Exit::Unreadable, "unknown-format"),
-            store::Error::Io { .. } => (Exit::Io, "io"),
+            store::Error::NoneInFolder { .. } | store::Error::NoSession { .. } => {
+                (Exit::NotFound, "not-found")
+            }
+            store::Error::SeveralSessions { .. } => (Exit::NotFound, "ambiguous"),
+            store::Error::Io { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => (Exit::Io, "permission"),
+                _ => (Exit::Io, "io"),
+            },
+        };
+        return (exit, kind, error.hint());
+    }
+    if let Some(error) = error.downcast_ref::<ops::Error>() {
+        let (exit, kind) = match error {
+            ops::Error::NoRevision { .. } | ops::Error::Unresolved { .. } | ops::Error::NoHead { .. } => {
+                (Exit::NotFound, "not-found")
+            }
+            ops::Error::Ambiguous { .. } => (Exit::NotFound, "ambiguous"),
+            ops::Error::Malformed { .. } => (Exit::Usage, "usage"),
+            ops::Error::Io(_) => (Exit::Io, "io"),
         };
         return (exit, kind, error.hint());
     }

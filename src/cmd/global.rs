@@ -1,9 +1,30 @@
+use crate::format::Format;
+use crate::store;
 use crate::ui::Look;
 use std::io::IsTerminal;
 
 /// What every command takes.
 #[derive(clap::Args, Debug)]
 pub(super) struct Global {
+    /// The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`
+    ///
+    /// Without it the first word behind the command is the session if it looks like a file; then
+    /// `BOUGH_SESSION`; then the newest session that any agent has for the current folder.
+    #[arg(short, long, global = true, value_name = "SESSION")]
+    pub(super) session: Option<String>,
+
+    /// Read the session as this format, whatever it looks like
+    #[arg(long, global = true, value_name = "FORMAT", value_parser = format_names())]
+    pub(super) input_format: Option<String>,
+
+    /// Never start a pager
+    #[arg(long, global = true)]
+    pub(super) no_pager: bool,
+
+    /// Say more
+    #[arg(long, global = true)]
+    pub(super) verbose: bool,
+
     /// Say less: no hints, no notes
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
@@ -21,6 +42,10 @@ pub(super) struct Global {
     pub(super) json: bool,
 }
 
+fn format_names() -> clap::builder::PossibleValuesParser {
+    Format::ALL.map(Format::name).into()
+}
+
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum When {
     Auto,
@@ -29,6 +54,12 @@ pub(super) enum When {
 }
 
 impl Global {
+    /// How sessions are opened.
+    pub(super) fn options(&self) -> store::Options {
+        let named = |format: &Format| Some(format.name()) == self.input_format.as_deref();
+        store::Options { format: Format::ALL.into_iter().find(named) }
+    }
+
     /// How things look.
     pub(super) fn look(&self) -> Look {
         let terminal = std::io::stdout().is_terminal();

@@ -2,6 +2,8 @@
 
 mod exit;
 mod global;
+mod open;
+mod rev_parse;
 mod status;
 
 pub use exit::{Exit, Failure};
@@ -26,6 +28,7 @@ pub struct Cli {
 
 #[derive(clap::Subcommand, Debug)]
 enum Command {
+    RevParse(rev_parse::Args),
     Status(status::Args),
 }
 
@@ -40,6 +43,7 @@ pub fn run(words: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
     };
     let mut ui = Ui::standard(cli.global.look());
     let result = match &cli.command {
+        Command::RevParse(args) => rev_parse::run(args, &cli.global, &mut ui),
         Command::Status(args) => status::run(args, &cli.global, &mut ui),
     };
     let result = result.and_then(|exit| Ok(ui.finish().map(|()| exit)?));

@@ -1,26 +1,147 @@
 //! `bough status`: a session in short.
 
-use super::{Exit, Failure, global::Global};
-use crate::store;
-use crate::ui::Ui;
-use std::path::PathBuf;
+use super::{Exit, global::Global, open};
+use crate::format::Session;
+use crate::model::{Count, Flags, Source};
+use crate::ops::ids;
+use crate::store::Opened;
+use crate::ui::{Ui, text};
+use serde_json::{Value, json};
+use std::collections::BTreeMap;
 
 /// Show a session in short: format, position, branches, faults
+///
+/// Says where the agent would go on if it loaded the session now, and by which rule; how many entries, branches
+/// and faults there are; and whether somebody seems to be writing.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The session file
+    /// The session, if it is not the newest of this folder
     #[arg(value_name = "SESSION")]
-    session: Option<PathBuf>,
+    session: Option<String>,
 }
 
-pub(super) fn run(args: &Args, _global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let path = args.session.as_ref().ok_or(Failure::NoSession)?;
-    let opened = store::open(path, store::Options::default())?;
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let opened = open::quietly(global, args.session.as_deref(), ui)?;
+    if ui.look.json {
+        let object = as_json(&opened)?;
+        writeln!(ui.out(), "{object}")?;
+        return Ok(Exit::Done);
+    }
     let session = &opened.session;
-    writeln!(ui.out(), "format   {}", session.format.name())?;
-    writeln!(ui.out(), "entries  {}", session.entries.len())?;
-    writeln!(ui.out(), "leaves   {}", session.tree.leaves().count())?;
-    writeln!(ui.out(), "path     {}", session.path().len())?;
-    writeln!(ui.out(), "faults   {}", session.faults.len())?;
+    let path = opened.files.path(0).display().to_string();
+    let mut rows: Vec<(&str, String)> = vec![("file", path.clone())];
+    if let Some(name) = &session.name {
+        rows.push(("name", text::one_line(name)));
+    }
+    if let Some(id) = session.id() {
+        rows.push(("session", text::one_line(&id)));
+    }
+    let version = session.header.as_ref().and_then(|header| header.version.clone());
+    let read_only = session.format.read_only(version.as_deref());
+    let mut format = session.format.name().to_owned();
+    if let Some(version) = &version {
+        format.push_str(&format!(", version {}", text::one_line(version)));
+    }
+    if let Some(why) = read_only {
+        format.push_str(&format!(" · read-only: {why}"));
+    }
+    rows.push(("format", format));
+    rows.push(("HEAD", head(session, &opened.files)?));
+    rows.push(("rule", session.head.rule.into()));
+    let tree = &session.tree;
+    rows.push((
+        "tree",
+        format!(
+            "{} on {} · {} · {} · {}",
+            Count("entry", "entries", tree.standing().count()),
+            Count("line", "lines", session.files[0].lines as usize),
+            Count("root", "roots", tree.roots().count()),
+            Count("branch point", "branch points", tree.branch_points().count()),
+            Count("branch", "branches", branches(session)),
+        ),
+    ));
+    let faults = faults(session);
+    rows.push((
+        "faults",
+        if faults.is_empty() {
+            "none".into()
+        } else {
+            faults.iter().map(|(check, count)| format!("{count} {check}")).collect::<Vec<_>>().join(", ")
+        },
+    ));
+    for (name, value) in rows {
+        writeln!(ui.out(), "{name:<8} {value}")?;
+    }
+    if !faults.is_empty() {
+        ui.hint(format_args!("`bough fsck {path}` says where, and what can be mended"));
+    }
     Ok(Exit::Done)
+}
+
+fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
+    let Some(ix) = session.head.entry else { return Ok("none".into()) };
+    let short = ids::ShortIds::default().of(session, source, ix)?;
+    let on_path = session.tree.ancestors(ix).count();
+    let kind = session.entries.kind(ix).word();
+    Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
+}
+
+/// Leaves that are more than bookkeeping.
+fn branches(session: &Session) -> usize {
+    let entries = &session.entries;
+    let tree = &session.tree;
+    // A leaf that is bookkeeping counts for the branch that it hangs at, once.
+    let mut tips: Vec<_> = tree
+        .leaves()
+        .filter_map(|leaf| tree.ancestors(leaf).find(|ix| !entries.flags(*ix).has(Flags::BOOKKEEPING)))
+        .filter(|tip| tree.children(*tip).all(|child| entries.flags(child).has(Flags::BOOKKEEPING)))
+        .collect();
+    tips.sort_unstable();
+    tips.dedup();
+    tips.len()
+}
+
+/// How many faults of each check there are.
+fn faults(session: &Session) -> BTreeMap<&'static str, usize> {
+    let mut faults = BTreeMap::new();
+    for fault in &session.faults {
+        *faults.entry(fault.kind.check()).or_default() += 1;
+    }
+    faults
+}
+
+fn as_json(opened: &Opened) -> anyhow::Result<Value> {
+    let (session, source) = (&opened.session, &opened.files);
+    let tree = &session.tree;
+    let version = session.header.as_ref().and_then(|header| header.version.clone());
+    let mut object = json!({
+        "schema": "bough.status/1",
+        "file": opened.files.path(0).display().to_string(),
+        "format": session.format.name(),
+        "read_only": session.format.read_only(version.as_deref()).is_some(),
+        "head_rule": session.head.rule,
+        "path": session.path().len(),
+        "orphans": tree.orphans().count(),
+        "entries": tree.standing().count(),
+        "lines": session.files[0].lines,
+        "roots": tree.roots().count(),
+        "leaves": tree.leaves().count(),
+        "branch_points": tree.branch_points().count(),
+        "branches": branches(session),
+        "faults": faults(session),
+    });
+    let mut set = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            object[key] = value;
+        }
+    };
+    set("session", session.id().map(Value::from));
+    set("name", session.name.clone().map(Value::from));
+    set("version", version.map(|version| serde_json::from_str(&version).unwrap_or(Value::String(version))));
+    for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
+        if let Some(ix) = ix {
+            set(key, Some(ids::name(session, source, ix)?.into()));
+        }
+    }
+    Ok(object)
 }

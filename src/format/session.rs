@@ -28,6 +28,8 @@ pub struct Session {
     pub faults: Vec<Fault>,
     /// The files of the session, the main file first.
     pub files: Vec<FileFacts>,
+    /// The position before the last switch, where the operation log knows it.
+    pub previous: Option<Key>,
     /// Whether only the end of the file was read. Line numbers are then unknown, and count from the first
     /// line that was read.
     pub partial: bool,
@@ -308,6 +310,7 @@ impl Builder {
             len: line.len,
             line: line.number,
             key: link.id.map_or(Key::NONE, |id| id.key()),
+            start: link.id.and_then(|id| id.start()),
             parent,
             follows: matches!(link.parent, ParentRef::Before),
             time: link.time,
@@ -365,6 +368,7 @@ impl Builder {
             head: Head::default(),
             faults: self.faults,
             files: self.files,
+            previous: None,
             partial: self.partial,
         };
         if !session.partial {
@@ -383,6 +387,14 @@ impl Session {
     /// Where an entry's line stands.
     pub fn span(&self, ix: Ix) -> Span {
         self.entries.span(ix)
+    }
+
+    /// The id of the session: what its header says, or most of its entries.
+    pub fn id(&self) -> Option<String> {
+        match &self.header {
+            Some(header) => header.id.clone(),
+            None => self.entries.all().find_map(|ix| self.entries.session(ix)).map(str::to_owned),
+        }
     }
 
     /// The entries on the path to HEAD, root first; none where there is no HEAD.

@@ -163,6 +163,15 @@ impl<'l> Str<'l> {
         Key::of(self.text().as_bytes())
     }
 
+    /// The first eight bytes of the string, where it has more.
+    pub fn start(self) -> Option<[u8; 8]> {
+        if memchr::memchr(b'\\', self.raw).is_some() {
+            let text = self.text();
+            return text.as_bytes().get(..8)?.try_into().ok().filter(|_| text.len() > 8);
+        }
+        self.raw.get(..8)?.try_into().ok().filter(|_| self.raw.len() > 8)
+    }
+
     /// Whether the string is `wanted`.
     pub fn is(self, wanted: &str) -> bool {
         self.raw == wanted.as_bytes() || (self.raw.len() > wanted.len() && self.text() == wanted)

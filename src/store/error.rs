@@ -28,6 +28,26 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
+    /// A folder has no session in it.
+    #[error("{}: no session is in this folder", path.display())]
+    NoneInFolder {
+        /// The folder.
+        path: PathBuf,
+    },
+    /// No session has the id or name.
+    #[error("no session is called `{word}`")]
+    NoSession {
+        /// What was asked for.
+        word: String,
+    },
+    /// Several sessions fit.
+    #[error("`{word}` could be {}", crate::model::Count("session", "sessions", candidates.len()))]
+    SeveralSessions {
+        /// What was asked for.
+        word: String,
+        /// The files that fit.
+        candidates: Vec<PathBuf>,
+    },
     /// The system refused.
     #[error("{}: {source}", path.display())]
     Io {
@@ -46,6 +66,16 @@ impl Error {
             Error::IsFolder { .. } => "name one of the session files in it".into(),
             Error::Empty { path } => format!("`bough fsck {}` says what is left of it", path.display()),
             Error::UnknownFormat { .. } => "`--input-format` forces a format".into(),
+            Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
+            Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
+            Error::SeveralSessions { candidates, .. } => {
+                let mut shown: Vec<String> =
+                    candidates.iter().take(8).map(|path| path.display().to_string()).collect();
+                if candidates.len() > shown.len() {
+                    shown.push(format!("… {} more", candidates.len() - shown.len()));
+                }
+                format!("it could be one of\n  {}", shown.join("\n  "))
+            }
             Error::Io { .. } => return None,
         })
     }

@@ -5,6 +5,7 @@
 
 mod error;
 mod files;
+pub mod find;
 mod open;
 
 pub use error::Error;

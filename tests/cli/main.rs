@@ -1,3 +1,5 @@
 //! What a user sees, and what must hold of the whole: one binary, a module for each subject.
 
+mod cases;
 mod layers;
+mod shared;

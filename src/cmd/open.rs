@@ -1,0 +1,111 @@
+//! Which session a command works on, and opening it.
+
+use super::{Failure, global::Global};
+use crate::model::Count;
+use crate::store::{self, Opened, find};
+use crate::ui::Ui;
+use std::path::{Path, PathBuf};
+
+/// Splits the words of a command into the session that the first may name, and the rest.
+///
+/// A word names a session if it looks like a file: `-`, `*.jsonl`, or a word with a slash that is there. A bare word is
+/// always a revision.
+pub(super) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
+    match words.split_first() {
+        Some((first, rest)) if global.session.is_none() && looks_like_a_file(first) => (Some(first), rest),
+        _ => (None, words),
+    }
+}
+
+#[allow(dead_code, reason = "the commands that write come next")]
+/// The same for a command that writes: there a first `-` is the revision, not standard input.
+pub(super) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
+    match words.first() {
+        Some(first) if first == "-" => (None, words),
+        _ => split(global, words),
+    }
+}
+
+/// Whether a word looks like a file.
+pub(super) fn looks_like_a_file(word: &str) -> bool {
+    word == "-"
+        || word.ends_with(".jsonl")
+        || word.contains('/') && !word.starts_with(":/") && Path::new(word).exists()
+}
+
+/// The file of the session that a command works on.
+pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<PathBuf> {
+    if let Some(word) = global.session.as_deref().or(named) {
+        return by_word(word);
+    }
+    if let Some(word) = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty()) {
+        return by_word(&word);
+    }
+    let path = latest()?;
+    if !ui.look.quiet && Ui::talks_to_a_person() {
+        ui.note(format_args!("session: {}", path.display()));
+    }
+    Ok(path)
+}
+
+/// Opens the session that a command works on, and says on standard error how many faults it has.
+pub(super) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
+    let path = path(global, named, ui)?;
+    let opened = store::open(&path, global.options())?;
+    warn(&opened, ui);
+    Ok(opened)
+}
+
+/// Opens the session of a command that speaks of its faults itself.
+pub(super) fn quietly(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
+    let path = path(global, named, ui)?;
+    Ok(store::open(&path, global.options())?)
+}
+
+/// Says in one line how many faults were met, and what to do.
+pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
+    let faults = opened.session.faults.len();
+    if faults == 0 {
+        return;
+    }
+    let place = if opened.session.partial { " near its end" } else { "" };
+    let path = opened.files.path(0).display();
+    ui.note(format_args!(
+        "warning: {path}: {}{place}; `bough fsck {path}` lists them",
+        Count("fault", "faults", faults)
+    ));
+}
+
+/// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.
+pub(super) fn by_word(word: &str) -> anyhow::Result<PathBuf> {
+    let path = Path::new(word);
+    if word == "-" || path.is_file() {
+        return Ok(path.to_owned());
+    }
+    if path.is_dir() {
+        let found = find::in_folder(path);
+        return match found.as_slice() {
+            [only] => Ok(only.path.clone()),
+            [] => Err(store::Error::NoneInFolder { path: path.to_owned() }.into()),
+            several => Err(store::Error::SeveralSessions {
+                word: word.into(),
+                candidates: several.iter().map(|found| found.path.clone()).collect(),
+            }
+            .into()),
+        };
+    }
+    if looks_like_a_file(word) {
+        return Err(store::Error::NotFound { path: path.to_owned() }.into());
+    }
+    if word == "latest" {
+        return latest();
+    }
+    Ok(find::named(&find::stores(&[]), word)?)
+}
+
+/// The newest session for the current folder over all stores.
+fn latest() -> anyhow::Result<PathBuf> {
+    let folder = std::env::current_dir()?;
+    let found = find::of_folder(&find::stores(&[]), &folder);
+    Ok(found.into_iter().next().ok_or(Failure::NoSession)?.path)
+}

@@ -1,0 +1,64 @@
+use std::io;
+
+/// What can go wrong with what was asked of a session.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A revision that is none.
+    #[error("`{revision}` is no entry of this session")]
+    NoRevision {
+        /// What was asked for.
+        revision: String,
+    },
+    /// A revision that could be several.
+    #[error("`{revision}` could be {}", crate::model::Count("entry", "entries", candidates.len()))]
+    Ambiguous {
+        /// What was asked for.
+        revision: String,
+        /// The ids of the entries that it could be.
+        candidates: Vec<String>,
+    },
+    /// A revision that is not there for a reason of its own.
+    #[error("`{revision}`: {why}")]
+    Unresolved {
+        /// What was asked for.
+        revision: String,
+        /// Why there is no such entry.
+        why: String,
+    },
+    /// A revision that can't be read.
+    #[error("`{revision}` is no revision: {why}")]
+    Malformed {
+        /// What was asked for.
+        revision: String,
+        /// What is wrong with it.
+        why: String,
+    },
+    /// There is no position.
+    #[error("there is no HEAD: {why}")]
+    NoHead {
+        /// Why.
+        why: String,
+    },
+    /// The bytes of a line could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Error {
+    /// What the user can do, if anything.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Error::NoRevision { .. } => "`bough log --all` lists the entries".into(),
+            Error::Ambiguous { candidates, .. } => {
+                let mut shown: Vec<&str> = candidates.iter().take(8).map(String::as_str).collect();
+                if candidates.len() > shown.len() {
+                    shown.push("…");
+                }
+                format!("it could be one of\n  {}", shown.join("\n  "))
+            }
+            Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
+            Error::Malformed { .. } => "`man bough-revisions` describes how entries are named".into(),
+            Error::Unresolved { .. } | Error::Io(_) => return None,
+        })
+    }
+}

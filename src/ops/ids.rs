@@ -1,0 +1,68 @@
+//! The ids of entries as text: whole, and as short as they can be.
+
+use crate::format::{Format, Session};
+use crate::json;
+use crate::model::{Flags, Ix, Source};
+use std::cell::OnceCell;
+use std::io;
+
+/// The id of an entry; empty where it has none. Reads the line only where the id is longer than eight bytes.
+pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
+    if !session.entries.flags(ix).has(Flags::LONG_ID) {
+        return Ok(String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned());
+    }
+    let line = source.bytes(session.span(ix))?;
+    let key = match session.format {
+        Format::Claude | Format::PiDesign => "uuid",
+        _ => "id",
+    };
+    let quoted = json::value(&line, &[key]).unwrap_or_default();
+    let raw = quoted.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(quoted);
+    Ok(json::decode(raw).into_owned())
+}
+
+/// The name by which an entry can be asked for again: its id, or `line:N` where it has none.
+pub fn name(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
+    let id = id(session, source, ix)?;
+    Ok(if id.is_empty() { format!("line:{}", session.entries.line(ix)) } else { id })
+}
+
+/// The fewest bytes of an id that are shown.
+pub const SHORT: usize = 8;
+
+/// Shortens ids: to the shortest prefix of at least eight bytes that no other entry has.
+#[derive(Default)]
+pub struct ShortIds {
+    /// The first bytes of long ids that occur more than once, sorted.
+    shared: OnceCell<Vec<Vec<u8>>>,
+}
+
+impl ShortIds {
+    /// The short id of an entry; `line:N` where it has none.
+    ///
+    /// The first call for a long id costs a sort of the first bytes of all ids; ids whose first eight bytes another
+    /// entry has too are given whole.
+    pub fn of(&self, session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
+        let start = session.entries.id_start(ix);
+        if start.is_empty() {
+            return Ok(format!("line:{}", session.entries.line(ix)));
+        }
+        if session.entries.flags(ix).has(Flags::LONG_ID) {
+            let shared = self.shared.get_or_init(|| shared_starts(session));
+            if shared.binary_search(&start).is_ok() || std::str::from_utf8(&start).is_err() {
+                return id(session, source, ix);
+            }
+        }
+        Ok(String::from_utf8_lossy(&start).into_owned())
+    }
+}
+
+fn shared_starts(session: &Session) -> Vec<Vec<u8>> {
+    let mut starts: Vec<[u8; 8]> =
+        session.tree.standing().filter_map(|ix| session.entries.id_start(ix).try_into().ok()).collect();
+    starts.sort_unstable();
+    let mut shared: Vec<Vec<u8>> =
+        starts.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_vec()).collect();
+    shared.dedup();
+    shared
+}

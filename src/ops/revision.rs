@@ -1,0 +1,343 @@
+//! Revisions: how entries and sets of entries are named.
+//!
+//! A word is looked up as a whole before it is taken apart, so that an id or a label may hold any of
+//! the signs that have a meaning here: exact id, then label, then unique prefix of an id (of four bytes or more).
+//!
+//! | form | means |
+//! | --- | --- |
+//! | `HEAD`, `@` | the position |
+//! | `id:PREFIX`, `label:NAME` | that entry, whatever else has the name |
+//! | `REV~N`, `REV^`, `REV-` | the N-th, the first parent |
+//! | `REV+` | the child, if there is exactly one |
+//! | `-`, `@{-1}` | the position before the last switch |
+//! | `turn:N`, `turn:-N` | the N-th prompt on the path to HEAD, from its start, from its end |
+//! | `line:N` | the entry on a line of the main file |
+//! | `:/TEXT`, `:/re:RE` | the newest entry on any branch whose text contains, matches |
+//! | `A..B`, `A...B` | on B's path and not on A's; on one of them and not on both |
+//! | `A::B`, `REV::`, `::REV` | the path between, the subtree, the ancestors |
+//! | `root`, `roots`, `leaves`, `all` | the root of the path to HEAD; sets |
+
+use super::{Error, ids};
+use crate::format::Session;
+use crate::model::{Flags, Ix, Key, Kind, Source};
+
+type Result<T> = std::result::Result<T, Error>;
+
+/// The fewest bytes of an id that are taken for a prefix.
+pub const FEWEST: usize = 4;
+
+/// Returns the one entry that a revision names; a set of another size is an error.
+///
+/// Costs a pass over the ids for a prefix, and over the texts for `:/`.
+pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix> {
+    let found = expression(session, source, revision)?;
+    match found.as_slice() {
+        [ix] => Ok(*ix),
+        [] => Err(Error::Unresolved { revision: revision.into(), why: "it is an empty set".into() }),
+        several => Err(Error::Ambiguous {
+            revision: revision.into(),
+            candidates: several
+                .iter()
+                .take(20)
+                .map(|ix| ids::name(session, source, *ix))
+                .collect::<std::io::Result<_>>()?,
+        }),
+    }
+}
+
+/// Returns the entries that revisions and ranges name together, each once, in file order; a path in the
+/// order of its links.
+pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Result<Vec<Ix>> {
+    if let [only] = revisions {
+        return expression(session, source, only);
+    }
+    let mut out = Vec::new();
+    for revision in revisions {
+        out.extend(expression(session, source, revision)?);
+    }
+    out.sort_unstable();
+    out.dedup();
+    Ok(out)
+}
+
+/// Whether a word names a set (a range, or a word such as `leaves`) rather than one entry.
+pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
+    Ok(named(session, source, revision)?.is_none()
+        && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
+}
+
+/// The position, or why there is none.
+pub fn head(session: &Session) -> Result<Ix> {
+    session.head.entry.ok_or_else(|| Error::NoHead { why: session.head.rule.into() })
+}
+
+fn expression(session: &Session, source: &dyn Source, text: &str) -> Result<Vec<Ix>> {
+    if let Some(ix) = named(session, source, text)? {
+        return Ok(vec![ix]);
+    }
+    let tree = &session.tree;
+    match text {
+        "roots" => return Ok(tree.roots().collect()),
+        "leaves" => return Ok(tree.leaves().collect()),
+        "all" => return Ok(tree.standing().collect()),
+        _ => {}
+    }
+    let Some((left, operator, right)) = cut(text) else {
+        return Ok(vec![single(session, source, text)?]);
+    };
+    let side = |side: &str| match side {
+        "" => head(session),
+        side => single(session, source, side),
+    };
+    match (operator, left, right) {
+        ("::", "", "") => Ok(tree.standing().collect()),
+        ("::", "", right) => Ok(tree.path(single(session, source, right)?)),
+        ("::", left, "") => {
+            let mut below = tree.subtree(single(session, source, left)?);
+            below.sort_unstable();
+            Ok(below)
+        }
+        ("::", left, right) => {
+            let from = single(session, source, left)?;
+            let path = tree.path(single(session, source, right)?);
+            Ok(match path.iter().position(|ix| *ix == from) {
+                Some(at) => path[at..].to_vec(),
+                None => Vec::new(),
+            })
+        }
+        ("..", left, right) => {
+            let (from, to) = (tree.path(side(left)?), tree.path(side(right)?));
+            Ok(to[shared(&from, &to)..].to_vec())
+        }
+        (_, left, right) => {
+            let (one, other) = (tree.path(side(left)?), tree.path(side(right)?));
+            let at = shared(&one, &other);
+            Ok(one[at..].iter().chain(&other[at..]).copied().collect())
+        }
+    }
+}
+
+/// How many entries two paths share, from their root.
+fn shared(one: &[Ix], other: &[Ix]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// Cuts a range at its operator.
+fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
+    if text.starts_with(":/") {
+        return None;
+    }
+    for operator in ["...", "..", "::"] {
+        if let Some(at) = text.find(operator) {
+            return Some((&text[..at], operator, &text[at + operator.len()..]));
+        }
+    }
+    None
+}
+
+/// One entry: a name, with suffixes.
+fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
+    if let Some(ix) = named(session, source, text)? {
+        return Ok(ix);
+    }
+    if let Some(wanted) = text.strip_prefix(":/") {
+        return by_text(session, source, text, wanted);
+    }
+    let malformed = |why: &str| Error::Malformed { revision: text.into(), why: why.into() };
+    let unresolved = |why: String| Error::Unresolved { revision: text.into(), why };
+    if text.contains('~') {
+        let at = text.rfind('~').expect("there is one");
+        let steps: usize = match &text[at + 1..] {
+            "" => 1,
+            digits => digits.parse().map_err(|_| malformed("`~` wants a number of steps"))?,
+        };
+        if let Ok(from) = single(session, source, &text[..at]) {
+            return up(session, from, steps).ok_or_else(|| unresolved("the path is not that long".into()));
+        }
+    }
+    if let Some((rest, number)) = text.rsplit_once('^')
+        && number.chars().all(|digit| digit.is_ascii_digit())
+    {
+        let from = single(session, source, rest)?;
+        return match number {
+            "" | "1" => up(session, from, 1).ok_or_else(|| unresolved("it is a root".into())),
+            "0" => Ok(from),
+            _ => Err(malformed("an entry has one parent at the most; `REV~N` goes up N entries")),
+        };
+    }
+    if let Some(rest) = text.strip_suffix('-').filter(|rest| !rest.is_empty()) {
+        let from = single(session, source, rest)?;
+        return up(session, from, 1).ok_or_else(|| unresolved("it is a root".into()));
+    }
+    if let Some(rest) = text.strip_suffix('+').filter(|rest| !rest.is_empty()) {
+        let from = single(session, source, rest)?;
+        let children: Vec<Ix> = session.tree.children(from).collect();
+        return match children.as_slice() {
+            [child] => Ok(*child),
+            [] => Err(unresolved("it has no child".into())),
+            several => Err(Error::Ambiguous {
+                revision: text.into(),
+                candidates: several
+                    .iter()
+                    .map(|ix| ids::name(session, source, *ix))
+                    .collect::<std::io::Result<_>>()?,
+            }),
+        };
+    }
+    Err(Error::NoRevision { revision: text.into() })
+}
+
+/// The entry `steps` above; markers of `switch` do not count as steps.
+fn up(session: &Session, from: Ix, steps: usize) -> Option<Ix> {
+    let marker = |ix: &Ix| session.entries.flags(*ix).has(Flags::MARKER);
+    session
+        .tree
+        .ancestors(from)
+        .enumerate()
+        .filter(|(at, ix)| *at == 0 || !marker(ix))
+        .nth(steps)
+        .map(|(_, ix)| ix)
+}
+
+/// The entry that a word names as a whole.
+fn named(session: &Session, source: &dyn Source, word: &str) -> Result<Option<Ix>> {
+    let no = |why: &str| Error::Unresolved { revision: word.into(), why: why.into() };
+    match word {
+        "HEAD" | "@" => return head(session).map(Some),
+        "-" | "@{-1}" => {
+            let key = session.previous.ok_or_else(|| no("no switch of this session is known"))?;
+            return session.find(key).map(Some).ok_or_else(|| no("the entry is no longer in this session"));
+        }
+        "root" => {
+            let head = head(session)?;
+            return Ok(session.tree.ancestors(head).last());
+        }
+        _ => {}
+    }
+    if let Some((sort, rest)) = word.split_once(':') {
+        match sort {
+            "id" => {
+                return match by_id(session, source, word, rest, 1) {
+                    Err(Error::NoRevision { .. }) => Ok(None),
+                    other => other.map(Some),
+                };
+            }
+            "label" => {
+                let found = session.labels.named(rest).collect();
+                return only(session, source, word, found)?
+                    .map(Some)
+                    .ok_or_else(|| no("no entry has that label"));
+            }
+            "turn" => {
+                let Ok(number) = rest.parse() else { return Ok(None) };
+                return turn(session, number).map(Some).ok_or_else(|| no("the path has no such prompt"));
+            }
+            "line" => {
+                let Ok(line) = rest.parse() else { return Ok(None) };
+                return session
+                    .entries
+                    .on_line(0, line)
+                    .map(Some)
+                    .ok_or_else(|| no("no entry stands on that line"));
+            }
+            _ => {}
+        }
+    }
+    if word.is_empty() {
+        return Ok(None);
+    }
+    if let Some(ix) = session.find(Key::of(word.as_bytes())) {
+        return Ok(Some(ix));
+    }
+    let labeled = session.labels.named(word).collect();
+    if let Some(ix) = only(session, source, word, labeled)? {
+        return Ok(Some(ix));
+    }
+    match by_id(session, source, word, word, FEWEST) {
+        Err(Error::NoRevision { .. }) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+fn only(session: &Session, source: &dyn Source, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
+    match found.as_slice() {
+        [] => Ok(None),
+        [ix] => Ok(Some(*ix)),
+        several => Err(Error::Ambiguous {
+            revision: word.into(),
+            candidates: several
+                .iter()
+                .take(20)
+                .map(|ix| ids::name(session, source, *ix))
+                .collect::<std::io::Result<_>>()?,
+        }),
+    }
+}
+
+/// The entry whose id begins with `prefix`, of `fewest` bytes or more.
+fn by_id(session: &Session, source: &dyn Source, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
+    if let Some(ix) = session.find(Key::of(prefix.as_bytes())) {
+        return Ok(ix);
+    }
+    let none = || Error::NoRevision { revision: word.into() };
+    if prefix.len() < fewest {
+        return Err(none());
+    }
+    let bytes = prefix.as_bytes();
+    let mut found = Vec::new();
+    for ix in session.tree.standing() {
+        let start = session.entries.id_start(ix);
+        let fits =
+            if bytes.len() <= start.len() { start.starts_with(bytes) } else { bytes.starts_with(&start) };
+        if !fits || start.is_empty() {
+            continue;
+        }
+        if bytes.len() <= start.len() || ids::id(session, source, ix)?.as_bytes().starts_with(bytes) {
+            found.push(ix);
+        }
+    }
+    only(session, source, word, found)?.ok_or_else(none)
+}
+
+/// The N-th prompt on the path to HEAD; from 1, or from -1 backwards.
+fn turn(session: &Session, number: i64) -> Option<Ix> {
+    let prompts: Vec<Ix> = session.path().into_iter().filter(|ix| is_prompt(session, *ix)).collect();
+    let at = match number {
+        1.. => usize::try_from(number).ok()? - 1,
+        0 => return None,
+        _ => prompts.len().checked_sub(usize::try_from(number.unsigned_abs()).ok()?)?,
+    };
+    prompts.get(at).copied()
+}
+
+/// Whether an entry is a prompt of the user: what `turn:N` counts.
+pub fn is_prompt(session: &Session, ix: Ix) -> bool {
+    let flags = session.entries.flags(ix);
+    session.entries.kind(ix) == Kind::User
+        && !flags.has(Flags::META)
+        && !flags.has(Flags::COMPACT_SUMMARY)
+        && !flags.has(Flags::SIDECHAIN)
+}
+
+/// The newest entry whose text contains or matches what is wanted.
+fn by_text(session: &Session, source: &dyn Source, revision: &str, wanted: &str) -> Result<Ix> {
+    let pattern = match wanted.strip_prefix("re:") {
+        Some(pattern) => pattern.to_owned(),
+        None => regex::escape(wanted),
+    };
+    let pattern = regex::Regex::new(&pattern).map_err(|error| Error::Malformed {
+        revision: revision.into(),
+        why: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    })?;
+    let mut line = Vec::new();
+    for ix in session.tree.standing().rev() {
+        if session.entries.flags(ix).has(Flags::BOOKKEEPING) {
+            continue;
+        }
+        source.read(session.span(ix), &mut line)?;
+        if pattern.is_match(&super::text_of(session.format, &line)) {
+            return Ok(ix);
+        }
+    }
+    Err(Error::Unresolved { revision: revision.into(), why: "no entry has such a text".into() })
+}

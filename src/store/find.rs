@@ -1,0 +1,276 @@
+//! Where the agents keep their sessions, and how one of them is found by name.
+
+use super::Error;
+use crate::format::{Detected, Format, detect};
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+/// A folder in which an agent keeps its sessions.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Store {
+    /// The agent: `pi`, `omp`, `claude`; empty for a folder of the user's own.
+    pub agent: &'static str,
+    /// The folder.
+    pub root: PathBuf,
+}
+
+/// A session file in a store.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The agent of the store; empty for a folder of the user's own.
+    pub agent: &'static str,
+    /// The file.
+    pub path: PathBuf,
+    /// Its bytes.
+    pub bytes: u64,
+    /// When it was last written.
+    pub modified: SystemTime,
+}
+
+/// The stores of this machine: those of the agents, as their variables move them, then `roots`.
+///
+/// A store that is not there is left out; two names of one folder count once.
+pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
+    let home = etcetera::home_dir().unwrap_or_default();
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let mut wanted = Vec::new();
+    let mut want = |agent, root: PathBuf| wanted.push(Store { agent, root });
+    match variable("PI_CODING_AGENT_DIR") {
+        Some(folder) => want("pi", folder.join("sessions")),
+        None => {
+            want("pi", home.join(".pi/agent/sessions"));
+            want("omp", home.join(".omp/agent/sessions"));
+        }
+    }
+    if let Some(folder) = variable("PI_CODING_AGENT_SESSION_DIR") {
+        want("pi", folder);
+    }
+    want("claude", variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"));
+    for root in roots {
+        want("", root.clone());
+    }
+    let mut seen = Vec::new();
+    wanted.retain(|store| match store.root.canonicalize() {
+        Ok(real) if !seen.contains(&real) => {
+            seen.push(real);
+            true
+        }
+        _ => false,
+    });
+    wanted
+}
+
+/// The session files of a store, in the order of their paths.
+///
+/// Looks at `*.jsonl` in the store and in the folders in it; of Claude Code's the files of agents are left out, since
+/// they are part of the session that they were called from.
+pub fn sessions(store: &Store) -> Vec<Found> {
+    let mut out = Vec::new();
+    collect(store.agent, &store.root, 1, &mut out);
+    out.sort_by(|one, other| one.path.cmp(&other.path));
+    out
+}
+
+/// The session files directly in a folder, in the order of their paths.
+pub fn in_folder(folder: &Path) -> Vec<Found> {
+    let mut out = Vec::new();
+    collect("", folder, 0, &mut out);
+    out.sort_by(|one, other| one.path.cmp(&other.path));
+    out
+}
+
+fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Found>) {
+    let Ok(entries) = fs::read_dir(folder) else { return };
+    for entry in entries.flatten() {
+        let path = entry.path();
+        let name = entry.file_name();
+        if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
+            let agents = name.to_string_lossy().starts_with("agent-");
+            if let Ok(facts) = fs::metadata(&path)
+                && facts.is_file()
+                && !agents
+            {
+                let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+                out.push(Found { agent, path, bytes: facts.len(), modified });
+            }
+        } else if deeper > 0 && entry.file_type().is_ok_and(|kind| !kind.is_file()) {
+            collect(agent, &path, deeper - 1, out);
+        }
+    }
+}
+
+/// The sessions of a working folder over all stores, newest first.
+pub fn of_folder(stores: &[Store], folder: &Path) -> Vec<Found> {
+    let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
+    let mut out = Vec::new();
+    for store in stores {
+        let Ok(entries) = fs::read_dir(&store.root) else { continue };
+        let names = folder_names(store.agent, &real);
+        let mut flat = Vec::new();
+        collect(store.agent, &store.root, 0, &mut flat);
+        out.extend(flat.into_iter().filter(|found| belongs(&found.path, &real) == Some(true)));
+        for entry in entries.flatten() {
+            let path = entry.path();
+            if !path.is_dir() {
+                continue;
+            }
+            let name = entry.file_name().to_string_lossy().into_owned();
+            let mut inside = Vec::new();
+            // Names of folders lose information and collide: what a header says is right.
+            let fits = names.iter().any(|known| {
+                if known.ends_with('-') && known.len() > 200 {
+                    name.starts_with(known.as_str())
+                } else {
+                    *known == name
+                }
+            });
+            if fits || store.agent != "claude" {
+                collect(store.agent, &path, 0, &mut inside);
+                inside.sort_by_key(|found| std::cmp::Reverse(found.modified));
+                let first = inside.first().and_then(|found| belongs(&found.path, &real));
+                if fits && store.agent == "claude" {
+                    out.append(&mut inside);
+                } else if fits || first == Some(true) {
+                    out.extend(inside.into_iter().filter(|found| belongs(&found.path, &real) != Some(false)));
+                }
+            }
+        }
+    }
+    out.sort_by_key(|found| std::cmp::Reverse(found.modified));
+    out
+}
+
+/// The names that an agent gives to the folder of a working folder.
+fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
+    let text = folder.to_string_lossy();
+    match agent {
+        "claude" => {
+            let mut name: String = text
+                .encode_utf16()
+                .map(|unit| match u8::try_from(unit) {
+                    Ok(byte) if byte.is_ascii_alphanumeric() => char::from(byte),
+                    _ => '-',
+                })
+                .collect();
+            if name.len() > 200 {
+                name.truncate(200);
+                name.push('-');
+            }
+            vec![name]
+        }
+        _ => {
+            let dashed = |text: &str| text.replace(['/', '\\', ':'], "-");
+            let mut names = vec![format!("--{}--", dashed(text.strip_prefix(['/', '\\']).unwrap_or(&text)))];
+            if let Ok(home) = etcetera::home_dir()
+                && let Ok(below) = folder.strip_prefix(home)
+            {
+                names.push(format!("-{}", dashed(&below.to_string_lossy())));
+            }
+            names
+        }
+    }
+}
+
+/// Whether the header of a file names this working folder; `None` where it names none.
+fn belongs(path: &Path, folder: &Path) -> Option<bool> {
+    let head = first_bytes(path, 16 * 1024);
+    let line =
+        head.split(|byte| *byte == b'\n').find(|line| memchr::memmem::find(line, b"\"cwd\"").is_some())?;
+    let quoted = crate::json::value(line, &["cwd"])?;
+    let raw = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(Path::new(crate::json::decode(raw).as_ref()) == folder)
+}
+
+fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
+    let mut head = Vec::new();
+    if let Ok(file) = File::open(path) {
+        let _ = file.take(most).read_to_end(&mut head);
+    }
+    head
+}
+
+/// The id of a session by the name of its file: what stands behind the last `_` of pi's names, else the stem.
+pub fn id_in_name(path: &Path) -> String {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    stem.rsplit_once('_').map_or(&*stem, |(_, id)| id).to_owned()
+}
+
+/// Finds the session that a word names over stores: by id, by unique prefix of an id (of four bytes or more), by
+/// exact name.
+///
+/// Ids are those in the names of the files, and of files with other names those in their headers. Names are looked
+/// for in the bytes of all files. Fails where there is none or where there are several.
+pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
+    let all: Vec<Found> = stores.iter().flat_map(sessions).collect();
+    let mut exact = Vec::new();
+    let mut begins = Vec::new();
+    for found in &all {
+        let id = id_in_name(&found.path);
+        let id = if looks_like_an_id(&id) { id } else { id_in_header(&found.path).unwrap_or(id) };
+        if id == word {
+            exact.push(found.path.clone());
+        } else if word.len() >= 4 && id.starts_with(word) {
+            begins.push(found.path.clone());
+        }
+    }
+    for found in [exact, begins] {
+        match found.as_slice() {
+            [] => {}
+            [path] => return Ok(path.clone()),
+            _ => return Err(Error::SeveralSessions { word: word.into(), candidates: found }),
+        }
+    }
+    let mut titled = Vec::new();
+    for found in &all {
+        let Ok(bytes) = fs::read(&found.path) else { continue };
+        let spelled = serde_json::to_string(word).unwrap_or_default();
+        if memchr::memmem::find(&bytes, spelled.as_bytes()).is_none() {
+            continue;
+        }
+        let opened = super::open(&found.path, super::Options::default());
+        if opened.is_ok_and(|opened| opened.session.name.as_deref() == Some(word)) {
+            titled.push(found.path.clone());
+        }
+    }
+    match titled.as_slice() {
+        [] => Err(Error::NoSession { word: word.into() }),
+        [path] => Ok(path.clone()),
+        _ => Err(Error::SeveralSessions { word: word.into(), candidates: titled }),
+    }
+}
+
+fn looks_like_an_id(text: &str) -> bool {
+    text.len() >= 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-')
+}
+
+fn id_in_header(path: &Path) -> Option<String> {
+    let head = first_bytes(path, 16 * 1024);
+    if !matches!(detect(&head), Detected::Format(format) if format != Format::Claude) {
+        return None;
+    }
+    let line = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| memchr::memmem::find(line, b"\"session\"").is_some())?;
+    let raw = crate::json::value(line, &["id"])?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(crate::json::decode(raw).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_are_named_as_the_agents_name_them() {
+        let names = |agent| folder_names(agent, Path::new("/a/.b c/d:e"));
+        assert_eq!(names("claude"), ["-a--b-c-d-e"]);
+        assert_eq!(names("pi"), ["--a-.b c-d-e--"]);
+    }
+
+    #[test]
+    fn the_id_stands_behind_the_time_in_a_name() {
+        assert_eq!(id_in_name(Path::new("/s/2026-03-02T00-00-00-000Z_abc-1.jsonl")), "abc-1");
+        assert_eq!(id_in_name(Path::new("/s/0b1d0000-0000.jsonl")), "0b1d0000-0000");
+    }
+}
