@@ -21,6 +21,17 @@ pub struct Edits<'l> {
     added: Vec<(String, Vec<u8>)>,
 }
 
+/// One change of [`Edits`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct FieldChange {
+    /// The key of the member.
+    pub field: String,
+    /// What stood there.
+    pub old: String,
+    /// What comes to stand there.
+    pub new: String,
+}
+
 impl<'l> Edits<'l> {
     /// Begins; `None` where the line is no object.
     pub fn of(line: &'l [u8]) -> Option<Edits<'l>> {
@@ -113,6 +124,35 @@ impl<'l> Edits<'l> {
             out.push(self.addition(kept));
         }
         out.sort_by_key(|(range, _)| (range.start, range.end));
+        out
+    }
+
+    /// The members that are changed, each with its old and its new text; empty where there is none.
+    ///
+    /// A change inside a value is shown as that stretch, under the key of the whole.
+    pub fn changes(&self) -> Vec<FieldChange> {
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut out = Vec::new();
+        for (at, member) in self.members.iter().enumerate() {
+            let old = &self.line[member.value_at.clone()];
+            if self.gone[at] {
+                out.push(FieldChange { field: member.key.clone(), old: text(old), new: String::new() });
+                continue;
+            }
+            let inside = |range: &Range<usize>| {
+                *range == member.key_at
+                    || (member.value_at.start <= range.start && range.end <= member.value_at.end)
+            };
+            for (range, new) in self.changes.iter().filter(|(range, _)| inside(range)) {
+                let old = &self.line[range.clone()];
+                if old != new {
+                    out.push(FieldChange { field: member.key.clone(), old: text(old), new: text(new) });
+                }
+            }
+        }
+        for (key, value) in &self.added {
+            out.push(FieldChange { field: key.clone(), old: String::new(), new: text(value) });
+        }
         out
     }
 

@@ -15,7 +15,7 @@ mod value;
 mod walk;
 
 pub use edit::{Escapes, set_field, write_string};
-pub use edits::Edits;
+pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use text::decode;

@@ -3,6 +3,7 @@
 
 mod error;
 pub mod ids;
+pub mod migrate;
 pub mod revision;
 
 pub use error::Error;

@@ -1,0 +1,553 @@
+//! Old versions of pi's format taken to newer ones, as pi itself does it when it loads a file.
+//!
+//! Version 1 has no ids: each entry gets one, and the entry before for a parent, and a compaction names the first entry that
+//! it keeps by id instead of by its place among the lines that parse, the header being place 0. Version 2 has
+//! the role `hookMessage`, which is `custom` in version 3. The form of the design document has `uuid` for `id`, and its header
+//! is part of the tree.
+//!
+//! Fields are set where they stand, or put behind the last one; all other bytes stay, and so do lines that can't be read.
+
+use crate::format::{Format, Ids, OtherKind, Session};
+use crate::json::{Edits, Escapes, decode, members, write_string};
+use crate::model::{Change, Fault, FaultKind, Ix, Piece, Plan, Source, Span, Target};
+use std::io;
+
+/// The version that files are taken to.
+pub const NEWEST: u8 = 3;
+
+/// How a session is migrated.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// The version to stop at: 2 or 3.
+    pub to: u8,
+    /// Does what pi does, also where it loses what the old version kept.
+    pub exact: bool,
+    /// Whether ids that stand in a file of version 1 are kept, where all its entries have one.
+    pub keep_ids: bool,
+    /// Whether the plan lists each changed field.
+    pub list: bool,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options { to: NEWEST, exact: false, keep_ids: false, list: false }
+    }
+}
+
+/// How old a session is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Age {
+    /// It can be taken from this version to a newer one.
+    Old(Form),
+    /// It is of the newest version of its format.
+    Newest,
+    /// It is of a version that is newer than what is known, or of one that is only read.
+    Beyond,
+}
+
+/// The old forms.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Form {
+    /// Version 1: no ids.
+    V1,
+    /// Version 2: a role has another name.
+    V2,
+    /// Version 2 as in the design document.
+    Design,
+}
+
+impl Form {
+    /// The form as words: `version 1`.
+    pub fn words(self) -> &'static str {
+        match self {
+            Form::V1 => "version 1",
+            Form::V2 => "version 2",
+            Form::Design => "version 2 of the design document",
+        }
+    }
+}
+
+/// Tells how old a session is.
+pub fn age(session: &Session) -> Age {
+    let version = session.header.as_ref().and_then(|header| header.version.as_deref());
+    let above = |known: f64| {
+        version.and_then(|version| version.trim().parse::<f64>().ok()).is_some_and(|version| version > known)
+    };
+    match session.format {
+        Format::PiV1 => Age::Old(Form::V1),
+        Format::PiV2 => Age::Old(Form::V2),
+        Format::PiDesign => Age::Old(Form::Design),
+        Format::HarnessV4 => Age::Beyond,
+        Format::Pi | Format::Omp | Format::Harness if above(f64::from(NEWEST)) => Age::Beyond,
+        Format::Chimera if above(1.0) => Age::Beyond,
+        _ => Age::Newest,
+    }
+}
+
+/// A migration that is not yet made.
+#[derive(Clone, Debug, Default)]
+pub struct Migration {
+    /// The new content of the main file; empty where there is nothing to do.
+    pub pieces: Vec<Piece>,
+    /// The changes, where they were asked for.
+    pub changes: Vec<Change>,
+    /// What is worth knowing of it, in file order.
+    pub notes: Vec<Note>,
+}
+
+impl Migration {
+    /// The plan that puts the new content in the place of the old.
+    pub fn in_place(self) -> Plan {
+        let mut plan =
+            Plan { verb: "migrate".into(), changes: self.changes, keep_times: true, ..Plan::default() };
+        if !self.pieces.is_empty() {
+            plan.targets.push(Target::Rewrite { file: 0, pieces: self.pieces });
+        }
+        plan
+    }
+}
+
+/// Something about a migration that its user should know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Note {
+    /// The line that it is about; 0 for the whole file.
+    pub line: u64,
+    /// What it is.
+    pub kind: NoteKind,
+}
+
+/// The kinds of [`Note`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum NoteKind {
+    /// A compaction that counts from the header keeps all before it; pi itself would keep nothing.
+    KeptAll,
+    /// A compaction that counts from the header keeps nothing now, as pi has it.
+    KeptNothing,
+    /// A compaction names an entry behind itself; pi itself would name none.
+    Forward,
+    /// A compaction that names an entry behind itself names none now, as pi has it.
+    ForwardDropped,
+    /// A compaction names a place where nothing is, and so keeps nothing.
+    Outside {
+        /// The place, as spelled.
+        index: String,
+    },
+    /// The entries of a file without a version have ids, which are replaced, and the tree becomes a line.
+    Flattened,
+    /// Lines that can't be read stay as they are; how many.
+    Unreadable(usize),
+}
+
+impl std::fmt::Display for NoteKind {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NoteKind::KeptAll => {
+                write!(
+                    f,
+                    "the compaction keeps all entries before it, as it did; pi would keep none of them (`--exact` does so)"
+                )
+            }
+            NoteKind::KeptNothing => {
+                write!(f, "the compaction keeps nothing now, as pi has it; it kept all before it")
+            }
+            NoteKind::Forward => {
+                write!(
+                    f,
+                    "the compaction names an entry behind itself, and goes on to; pi would name none (`--exact` does so)"
+                )
+            }
+            NoteKind::ForwardDropped => {
+                write!(f, "the compaction named an entry behind itself, and names none now, as pi has it")
+            }
+            NoteKind::Outside { index } => {
+                write!(f, "the compaction counts to `{index}`, where no entry is: it keeps nothing before it")
+            }
+            NoteKind::Flattened => write!(
+                f,
+                "the entries have ids although the header has no version: pi gives them new ones in a straight line, and so \
+                 did this (`--keep-ids` keeps the tree)"
+            ),
+            NoteKind::Unreadable(1) => write!(f, "1 line can't be read, and stays as it is"),
+            NoteKind::Unreadable(count) => write!(f, "{count} lines can't be read, and stay as they are"),
+        }
+    }
+}
+
+/// Plans to take a session to the version that `options` name. What is not old comes back empty.
+///
+/// Fails where the source does. Costs a pass over the lines that change: all in version 1, few in version 2.
+pub fn migrate(
+    session: &Session,
+    source: &dyn Source,
+    options: Options,
+    ids: &mut Ids,
+) -> io::Result<Migration> {
+    let Age::Old(form) = age(session) else { return Ok(Migration::default()) };
+    if options.to < 3 && form != Form::V1 {
+        return Ok(Migration::default());
+    }
+    let mut work = Work {
+        session,
+        source,
+        options,
+        line: Vec::new(),
+        broken: broken(session),
+        at: 0,
+        out: Migration::default(),
+    };
+    match form {
+        Form::V1 => work.first(ids)?,
+        Form::Design if !options.exact => work.design()?,
+        Form::V2 | Form::Design => work.second_to_third()?,
+    }
+    work.finish()
+}
+
+fn broken(session: &Session) -> Vec<u64> {
+    let is = |fault: &&Fault| {
+        fault.file == 0 && matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::Trailing { .. })
+    };
+    let mut lines: Vec<u64> = session.faults.iter().filter(is).map(|fault| fault.line).collect();
+    lines.sort_unstable();
+    lines
+}
+
+struct Work<'s> {
+    session: &'s Session,
+    source: &'s dyn Source,
+    options: Options,
+    line: Vec<u8>,
+    /// The lines of the main file that are no JSON, sorted.
+    broken: Vec<u64>,
+    /// How far the old file is taken over.
+    at: u64,
+    out: Migration,
+}
+
+/// A line that migration has to do with, in file order.
+#[derive(Clone, Copy)]
+enum Item {
+    Header(Span, u64),
+    Entry(Ix),
+    /// Parses, but is no object.
+    Other,
+}
+
+impl Work<'_> {
+    /// The lines of the main file that parse, in file order.
+    fn items(&self) -> io::Result<Vec<Item>> {
+        let mut out = Vec::with_capacity(self.session.entries.len() + 1);
+        let mut entries = self.session.entries.all().peekable();
+        let mut bytes = Vec::new();
+        for other in self.session.others.iter().filter(|other| other.span.file == 0) {
+            while let Some(ix) = entries.next_if(|ix| ix.0 < other.before) {
+                out.push(Item::Entry(ix));
+            }
+            match other.kind {
+                OtherKind::Header => out.push(Item::Header(other.span, other.line)),
+                OtherKind::Unknown if !self.is_broken(other.line) => {
+                    self.source.read(other.span, &mut bytes)?;
+                    // pi drops these four while it loads, and so does not count them.
+                    if !matches!(bytes.trim_ascii(), b"null" | b"0" | b"false" | b"\"\"") {
+                        out.push(Item::Other);
+                    }
+                }
+                _ => {}
+            }
+        }
+        out.extend(entries.map(Item::Entry));
+        Ok(out)
+    }
+
+    fn is_broken(&self, line: u64) -> bool {
+        self.broken.binary_search(&line).is_ok()
+    }
+
+    /// Version 1, to version 2 or 3.
+    fn first(&mut self, ids: &mut Ids) -> io::Result<()> {
+        let items = self.items()?;
+        let own = if self.options.keep_ids { self.own_ids()? } else { None };
+        let keep = own.is_some();
+        let names: Vec<String> = match own {
+            Some(own) => own,
+            None => self.session.entries.all().map(|_| ids.entry(Format::Pi, &[])).collect(),
+        };
+        let mut had_ids = false;
+        for (place, item) in items.iter().enumerate() {
+            let ix = match *item {
+                Item::Header(span, number) => {
+                    self.version(span, number)?;
+                    continue;
+                }
+                Item::Entry(ix) => ix,
+                Item::Other => continue,
+            };
+            let kept = match self.session.entries.ty(ix) {
+                "compaction" => self.kept(ix, place, &items)?,
+                _ => Kept::NoIndex,
+            };
+            self.edit(ix, |edits, options| {
+                had_ids |= edits.at("id").is_some() && edits.at("parentId").is_some();
+                if !keep {
+                    edits.set("id", &quoted(&names[ix.at()]));
+                    let parent = ix.at().checked_sub(1).map(|before| quoted(&names[before]));
+                    edits.set("parentId", parent.as_deref().unwrap_or(b"null"));
+                }
+                if !matches!(kept, Kept::NoIndex) {
+                    edits.remove("firstKeptEntryIndex");
+                }
+                if let Kept::Entry(kept) = kept {
+                    edits.set("firstKeptEntryId", &quoted(&names[kept.at()]));
+                }
+                if options.to >= 3 {
+                    rename_role(edits);
+                }
+            })?;
+        }
+        if had_ids && !keep {
+            self.out.notes.insert(0, Note { line: 0, kind: NoteKind::Flattened });
+        }
+        Ok(())
+    }
+
+    /// The entry that a compaction of version 1 keeps first.
+    fn kept(&mut self, ix: Ix, place: usize, items: &[Item]) -> io::Result<Kept> {
+        self.source.read(self.session.span(ix), &mut self.line)?;
+        let Some(index) = crate::json::value(&self.line, &["firstKeptEntryIndex"]) else {
+            return Ok(Kept::NoIndex);
+        };
+        let spelled = String::from_utf8_lossy(index).into_owned();
+        if !matches!(index.first(), Some(b'-' | b'0'..=b'9')) {
+            return Ok(Kept::NoIndex);
+        }
+        // As pi's own language has it: 3.0 is 3, and 3.5 is the place of nothing.
+        let number = spelled.parse::<f64>().unwrap_or(f64::NAN);
+        let whole = number.fract() == 0.0 && number >= 0.0 && number < items.len() as f64;
+        let line = self.session.entries.line(ix);
+        let mut note = |kind| self.out.notes.push(Note { line, kind });
+        if !whole {
+            note(NoteKind::Outside { index: spelled });
+            return Ok(Kept::Nothing);
+        }
+        let wanted = number as usize;
+        match items[wanted] {
+            Item::Entry(target) if target <= ix => Ok(Kept::Entry(target)),
+            Item::Entry(_) if self.options.exact => {
+                note(NoteKind::ForwardDropped);
+                Ok(Kept::Nothing)
+            }
+            Item::Entry(target) => {
+                note(NoteKind::Forward);
+                Ok(Kept::Entry(target))
+            }
+            _ => {
+                // All from this place on was kept: the first entry behind it says the same.
+                let next = items[wanted..place].iter().find_map(|item| match item {
+                    Item::Entry(ix) => Some(*ix),
+                    _ => None,
+                });
+                match next {
+                    Some(_) if self.options.exact => note(NoteKind::KeptNothing),
+                    Some(_) => note(NoteKind::KeptAll),
+                    None => {}
+                }
+                Ok(next.filter(|_| !self.options.exact).map_or(Kept::Nothing, Kept::Entry))
+            }
+        }
+    }
+
+    /// The ids that stand in the lines; `None` where an entry has none.
+    fn own_ids(&mut self) -> io::Result<Option<Vec<String>>> {
+        let mut out = Vec::with_capacity(self.session.entries.len());
+        for ix in self.session.entries.all() {
+            self.source.read(self.session.span(ix), &mut self.line)?;
+            let Some(id) = text(&self.line, "id") else { return Ok(None) };
+            out.push(id);
+        }
+        Ok(Some(out))
+    }
+
+    /// Version 2 to version 3.
+    fn second_to_third(&mut self) -> io::Result<()> {
+        for item in self.items()? {
+            match item {
+                Item::Header(span, number) => self.version(span, number)?,
+                Item::Entry(ix) if self.may_be_hook(ix) => self.edit(ix, |edits, _| rename_role(edits))?,
+                Item::Entry(_) | Item::Other => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry can have the role that version 3 renames.
+    fn may_be_hook(&self, ix: Ix) -> bool {
+        let entries = &self.session.entries;
+        entries.ty(ix) == "message" && entries.kind(ix) == crate::model::Kind::Custom
+    }
+
+    /// The form of the design document to version 3.
+    fn design(&mut self) -> io::Result<()> {
+        let mut header_id = None;
+        for item in self.items()? {
+            let ix = match item {
+                Item::Header(span, number) => {
+                    self.source.read(span, &mut self.line)?;
+                    header_id = header_id.or(text(&self.line, "uuid"));
+                    self.edit_line(span, number, String::new(), |edits, options| {
+                        edits.set("version", options.to.to_string().as_bytes());
+                        if edits.at("id").is_none() {
+                            edits.rename("uuid", "id");
+                        } else {
+                            edits.remove("uuid");
+                        }
+                        edits.remove("parentUuid");
+                    })?;
+                    continue;
+                }
+                Item::Entry(ix) => ix,
+                Item::Other => continue,
+            };
+            self.source.read(self.session.span(ix), &mut self.line)?;
+            let of_header = |key: &str| header_id.is_some() && text(&self.line, key) == header_id;
+            let (under_header, keeps_header) = (of_header("parentUuid"), of_header("firstKeptEntryUuid"));
+            let root = keeps_header.then(|| self.session.tree.path(ix)[0]).filter(|root| *root != ix);
+            let root_id = match root {
+                Some(root) => text(&self.source.bytes(self.session.span(root))?, "uuid"),
+                None => None,
+            };
+            if root_id.is_some() {
+                self.out.notes.push(Note { line: self.session.entries.line(ix), kind: NoteKind::KeptAll });
+            }
+            self.edit(ix, |edits, _| {
+                for (old, new) in
+                    [("uuid", "id"), ("parentUuid", "parentId"), ("firstKeptEntryUuid", "firstKeptEntryId")]
+                {
+                    if edits.at(old).is_some() {
+                        edits.remove(new);
+                        edits.rename(old, new);
+                    }
+                }
+                if under_header {
+                    edits.set("parentUuid", b"null");
+                }
+                if let Some(id) = &root_id {
+                    edits.set("firstKeptEntryUuid", &quoted(id));
+                }
+                rename_role(edits);
+            })?;
+        }
+        Ok(())
+    }
+
+    fn version(&mut self, span: Span, number: u64) -> io::Result<()> {
+        self.source.read(span, &mut self.line)?;
+        self.edit_line(span, number, String::new(), |edits, options| {
+            edits.set("version", options.to.to_string().as_bytes());
+        })
+    }
+
+    fn edit(&mut self, ix: Ix, with: impl FnOnce(&mut Edits<'_>, Options)) -> io::Result<()> {
+        let span = self.session.span(ix);
+        self.source.read(span, &mut self.line)?;
+        let id = if self.options.list { text(&self.line, "id").unwrap_or_default() } else { String::new() };
+        self.edit_line(span, self.session.entries.line(ix), id, with)
+    }
+
+    /// Edits the line at hand, which stands at `span`.
+    fn edit_line(
+        &mut self,
+        span: Span,
+        number: u64,
+        id: String,
+        with: impl FnOnce(&mut Edits<'_>, Options),
+    ) -> io::Result<()> {
+        let line = std::mem::take(&mut self.line);
+        // What is an entry or a header was read as an object.
+        let Some(mut edits) = Edits::of(&line) else {
+            self.line = line;
+            return Ok(());
+        };
+        with(&mut edits, self.options);
+        if self.options.list {
+            self.out.changes.extend(edits.changes().into_iter().map(|change| Change {
+                op: "set",
+                line: number,
+                id: id.clone(),
+                bytes: change.new.len() as i64 - change.old.len() as i64,
+                field: change.field,
+                old: change.old,
+                new: change.new,
+                ..Change::default()
+            }));
+        }
+        for (range, new) in edits.stretches() {
+            self.keep_to(span.offset + range.start as u64);
+            if !new.is_empty() {
+                self.out.pieces.push(Piece::New(new));
+            }
+            self.at = span.offset + range.end as u64;
+        }
+        self.line = line;
+        Ok(())
+    }
+
+    fn keep_to(&mut self, end: u64) {
+        if end > self.at {
+            self.out.pieces.push(Piece::Keep(Span { file: 0, offset: self.at, len: end - self.at }));
+            self.at = end;
+        }
+    }
+
+    fn finish(mut self) -> io::Result<Migration> {
+        let facts = &self.session.files[0];
+        let (bytes, ended) = (facts.bytes, facts.ends_in_newline);
+        self.keep_to(bytes);
+        if !ended && !self.is_broken(facts.lines) {
+            self.out.pieces.push(Piece::New(b"\n".to_vec()));
+        }
+        let unreadable = self.session.faults.iter().filter(|fault| {
+            matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::Trailing { .. } | FaultKind::NoEntry)
+        });
+        let count = unreadable.count();
+        if count > 0 {
+            self.out.notes.push(Note { line: 0, kind: NoteKind::Unreadable(count) });
+        }
+        Ok(self.out)
+    }
+}
+
+/// What a compaction of version 1 comes to keep.
+#[derive(Clone, Copy)]
+enum Kept {
+    /// It has no index that is a number: nothing is to be done about it.
+    NoIndex,
+    /// Its index names nothing.
+    Nothing,
+    /// It keeps all from this entry on.
+    Entry(Ix),
+}
+
+fn rename_role(edits: &mut Edits<'_>) {
+    let is_message = edits.value("type").is_some_and(|ty| ty == b"\"message\"");
+    let (true, Some(at), Some(message)) = (is_message, edits.at("message"), edits.value("message")) else {
+        return;
+    };
+    let Some(inside) = members(message) else { return };
+    let Some(role) = inside.iter().rfind(|member| member.key == "role") else { return };
+    if &message[role.value_at.clone()] == b"\"hookMessage\"" {
+        edits.replace(at.start + role.value_at.start..at.start + role.value_at.end, b"\"custom\"");
+    }
+}
+
+/// Quotes a string for JSON.
+fn quoted(id: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(id.len() + 2);
+    write_string(id, Escapes::Needed, &mut out);
+    out
+}
+
+/// A string member of an object, escapes resolved.
+fn text(object: &[u8], key: &str) -> Option<String> {
+    let raw = crate::json::value(object, &[key])?;
+    Some(decode(raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?).into_owned())
+}
