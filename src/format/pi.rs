@@ -162,6 +162,8 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
     {
         gathered.marks.omp |= crate::json::value(bytes, &[key]).is_some();
     }
+    // Only version 1 of pi wrote it: such a file stays pi's when it is migrated.
+    gathered.marks.pi |= crate::json::value(bytes, &["thinkingLevel"]).is_some();
     if gathered.name.is_none() && gathered.marks.omp {
         gathered.name = title(line);
     }

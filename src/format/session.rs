@@ -384,6 +384,24 @@ impl Builder {
 }
 
 impl Session {
+    /// Reads a session that is in memory; `None` where it is of no format that is known.
+    pub fn read(bytes: &[u8]) -> Option<Session> {
+        let super::Detected::Format(format) = super::detect(bytes) else { return None };
+        let mut builder = Builder::new(format);
+        builder.begin_file();
+        let mut reader = crate::json::Reader::new();
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let space = reader.space();
+            let count = rest.len().min(space.len());
+            space[..count].copy_from_slice(&rest[..count]);
+            reader.advance(count, |line| builder.line(line));
+            rest = &rest[count..];
+        }
+        reader.finish(|line| builder.line(line));
+        Some(builder.finish())
+    }
+
     /// Where an entry's line stands.
     pub fn span(&self, ix: Ix) -> Span {
         self.entries.span(ix)

@@ -1,4 +1,5 @@
-use super::Span;
+use super::{Source, Span};
+use std::io;
 use std::path::PathBuf;
 
 /// A change to files that is not yet made.
@@ -57,6 +58,23 @@ pub enum Piece {
     Keep(Span),
     /// New bytes, line ending included.
     New(Vec<u8>),
+}
+
+impl Piece {
+    /// Puts pieces together in memory.
+    pub fn join(pieces: &[Piece], source: &dyn Source) -> io::Result<Vec<u8>> {
+        let (mut out, mut kept) = (Vec::new(), Vec::new());
+        for piece in pieces {
+            match piece {
+                Piece::Keep(span) => {
+                    source.read(*span, &mut kept)?;
+                    out.extend_from_slice(&kept);
+                }
+                Piece::New(bytes) => out.extend_from_slice(bytes),
+            }
+        }
+        Ok(out)
+    }
 }
 
 /// One change of a plan, as `--dry-run` and the report of a repair show it.
