@@ -2,14 +2,11 @@
 //! bytes of its lines. A verb that changes something gives a [`crate::model::Plan`].
 
 mod error;
+mod forest;
+pub mod graph;
 pub mod ids;
 pub mod migrate;
 pub mod revision;
 
 pub use error::Error;
-
-/// The text of a message, for `:/TEXT`.
-fn text_of(_format: crate::format::Format, line: &[u8]) -> String {
-    let content = crate::json::value(line, &["message", "content"]).unwrap_or(line);
-    crate::json::decode(content).into_owned()
-}
+pub use forest::Forest;

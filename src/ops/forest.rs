@@ -1,0 +1,170 @@
+use crate::model::{Ix, Tree};
+
+const NONE: u32 = u32::MAX;
+const UNKNOWN: u32 = u32::MAX - 1;
+
+/// The tree over some of the entries: the others are looked through, so that what hangs under a hidden entry
+/// hangs under the nearest one above it that is shown.
+pub struct Forest<'t> {
+    tree: &'t Tree,
+    /// Of each entry the nearest shown one, itself or above it.
+    at_or_above: Vec<u32>,
+    /// The entries, each before its parent, where the file has a parent behind a child.
+    order: Option<Vec<u32>>,
+}
+
+impl<'t> Forest<'t> {
+    /// Makes the forest of the entries for which `shown` holds; entries that another stands for are never shown.
+    ///
+    /// Costs a pass over the entries, whatever the depth.
+    pub fn new(tree: &'t Tree, count: usize, shown: impl Fn(Ix) -> bool) -> Forest<'t> {
+        let mut at_or_above = vec![UNKNOWN; count];
+        let mut way = Vec::new();
+        let mut forward = false;
+        for ix in 0..count as u32 {
+            let mut at = ix;
+            let found = loop {
+                if at_or_above[at as usize] != UNKNOWN {
+                    break at_or_above[at as usize];
+                }
+                if tree.stands(Ix(at)) && shown(Ix(at)) {
+                    at_or_above[at as usize] = at;
+                    break at;
+                }
+                way.push(at);
+                match tree.parent(Ix(at)) {
+                    Some(parent) => at = parent.0,
+                    None => break NONE,
+                }
+            };
+            for at in way.drain(..) {
+                at_or_above[at as usize] = found;
+            }
+            forward |= tree.parent(Ix(ix)).is_some_and(|parent| parent.0 > ix);
+        }
+        Forest { tree, at_or_above, order: forward.then(|| children_first(tree, count)) }
+    }
+
+    /// How many entries the session has.
+    pub fn len(&self) -> usize {
+        self.at_or_above.len()
+    }
+
+    /// Whether the session has no entries.
+    pub fn is_empty(&self) -> bool {
+        self.at_or_above.is_empty()
+    }
+
+    /// Whether an entry is shown.
+    pub fn shows(&self, ix: Ix) -> bool {
+        self.at_or_above[ix.at()] == ix.0
+    }
+
+    /// The nearest entry that is shown, from `ix` upward, `ix` included.
+    pub fn at_or_above(&self, ix: Ix) -> Option<Ix> {
+        let found = self.at_or_above[ix.at()];
+        (found != NONE).then_some(Ix(found))
+    }
+
+    /// The nearest shown entry above another.
+    pub fn parent(&self, ix: Ix) -> Option<Ix> {
+        self.at_or_above(self.tree.parent(ix)?)
+    }
+
+    /// The shown entries, each before its parent, and otherwise last in the file first.
+    pub fn children_first(&self) -> impl Iterator<Item = Ix> + '_ {
+        let count = self.at_or_above.len() as u32;
+        let order = self.order.as_deref();
+        (0..count)
+            .map(move |at| match order {
+                Some(order) => Ix(order[at as usize]),
+                None => Ix(count - 1 - at),
+            })
+            .filter(|ix| self.shows(*ix))
+    }
+}
+
+/// All entries, each before its parent: last in the file first, as far as that allows.
+fn children_first(tree: &Tree, count: usize) -> Vec<u32> {
+    let mut waiting = vec![0u32; count];
+    for ix in 0..count as u32 {
+        if let Some(parent) = tree.parent(Ix(ix)) {
+            waiting[parent.at()] += 1;
+        }
+    }
+    // An entry whose children stand above it in the file comes when the last of them has come.
+    let mut order = Vec::with_capacity(count);
+    let mut passed = vec![false; count];
+    for from in (0..count as u32).rev() {
+        let mut at = Some(Ix(from));
+        while let Some(ix) = at.filter(|ix| waiting[ix.at()] == 0 && ix.0 >= from && !passed[ix.at()]) {
+            passed[ix.at()] = true;
+            order.push(ix.0);
+            at = tree.parent(ix);
+            if let Some(parent) = at {
+                waiting[parent.at()] -= 1;
+            }
+        }
+    }
+    order
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::model::{Copies, Entries, Entry, Flags, Key, Kind, Time};
+
+    /// `"a; b<a; c<b"`: entries with their parents, in file order; names beginning with `.` are hidden.
+    pub(in crate::ops) fn session(text: &str) -> (Vec<String>, Entries, Tree) {
+        let (mut names, mut entries) = (Vec::new(), Entries::default());
+        entries.begin_file();
+        for (line, item) in text.split(';').map(str::trim).filter(|item| !item.is_empty()).enumerate() {
+            let (id, parent) = item.split_once('<').unwrap_or((item, ""));
+            names.push(id.to_owned());
+            entries.push(&Entry {
+                offset: line as u64,
+                len: 1,
+                line: line as u64 + 1,
+                key: Key::of(id.as_bytes()),
+                start: None,
+                parent: if parent.is_empty() { Key::NONE } else { Key::of(parent.as_bytes()) },
+                follows: false,
+                time: Time::NONE,
+                kind: Kind::User,
+                ty: "message",
+                flags: Flags::default(),
+                session: "",
+                group: Key::NONE,
+            });
+        }
+        let tree = Tree::build(&entries, Copies::Last);
+        (names, entries, tree)
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn hidden_entries_are_looked_through() {
+        let check = |text: &str, wanted: &str| {
+            let (names, entries, tree) = session(text);
+            let forest = Forest::new(&tree, entries.len(), |ix| !names[ix.at()].starts_with('.'));
+            let got: Vec<String> = forest
+                .children_first()
+                .map(|ix| match forest.parent(ix) {
+                    Some(parent) => format!("{}<{}", names[ix.at()], names[parent.at()]),
+                    None => names[ix.at()].clone(),
+                })
+                .collect();
+            assert_eq!(got.join(" "), wanted, "{text}");
+        };
+        //     entries in file order            shown, each before its parent
+        check("",                               "");
+        check("a; b<a; c<b",                    "c<b b<a a");
+        check("a; .b<a; c<.b",                  "c<a a");
+        check(".a; b<.a; c<.a",                 "c b");
+        check("a; .b<a; .c<.b",                 "a");
+        check("c<b; b<a; a",                    "c<b b<a a");
+        check("c<.b; .b<a; d<a; a",             "d<a c<a a");
+        check("a; b<lost; c<b",                 "c<b b a");
+        check("a; b<a; c<b; b<a; d<b",          "d<b c<b b<a a");   // the later `b` stands for both
+    }
+}
