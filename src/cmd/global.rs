@@ -1,3 +1,4 @@
+use super::config::Config;
 use crate::format::Format;
 use crate::store;
 use crate::ui::Look;
@@ -60,8 +61,17 @@ impl Global {
         store::Options { format: Format::ALL.into_iter().find(named) }
     }
 
+    /// What `--color` says, where it says anything.
+    pub(super) fn color_option(&self) -> Option<String> {
+        match self.color {
+            When::Auto => None,
+            When::Always => Some("always".into()),
+            When::Never => Some("never".into()),
+        }
+    }
+
     /// How things look.
-    pub(super) fn look(&self) -> Look {
+    pub(super) fn look(&self, config: &Config) -> Look {
         let terminal = std::io::stdout().is_terminal();
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let color = match self.color {
@@ -69,9 +79,19 @@ impl Global {
             When::Never => false,
             When::Auto if set("NO_COLOR") => false,
             When::Auto if set("CLICOLOR_FORCE") => true,
+            When::Auto if config.ui.color.as_deref() == Some("always") => true,
+            When::Auto if config.ui.color.as_deref() == Some("never") => false,
+            When::Auto if std::env::var_os("CLICOLOR").is_some_and(|value| value == "0") => false,
             When::Auto => terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
         };
         let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).unwrap_or(80);
-        Look { color, ascii: self.ascii, width, terminal, quiet: self.quiet, json: self.json }
+        Look {
+            color,
+            ascii: self.ascii || config.ui.ascii == Some(true),
+            width,
+            terminal,
+            quiet: self.quiet,
+            json: self.json,
+        }
     }
 }

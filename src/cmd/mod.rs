@@ -1,16 +1,23 @@
 //! The command line: what is asked, what is printed, the exit status.
 
+mod completions;
+mod config;
 mod exit;
 mod global;
+mod man;
 mod open;
 mod rev_parse;
 mod status;
 
 pub use exit::{Exit, Failure};
+pub use man::pages as man_pages;
 
 use crate::ui::Ui;
-use clap::Parser;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{CommandFactory, Parser, ValueEnum};
+use config::Config;
 use global::Global;
+use std::ffi::OsString;
 
 /// git for coding-agent sessions
 ///
@@ -28,27 +35,77 @@ pub struct Cli {
 
 #[derive(clap::Subcommand, Debug)]
 enum Command {
+    Completions(completions::Args),
+    Config(config::Args),
+    Man(man::Args),
     RevParse(rev_parse::Args),
     Status(status::Args),
 }
 
 /// Runs the program on the words of the command line, its name first; gives the exit status.
-pub fn run(words: impl IntoIterator<Item = std::ffi::OsString>) -> Exit {
-    let cli = match Cli::try_parse_from(words) {
+///
+/// Where the variable `COMPLETE` names a shell, answers that shell's questions instead.
+pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
+    let words: Vec<OsString> = words.into_iter().collect();
+    if std::env::var_os("COMPLETE").is_some() {
+        clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+    }
+    let (config, broken) = match config::load() {
+        Ok(config) => (config, None),
+        Err(error) => (Config::default(), Some(error)),
+    };
+    let cli = match parse(words, &config) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
-    let mut ui = Ui::standard(cli.global.look());
-    let result = match &cli.command {
-        Command::RevParse(args) => rev_parse::run(args, &cli.global, &mut ui),
-        Command::Status(args) => status::run(args, &cli.global, &mut ui),
+    let mut ui = Ui::standard(cli.global.look(&config));
+    let repairing = matches!(&cli.command, Command::Config(args) if args.wants_no_file());
+    let result = match broken {
+        Some(error) if !repairing => Err(error),
+        _ => carry_out(&cli, &config, &mut ui),
     };
     let result = result.and_then(|exit| Ok(ui.finish().map(|()| exit)?));
     match result {
         Ok(exit) => exit,
         Err(error) => exit::report(&error, &mut ui),
     }
+}
+
+fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let global = &cli.global;
+    match &cli.command {
+        Command::Completions(args) => completions::run(args, ui),
+        Command::Config(args) => config::run(args, global, config, ui),
+        Command::Man(args) => man::run(args, ui),
+        Command::RevParse(args) => rev_parse::run(args, global, ui),
+        Command::Status(args) => status::run(args, global, ui),
+    }
+}
+
+/// Parses the words; one that is no command may be an alias, which stands for other words.
+fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> {
+    // An alias may stand for another one; more than a few is a ring.
+    for _ in 0..10 {
+        let error = match Cli::try_parse_from(&words) {
+            Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
+            other => return other,
+        };
+        let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
+            return Err(error);
+        };
+        let Some(meaning) = config.alias.get(word) else { return Err(error) };
+        let Some(at) = words.iter().skip(1).position(|other| **other == **word) else { return Err(error) };
+        let meaning = shlex::split(meaning).unwrap_or_default().into_iter().map(OsString::from);
+        words.splice(at + 1..at + 2, meaning);
+    }
+    Cli::try_parse_from(&words)
+}
+
+/// The static completion scripts of all shells, by the names of their files.
+pub fn completion_scripts() -> Vec<(String, Vec<u8>)> {
+    let shells = clap_complete::Shell::value_variants().iter();
+    shells.map(|shell| (format!("bough.{shell}"), completions::script(*shell))).collect()
 }

@@ -11,3 +11,15 @@ mod open;
 pub use error::Error;
 pub use files::Files;
 pub use open::{Opened, Options, open};
+
+use std::path::Path;
+
+/// Makes a folder, and those above it.
+pub fn make_folder(path: &Path) -> Result<(), Error> {
+    std::fs::create_dir_all(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+/// Writes a file of the user's own choice, such as a manual page; never one of a session.
+pub fn put(path: &Path, content: &[u8]) -> Result<(), Error> {
+    std::fs::write(path, content).map_err(|source| Error::Io { path: path.to_owned(), source })
+}

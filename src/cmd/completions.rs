@@ -1,0 +1,33 @@
+//! `bough completions`: scripts for shells.
+
+use super::{Cli, Exit};
+use crate::ui::Ui;
+use clap::CommandFactory;
+use clap_complete::Shell;
+
+/// Print the completion script of a shell
+///
+/// The scripts complete commands and options. Completion that knows the session (ids, labels, sessions) is had by
+/// letting the shell ask bough itself, by a line in its start-up file:
+///
+///   bash:  source <(COMPLETE=bash bough)
+///   zsh:   source <(COMPLETE=zsh bough)
+///   fish:  COMPLETE=fish bough | source
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The shell
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.out().write_all(&script(args.shell))?;
+    Ok(Exit::Done)
+}
+
+/// The static script of a shell.
+pub fn script(shell: Shell) -> Vec<u8> {
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Cli::command(), "bough", &mut script);
+    script
+}

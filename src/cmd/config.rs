@@ -1,0 +1,183 @@
+//! The config file, and `bough config`.
+//!
+//! Nothing in it changes what `--json`, `--porcelain` and `--raw` print.
+
+use super::{Exit, Failure, global::Global};
+use crate::ui::Ui;
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// What the config file says; what it leaves out is as the defaults are.
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Config {
+    pub(super) ui: UiConfig,
+    pub(super) session: SessionConfig,
+    pub(super) fsck: FsckConfig,
+    pub(super) alias: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct UiConfig {
+    /// `auto`, `always` or `never`.
+    pub(super) color: Option<String>,
+    /// The pager, as a command.
+    pub(super) pager: Option<String>,
+    /// Whether only ASCII is drawn.
+    pub(super) ascii: Option<bool>,
+}
+
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct SessionConfig {
+    /// Folders with sessions beside the stores of the agents.
+    pub(super) roots: Vec<PathBuf>,
+}
+
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct FsckConfig {
+    /// Checks that are not shown to a person.
+    pub(super) skip: Vec<String>,
+}
+
+/// The file: `$XDG_CONFIG_HOME/bough/config.toml`.
+pub(super) fn file() -> Option<PathBuf> {
+    use etcetera::BaseStrategy;
+    Some(etcetera::choose_base_strategy().ok()?.config_dir().join("bough/config.toml"))
+}
+
+/// Reads the config file; one that is not there says nothing.
+pub(super) fn load() -> anyhow::Result<Config> {
+    let Some(path) = file() else { return Ok(Config::default()) };
+    let text = match std::fs::read_to_string(&path) {
+        Ok(text) => text,
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
+        Err(source) => return Err(crate::store::Error::Io { path, source }.into()),
+    };
+    toml::from_str(&text).map_err(|error| {
+        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
+        let what = format!("{}:{line}: {}", path.display(), error.message().replace('\n', " "));
+        Failure::Usage { what, hint: "`man bough-config` describes the file".into() }.into()
+    })
+}
+
+/// Show the settings in force
+///
+/// Settings come from, each over the next: options of the command line, the environment, the config file
+/// ($XDG_CONFIG_HOME/bough/config.toml), the defaults.
+///
+/// The file has the tables [ui] (`color` = "auto", "always" or "never"; `pager`; `ascii`), [session] (`roots`, a list of
+/// folders with sessions beside the stores of the agents), [fsck] (`skip`, a list of checks that are not shown), and [alias]
+/// (`name` = "command with options"). Nothing in it changes what --json, --porcelain and --raw print.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum Action {
+    /// List the settings in force, one a line
+    List {
+        /// Say where each comes from
+        #[arg(long)]
+        origin: bool,
+    },
+    /// Print the path of the config file
+    Path,
+}
+
+impl Args {
+    /// Whether the command is of use where the file can't be read.
+    pub(super) fn wants_no_file(&self) -> bool {
+        matches!(self.action, Action::Path)
+    }
+}
+
+struct Setting {
+    name: String,
+    value: String,
+    origin: String,
+}
+
+pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let path = file().map(|path| path.display().to_string()).unwrap_or_default();
+    match args.action {
+        Action::Path => writeln!(ui.out(), "{path}")?,
+        Action::List { origin } => {
+            for setting in settings(global, config, &path) {
+                if ui.look.json {
+                    let Setting { name, value, origin } = setting;
+                    let object = serde_json::json!({ "schema": "bough.setting/1", "name": name, "value": value, "origin": origin });
+                    writeln!(ui.out(), "{object}")?;
+                } else if origin {
+                    writeln!(ui.out(), "{}\t{}={}", setting.origin, setting.name, setting.value)?;
+                } else {
+                    writeln!(ui.out(), "{}={}", setting.name, setting.value)?;
+                }
+            }
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn settings(global: &Global, config: &Config, path: &str) -> Vec<Setting> {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let pick =
+        |name: &str, option: Option<String>, variables: &[&str], file: Option<String>, default: &str| {
+            let (value, origin) = if let Some(value) = option {
+                (value, "option".to_owned())
+            } else if let Some((name, value)) =
+                variables.iter().find_map(|name| Some((*name, variable(name)?)))
+            {
+                (value, format!("variable {name}"))
+            } else if let Some(value) = file {
+                (value, path.to_owned())
+            } else {
+                (default.to_owned(), "default".to_owned())
+            };
+            Setting { name: name.to_owned(), value, origin }
+        };
+    let mut color = pick(
+        "ui.color",
+        global.color_option(),
+        &["NO_COLOR", "CLICOLOR_FORCE"],
+        config.ui.color.clone(),
+        "auto",
+    );
+    if color.origin.starts_with("variable") {
+        color.value = if color.origin.ends_with("NO_COLOR") { "never".into() } else { "always".into() };
+    }
+    let mut out = vec![
+        color,
+        pick(
+            "ui.pager",
+            global.no_pager.then(|| "cat".into()),
+            &["BOUGH_PAGER"],
+            config.ui.pager.clone().or_else(|| variable("PAGER")),
+            "less",
+        ),
+        pick(
+            "ui.ascii",
+            global.ascii.then(|| "true".into()),
+            &[],
+            config.ui.ascii.map(|ascii| ascii.to_string()),
+            "false",
+        ),
+        pick("session", global.session.clone(), &["BOUGH_SESSION"], None, "latest"),
+    ];
+    let from_file = |name: String, value: String| Setting { name, value, origin: path.to_owned() };
+    for root in &config.session.roots {
+        out.push(from_file("session.roots".into(), root.display().to_string()));
+    }
+    for check in &config.fsck.skip {
+        out.push(from_file("fsck.skip".into(), check.clone()));
+    }
+    for (name, words) in &config.alias {
+        out.push(from_file(format!("alias.{name}"), words.clone()));
+    }
+    out
+}

@@ -1,0 +1,102 @@
+//! `bough man`: the manual pages.
+
+use super::{Cli, Exit};
+use crate::ui::Ui;
+use clap::CommandFactory;
+use std::io;
+use std::path::PathBuf;
+
+/// Write the manual pages into a folder
+///
+/// One page a command, and the pages that belong to no command: bough-revisions(7), bough-formats(5),
+/// bough-exit-codes(7), bough-config(5).
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The folder
+    #[arg(value_name = "DIR")]
+    folder: PathBuf,
+}
+
+pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
+    crate::store::make_folder(&args.folder)?;
+    let pages = pages()?;
+    for (name, page) in &pages {
+        crate::store::put(&args.folder.join(name), page)?;
+    }
+    ui.note(format_args!(
+        "{} in {}",
+        crate::model::Count("page", "pages", pages.len()),
+        args.folder.display()
+    ));
+    Ok(Exit::Done)
+}
+
+/// All manual pages, by the names of their files.
+pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
+    let mut pages = Vec::new();
+    let mut cli = Cli::command().disable_help_subcommand(true);
+    cli.build();
+    command_pages(&cli, "bough", &mut pages)?;
+    for (name, section, text) in TOPICS {
+        pages.push((format!("{name}.{section}"), topic(name, section, text)));
+    }
+    Ok(pages)
+}
+
+fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
+    let mut page = Vec::new();
+    let shown =
+        command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).display_name(name.to_owned());
+    let version = concat!("bough ", env!("CARGO_PKG_VERSION"));
+    // The date is that of the program, not of the day on which the page is made, so that pages don't change by themselves.
+    let man = clap_mangen::Man::new(shown).source(version).manual("bough").date("");
+    man.render(&mut page)?;
+    pages.push((format!("{name}.1"), page));
+    for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
+        command_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;
+    }
+    Ok(())
+}
+
+/// The pages that belong to no command: name, section, text. A line that begins with `# ` is a heading, one with `- ` a
+/// term (up to ` — `) and what it means; others are paragraphs.
+const TOPICS: &[(&str, &str, &str)] = &[
+    ("bough-revisions", "7", include_str!("../../docs/revisions.txt")),
+    ("bough-exit-codes", "7", include_str!("../../docs/exit-codes.txt")),
+    ("bough-formats", "5", include_str!("../../docs/formats.txt")),
+    ("bough-config", "5", include_str!("../../docs/config.txt")),
+];
+
+fn topic(name: &str, section: &str, text: &str) -> Vec<u8> {
+    let mut page = format!(
+        ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH {name} {section} \"\" \"bough {}\" bough\n",
+        env!("CARGO_PKG_VERSION")
+    );
+    for line in text.lines() {
+        if let Some(heading) = line.strip_prefix("# ") {
+            page.push_str(&format!(".SH {}\n", heading.to_uppercase()));
+        } else if let Some(item) = line.strip_prefix("- ") {
+            let (term, meaning) = item.split_once(" — ").unwrap_or((item, ""));
+            page.push_str(&format!(".TP\n\\fB{}\\fR\n{}\n", escaped(term), escaped(meaning)));
+        } else if line.is_empty() {
+            page.push_str(".PP\n");
+        } else {
+            page.push_str(&escaped(line));
+            page.push('\n');
+        }
+    }
+    // A paragraph macro before a heading or an item does nothing but earn a warning.
+    while let Some(at) = [".PP\n.SH", ".PP\n.TP", ".PP\n.PP"].iter().find_map(|pair| page.find(pair)) {
+        page.replace_range(at..at + 4, "");
+    }
+    while page.ends_with(".PP\n") {
+        page.truncate(page.len() - 4);
+    }
+    page.into_bytes()
+}
+
+/// Text in which roff finds nothing to do.
+fn escaped(text: &str) -> String {
+    let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\*(Aq").replace('`', "");
+    if text.starts_with('.') { format!("\\&{text}") } else { text }
+}
