@@ -16,7 +16,7 @@
 //!
 //! # Reading
 //!
-//! [`store::open`] reads a file in blocks. [`json::Reader`] cuts the blocks into lines and hands out
+//! [`store::open()`] reads a file in blocks. [`json::Reader`] cuts the blocks into lines and hands out
 //! the fields that place a line; a [`format::Dialect`] makes an entry, or something else, of each;
 //! [`format::Session`] holds the result: columns of entries ([`model::Entries`]), the
 //! [`model::Tree`] over them, the other lines, the position of the agent, and the faults that were met.

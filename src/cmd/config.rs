@@ -69,8 +69,8 @@ pub(super) fn load() -> anyhow::Result<Config> {
 /// Settings come from, each over the next: options of the command line, the environment, the config file
 /// ($XDG_CONFIG_HOME/bough/config.toml), the defaults.
 ///
-/// The file has the tables [ui] (`color` = "auto", "always" or "never"; `pager`; `ascii`), [session] (`roots`, a list of
-/// folders with sessions beside the stores of the agents), [fsck] (`skip`, a list of checks that are not shown), and [alias]
+/// The file has the tables `ui` (`color` = "auto", "always" or "never"; `pager`; `ascii`), `session` (`roots`, a list of
+/// folders with sessions beside the stores of the agents), `fsck` (`skip`, a list of checks that are not shown), and `alias`
 /// (`name` = "command with options"). Nothing in it changes what --json, --porcelain and --raw print.
 #[derive(clap::Args, Debug)]
 pub struct Args {

@@ -31,6 +31,9 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
+/// The date on the pages: that of the last change to what they say, so that pages don't change by themselves.
+const DATE: &str = "2026-11-27";
+
 /// All manual pages, by the names of their files.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
@@ -48,10 +51,20 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
     let shown =
         command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).display_name(name.to_owned());
     let version = concat!("bough ", env!("CARGO_PKG_VERSION"));
-    // The date is that of the program, not of the day on which the page is made, so that pages don't change by themselves.
-    let man = clap_mangen::Man::new(shown).source(version).manual("bough").date("");
+    let man = clap_mangen::Man::new(shown).source(version).manual("bough").date(DATE);
     man.render(&mut page)?;
-    pages.push((format!("{name}.1"), page));
+    // A line break beside vertical space does nothing but earn a warning.
+    let page = String::from_utf8(page).map_err(io::Error::other)?;
+    let lines: Vec<&str> = page.lines().collect();
+    let space = |at: Option<usize>| {
+        at.and_then(|at| lines.get(at)).is_some_and(|line| line.is_empty() || line.starts_with(".sp"))
+    };
+    let kept = lines
+        .iter()
+        .enumerate()
+        .filter(|(at, line)| **line != ".br" || !(space(at.checked_sub(1)) || space(Some(at + 1))));
+    let page: String = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+    pages.push((format!("{name}.1"), page.into_bytes()));
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         command_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;
     }
@@ -69,7 +82,7 @@ const TOPICS: &[(&str, &str, &str)] = &[
 
 fn topic(name: &str, section: &str, text: &str) -> Vec<u8> {
     let mut page = format!(
-        ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH {name} {section} \"\" \"bough {}\" bough\n",
+        ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH {name} {section} {DATE} \"bough {}\" bough\n",
         env!("CARGO_PKG_VERSION")
     );
     for line in text.lines() {

@@ -1,6 +1,6 @@
 //! What differs from format to format, behind one trait: bytes in, bytes out.
 //!
-//! [`detect`] tells the format from the first lines; its [`Dialect`] says what each line is, where the agent
+//! [`detect()`] tells the format from the first lines; its [`Dialect`] says what each line is, where the agent
 //! stands, and how a line is written so that the real program follows. [`Session`] is what reading gives.
 
 mod chimera;

@@ -223,7 +223,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Begins a session of a format that [`super::detect`] told.
+    /// Begins a session of a format that [`super::detect()`] told.
     pub fn new(format: Format) -> Builder {
         Builder {
             format,
