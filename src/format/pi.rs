@@ -74,14 +74,14 @@ impl Dialect for Pi {
         }
         let id = match self.ids {
             Ids::None => None,
-            Ids::Id => fields.str(Field::Id),
-            Ids::Uuid => fields.str(Field::Uuid),
+            Ids::Id => id(fields.get(Field::Id)),
+            Ids::Uuid => id(fields.get(Field::Uuid)),
         };
         gathered.last_without_id = id.is_none() && self.ids != Ids::None;
         let parent = match self.ids {
             Ids::None => ParentRef::Before,
-            Ids::Id => parent(fields.get(Field::ParentId), id),
-            Ids::Uuid => parent(fields.get(Field::ParentUuid), id),
+            Ids::Id => parent(fields.get(Field::ParentId)),
+            Ids::Uuid => parent(fields.get(Field::ParentUuid)),
         };
         let (kind, flags) = kind(line, ty, gathered);
         Place::Entry(Link {
@@ -119,12 +119,18 @@ impl Dialect for Pi {
     }
 }
 
-/// The parent that a field names. A self-link is a root to the programs of the family.
-fn parent<'l>(value: Value<'l>, _id: Option<Str<'l>>) -> ParentRef<'l> {
+/// The id at a field. An empty one leads nowhere; a number is an id to the programs of the family, as it is spelled.
+fn id(value: Value<'_>) -> Option<Str<'_>> {
     match value {
-        Value::String(parent) if !parent.raw.is_empty() => ParentRef::Id(parent),
-        _ => ParentRef::None,
+        Value::String(id) => Some(id).filter(|id| !id.raw.is_empty()),
+        Value::Number(raw) => Some(Str { raw }),
+        _ => None,
     }
+}
+
+/// The parent that a field names.
+fn parent(value: Value<'_>) -> ParentRef<'_> {
+    id(value).map_or(ParentRef::None, ParentRef::Id)
 }
 
 fn time(value: Value<'_>) -> Time {
@@ -318,8 +324,8 @@ impl Dialect for V4 {
             }
             b"entry" => {
                 let ty = fields.str(Field::Type);
-                let id = fields.str(Field::Id);
-                let parent = parent(fields.get(Field::ParentId), id);
+                let id = id(fields.get(Field::Id));
+                let parent = parent(fields.get(Field::ParentId));
                 let (kind, flags) = kind(line, ty, gathered);
                 let time = time(fields.get(Field::Timestamp));
                 Place::Entry(Link { id, parent, time, kind, ty, flags, session: None, group: None })

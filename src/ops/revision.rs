@@ -335,7 +335,7 @@ fn by_text(session: &Session, source: &dyn Source, revision: &str, wanted: &str)
             continue;
         }
         source.read(session.span(ix), &mut line)?;
-        if pattern.is_match(&&crate::format::Content::of(session.format, &line).text) {
+        if pattern.is_match(&crate::format::Content::of(session.format, &line).text) {
             return Ok(ix);
         }
     }
