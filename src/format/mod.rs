@@ -101,6 +101,11 @@ impl Format {
         }
     }
 
+    /// Whether its own program opens no file without a header.
+    pub fn wants_header(self) -> bool {
+        !matches!(self, Format::Chimera | Format::Claude)
+    }
+
     /// The rules of the format.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self {

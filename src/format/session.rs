@@ -283,10 +283,16 @@ impl Builder {
         if line.notes.lone_surrogate && usable {
             self.fault(line, FaultKind::LoneSurrogate);
         }
+        let headed = self.gathered.header.is_some();
         let place = self.format.dialect().place(line, &mut self.gathered);
         match place {
             Place::Entry(link) => self.entry(line, &link),
-            Place::Other(kind) => self.other(line, kind),
+            Place::Other(kind) => {
+                if kind == OtherKind::Header && !headed && !self.entries.is_empty() {
+                    self.fault(line, FaultKind::HeaderNotFirst);
+                }
+                self.other(line, kind);
+            }
             Place::Unknown => {
                 if usable {
                     self.fault(line, FaultKind::NoEntry);
@@ -297,6 +303,9 @@ impl Builder {
     }
 
     fn entry(&mut self, line: &Line<'_>, link: &Link<'_>) {
+        if link.id.is_none() && self.format != Format::PiV1 {
+            self.fault(line, FaultKind::MissingId);
+        }
         let parent = match link.parent {
             ParentRef::Id(id) => id.key(),
             ParentRef::None | ParentRef::Before => Key::NONE,
@@ -353,6 +362,10 @@ impl Builder {
                     kind,
                 });
             }
+        }
+        if self.gathered.header.is_none() && format.wants_header() && !self.partial {
+            let kind = FaultKind::MissingHeader;
+            self.faults.push(Fault { file: 0, line: 0, offset: 0, len: 0, kind });
         }
         let tree = Tree::build(&self.entries, format.dialect().copies());
         let labels = Labels::resolve(self.gathered.labels, &self.entries, &tree);
