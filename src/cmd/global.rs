@@ -1,7 +1,9 @@
+use super::complete;
 use super::config::Config;
 use crate::format::Format;
 use crate::store;
 use crate::ui::Look;
+use clap_complete::engine::ArgValueCompleter;
 use std::io::IsTerminal;
 
 /// What every command takes.
@@ -11,7 +13,7 @@ pub(super) struct Global {
     ///
     /// Without it the first word behind the command is the session if it looks like a file; then
     /// `BOUGH_SESSION`; then the newest session that any agent has for the current folder.
-    #[arg(short, long, global = true, value_name = "SESSION")]
+    #[arg(short, long, global = true, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     pub(super) session: Option<String>,
 
     /// Read the session as this format, whatever it looks like

@@ -1,5 +1,6 @@
 //! The command line: what is asked, what is printed, the exit status.
 
+mod complete;
 mod completions;
 mod config;
 mod exit;

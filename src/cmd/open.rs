@@ -104,7 +104,7 @@ pub(super) fn by_word(word: &str) -> anyhow::Result<PathBuf> {
 }
 
 /// The newest session for the current folder over all stores.
-fn latest() -> anyhow::Result<PathBuf> {
+pub(super) fn latest() -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
     let found = find::of_folder(&find::stores(&[]), &folder);
     Ok(found.into_iter().next().ok_or(Failure::NoSession)?.path)

@@ -1,9 +1,10 @@
 //! `bough rev-parse`: what revisions stand for.
 
-use super::{Exit, global::Global, open};
+use super::{Exit, complete, global::Global, open};
 use crate::model::Ix;
 use crate::ops::{self, ids, revision};
 use crate::ui::Ui;
+use clap_complete::engine::ArgValueCompleter;
 
 /// Print the ids that revisions stand for
 ///
@@ -14,7 +15,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// Without revisions, HEAD.
-    #[arg(value_name = "REV")]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Want exactly one entry; print nothing and exit with 1 where there is none

@@ -1,11 +1,12 @@
 //! `bough status`: a session in short.
 
-use super::{Exit, global::Global, open};
+use super::{Exit, complete, global::Global, open};
 use crate::format::Session;
 use crate::model::{Count, Flags, Source};
 use crate::ops::ids;
 use crate::store::Opened;
 use crate::ui::{Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
@@ -16,7 +17,7 @@ use std::collections::BTreeMap;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it is not the newest of this folder
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
     session: Option<String>,
 }
 

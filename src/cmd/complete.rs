@@ -1,0 +1,252 @@
+//! What the shell offers behind a half-typed word: sessions, revisions, labels, kinds.
+//!
+//! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. A completion that takes too long is worse
+//! than none: what is not known after [`PATIENCE`] is left out.
+
+use super::global::Global;
+use super::open;
+use crate::format::{Content, Session};
+use crate::model::{Ix, Kind, Source};
+use crate::ops::{ids, revision};
+use crate::store::{self, Opened, find};
+use crate::ui::text;
+use clap::Parser;
+use clap_complete::engine::CompletionCandidate;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a shell is kept waiting.
+const PATIENCE: Duration = Duration::from_millis(150);
+/// How many entries are offered at the most.
+const MOST: usize = 60;
+/// How much of an entry is shown beside its id, in display cells.
+const PREVIEW: usize = 50;
+
+/// Completes `-s`, and the first word of a command, as a session; other words as revisions.
+pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy().into_owned();
+    let typed = Typed::now();
+    in_time(move || {
+        let mut out = Vec::new();
+        if typed.words.is_empty() && typed.session.is_none() {
+            out.extend(files(&current));
+        }
+        out.extend(typed.open().map(|opened| revisions(&opened, &current)).unwrap_or_default());
+        out
+    })
+}
+
+/// Completes the name of a session: files, ids, names, `latest`.
+pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy().into_owned();
+    in_time(move || {
+        let mut out = files(&current);
+        if !current.contains('/') {
+            if "latest".starts_with(&current) {
+                out.push(candidate("latest".into(), "the newest session of this folder"));
+            }
+            out.extend(known_sessions(&current));
+        }
+        out
+    })
+}
+
+/// Completes a session file, where a command takes nothing else.
+pub(super) fn session_files(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy().into_owned();
+    in_time(move || files(&current))
+}
+
+/// Completes the name of a label in force.
+#[allow(dead_code, reason = "the commands that want it come next")]
+pub(super) fn labels(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy().into_owned();
+    let typed = Typed::now();
+    in_time(move || {
+        let Some(opened) = typed.open() else { return Vec::new() };
+        let mut out: Vec<_> =
+            labels_of(&opened).into_iter().filter(|(name, _)| name.starts_with(&current)).collect();
+        out.truncate(MOST);
+        out.into_iter()
+            .map(|(name, ix)| candidate(name, &preview(&opened.session, &opened.files, ix)))
+            .collect()
+    })
+}
+
+/// Completes a list of kinds, separated by commas.
+#[allow(dead_code, reason = "the commands that want it come next")]
+pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let (before, last) = current.rfind(',').map_or(("", &*current), |at| current.split_at(at + 1));
+    let fit = Kind::ALL.into_iter().map(Kind::word).filter(|word| word.starts_with(last));
+    fit.map(|word| CompletionCandidate::new(format!("{before}{word}"))).collect()
+}
+
+/// What `work` gives, if it does so before the shell's patience ends.
+fn in_time(work: impl FnOnce() -> Vec<CompletionCandidate> + Send + 'static) -> Vec<CompletionCandidate> {
+    let (give, take) = mpsc::channel();
+    std::thread::spawn(move || give.send(work()));
+    take.recv_timeout(PATIENCE).unwrap_or_default()
+}
+
+/// What stands on the command line already: the session, and the words before the one that is completed.
+struct Typed {
+    global: Option<Global>,
+    session: Option<String>,
+    words: Vec<String>,
+}
+
+/// The options of all commands, for finding them among words of a command that is not yet whole.
+#[derive(Parser)]
+#[command(ignore_errors = true, disable_help_flag = true)]
+struct Loose {
+    #[command(flatten)]
+    global: Global,
+    words: Vec<String>,
+}
+
+impl Typed {
+    /// Reads the words that the shell gave behind `--`: the program, and the words up to the one that is completed.
+    fn now() -> Typed {
+        let words: Vec<OsString> = std::env::args_os().collect();
+        let from = words.iter().position(|word| word == "--").map_or(words.len(), |at| at + 1);
+        let line = &words[from..];
+        // Shells tell which word is completed in ways of their own; where one does not, it is the last.
+        let at = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
+        let before = &line[..at.unwrap_or(line.len().saturating_sub(1)).min(line.len())];
+        let Ok(loose) = Loose::try_parse_from(before) else {
+            return Typed { global: None, session: None, words: Vec::new() };
+        };
+        let mut words = loose.words;
+        // The command itself; of those with two words, as `op log`, the second is taken for a revision and does no harm.
+        if !words.is_empty() {
+            words.remove(0);
+        }
+        let named = loose.global.session.clone();
+        let first = words.first().filter(|word| named.is_none() && open::looks_like_a_file(word)).cloned();
+        let variable = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty());
+        let session = named.or(first);
+        let words = if session.is_some() {
+            words
+        } else {
+            words.into_iter().filter(|word| !word.starts_with('-')).collect()
+        };
+        Typed { global: Some(loose.global), session: session.or(variable), words }
+    }
+
+    fn open(&self) -> Option<Opened> {
+        let path = match &self.session {
+            Some(word) if word == "-" => return None,
+            Some(word) => open::by_word(word).ok()?,
+            None => open::latest().ok()?,
+        };
+        let options = self.global.as_ref().map(Global::options).unwrap_or_default();
+        store::open(&path, options).ok()
+    }
+}
+
+fn candidate(value: String, help: &str) -> CompletionCandidate {
+    let help = (!help.is_empty()).then(|| help.to_owned().into());
+    CompletionCandidate::new(value).help(help)
+}
+
+/// Session files and folders that begin as the word does.
+fn files(current: &str) -> Vec<CompletionCandidate> {
+    let (folder, start) = current.rfind('/').map_or(("", current), |at| current.split_at(at + 1));
+    let Ok(entries) = std::fs::read_dir(if folder.is_empty() { "." } else { folder }) else {
+        return Vec::new();
+    };
+    let mut out = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(start) || name.starts_with('.') && !start.starts_with('.') {
+            continue;
+        }
+        if entry.path().is_dir() {
+            out.push(format!("{folder}{name}/"));
+        } else if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
+            out.push(format!("{folder}{name}"));
+        }
+    }
+    out.sort();
+    out.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// The newest sessions of all stores, by id.
+fn known_sessions(current: &str) -> Vec<CompletionCandidate> {
+    let mut all: Vec<find::Found> = find::stores(&[]).iter().flat_map(find::sessions).collect();
+    all.retain(|found| find::id_in_name(&found.path).starts_with(current));
+    all.sort_by_key(|found| std::cmp::Reverse(found.modified));
+    all.truncate(MOST);
+    let folder = |path: &Path| {
+        path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
+    };
+    all.iter()
+        .map(|found| {
+            candidate(find::id_in_name(&found.path), &format!("{} {}", found.agent, folder(&found.path)))
+        })
+        .collect()
+}
+
+/// Revisions: of a range its last side.
+fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandidate> {
+    let (before, last) = ["...", "..", "::"]
+        .iter()
+        .find_map(|operator| current.rfind(operator).map(|at| current.split_at(at + operator.len())))
+        .unwrap_or(("", current));
+    let (session, source) = (&opened.session, &opened.files);
+    let mut out = Vec::new();
+    let mut offer = |name: String, help: String| {
+        if name.starts_with(last) && out.len() < MOST {
+            out.push(candidate(format!("{before}{name}"), &help));
+        }
+    };
+    for (name, ix) in labels_of(opened) {
+        offer(name, preview(session, source, ix));
+    }
+    if let Some(head) = session.head.entry {
+        offer("HEAD".into(), preview(session, source, head));
+    }
+    let prompts: Vec<Ix> =
+        session.path().into_iter().filter(|ix| revision::is_prompt(session, *ix)).collect();
+    for (back, ix) in prompts.iter().rev().enumerate().take(5) {
+        offer(format!("turn:-{}", back + 1), preview(session, source, *ix));
+    }
+    if before.is_empty() {
+        for set in ["leaves", "roots", "all"] {
+            offer(set.into(), String::new());
+        }
+    }
+    let short = ids::ShortIds::default();
+    // The ends of branches first, then, once the word has begun, whatever entry it may be.
+    let leaves: Vec<Ix> = session.tree.leaves().collect();
+    let others = session.tree.standing().rev().filter(|_| !last.is_empty());
+    let mut shown = std::collections::HashSet::new();
+    for ix in leaves.into_iter().rev().chain(others) {
+        if !session.entries.id_start(ix).starts_with(&last.as_bytes()[..last.len().min(8)])
+            || !shown.insert(ix)
+        {
+            continue;
+        }
+        if shown.len() > MOST {
+            break;
+        }
+        if let Ok(id) = short.of(session, source, ix) {
+            offer(id, preview(session, source, ix));
+        }
+    }
+    out
+}
+
+fn labels_of(opened: &Opened) -> Vec<(String, Ix)> {
+    opened.session.labels.all().map(|(ix, line)| (line.text.clone(), ix)).collect()
+}
+
+/// What an entry is, and its first words.
+fn preview(session: &Session, source: &dyn Source, ix: Ix) -> String {
+    let line = source.bytes(session.span(ix)).unwrap_or_default();
+    let words = Content::of(session.format, &line).summary();
+    format!("{}: {}", session.entries.kind(ix).word(), text::fit(&text::one_line(&words), PREVIEW))
+}
