@@ -8,12 +8,15 @@ mod claude;
 pub mod content;
 mod detect;
 mod ids;
+mod names;
 mod pi;
 mod session;
+pub mod tools;
 
 pub use content::{Block, Content, Usage, call_words};
 pub use detect::{Detected, detect};
 pub use ids::Ids;
+pub use names::Names;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
 };

@@ -10,6 +10,18 @@ impl Time {
     pub fn is_some(self) -> bool {
         self != Time::NONE
     }
+
+    /// The time as the agents write it: `2026-03-02T00:00:00.000Z`; empty where there is none.
+    pub fn iso(self) -> String {
+        if !self.is_some() {
+            return String::new();
+        }
+        let (days, millis) = (self.0.div_euclid(86_400_000), self.0.rem_euclid(86_400_000));
+        let (year, month, day) = date_of(days);
+        let (hour, minute) = (millis / 3_600_000, millis / 60_000 % 60);
+        let (second, milli) = (millis / 1000 % 60, millis % 1000);
+        format!("{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}.{milli:03}Z")
+    }
 }
 
 /// Reads a time as the formats write it: `2026-03-02T00:00:00.000Z`, with an offset, with any number of
@@ -86,6 +98,19 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
 }
 
+/// The date of the proleptic Gregorian calendar, of days since 1970-01-01.
+fn date_of(days: i64) -> (i64, i64, i64) {
+    let days = days + 719_468;
+    let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
+    let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
+    let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
+    // Months counted from March.
+    let month = (5 * day_of_year + 2) / 153;
+    let day = day_of_year - (153 * month + 2) / 5 + 1;
+    let month = if month < 10 { month + 3 } else { month - 9 };
+    (era * 400 + year_of_era + i64::from(month <= 2), month, day)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -107,5 +132,17 @@ mod tests {
         check("2026-03-02T00:00:00.Z",             None);
         check("yesterday",                         None);
         check("",                                  None);
+    }
+
+    #[test]
+    fn a_time_that_is_written_is_read_again() {
+        for days in (-800_000..800_000).step_by(97) {
+            let time = Time(days * 86_400_000 + 12_345_678);
+            if (0..10_000).contains(&date_of(days).0) {
+                assert_eq!(parse_time(time.iso().as_bytes()), time, "{}", time.iso());
+            }
+        }
+        assert_eq!(Time(1_772_409_600_250).iso(), "2026-03-02T00:00:00.250Z");
+        assert_eq!(Time::NONE.iso(), "");
     }
 }

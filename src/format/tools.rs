@@ -1,0 +1,150 @@
+//! Where the ids of tool calls stand in a line: of the calls, of their results, and of what else speaks of them.
+
+use super::Format;
+use crate::json::{decode, each_item, each_member};
+use std::ops::Range;
+
+/// An id of a tool call, as it stands in a line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ToolId {
+    /// Where it stands, quotes included.
+    pub at: Range<usize>,
+    /// The id, escapes resolved.
+    pub id: String,
+    /// What it stands there for.
+    pub role: ToolRole,
+}
+
+/// What an id of a tool call stands in a line for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ToolRole {
+    /// A call, which wants a result in another entry.
+    Call,
+    /// The result of a call in another entry.
+    Result,
+    /// A call that the service itself carried out, or its result: both are in one reply.
+    Served,
+    /// It is only spoken of.
+    Mention,
+}
+
+/// The ids of tool calls in a line, in the order of the line's own lists.
+pub fn tool_ids(format: Format, line: &[u8]) -> Vec<ToolId> {
+    let mut found = Finder { line, out: Vec::new() };
+    match format {
+        Format::Claude => found.claude(),
+        Format::Chimera => found.chimera(),
+        _ => found.pi(),
+    }
+    found.out
+}
+
+struct Finder<'l> {
+    line: &'l [u8],
+    out: Vec<ToolId>,
+}
+
+impl<'l> Finder<'l> {
+    fn push(&mut self, value: Option<&'l [u8]>, role: ToolRole) {
+        let Some(value) = value else { return };
+        let Some(inside) = value.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")) else {
+            return;
+        };
+        if inside.is_empty() {
+            return;
+        }
+        self.out.push(ToolId { at: place(self.line, value), id: decode(inside).into_owned(), role });
+    }
+
+    fn pi(&mut self) {
+        let Some(message) = get(self.line, "message") else { return };
+        match get(message, "role") {
+            Some(b"\"assistant\"") => {
+                for block in each_item(get(message, "content").unwrap_or_default()) {
+                    if get(block, "type") == Some(b"\"toolCall\"") {
+                        self.push(get(block, "id"), ToolRole::Call);
+                    }
+                }
+            }
+            Some(b"\"toolResult\"") => self.push(get(message, "toolCallId"), ToolRole::Result),
+            _ => {}
+        }
+    }
+
+    fn chimera(&mut self) {
+        let Some(message) = get(self.line, "message") else { return };
+        for call in each_item(get(message, "tool_calls").unwrap_or_default()) {
+            self.push(get(call, "id"), ToolRole::Call);
+        }
+        if get(message, "role") == Some(b"\"tool\"") {
+            self.push(get(message, "call_id"), ToolRole::Result);
+        }
+    }
+
+    fn claude(&mut self) {
+        let reply = get(self.line, "type") == Some(b"\"assistant\"");
+        for (key, value) in each_member(self.line) {
+            match &*key {
+                "message" => {
+                    for block in each_item(get(value, "content").unwrap_or_default()) {
+                        self.claude_block(block, reply);
+                    }
+                }
+                "toolUseID" | "parentToolUseID" | "sourceToolUseID" => {
+                    self.push(Some(value), ToolRole::Mention)
+                }
+                "attachment" => self.push(get(value, "toolUseID"), ToolRole::Mention),
+                _ => {}
+            }
+        }
+    }
+
+    fn claude_block(&mut self, block: &'l [u8], reply: bool) {
+        match get(block, "type") {
+            Some(b"\"tool_use\"") => self.push(get(block, "id"), ToolRole::Call),
+            Some(b"\"tool_result\"") if !reply => self.push(get(block, "tool_use_id"), ToolRole::Result),
+            Some(ty) if ty.ends_with(b"_tool_use\"") => self.push(get(block, "id"), ToolRole::Served),
+            _ => self.push(get(block, "tool_use_id"), ToolRole::Served),
+        }
+    }
+}
+
+/// The value of a key; of repeated ones the last.
+fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
+    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
+}
+
+/// Where a part of a line stands in it.
+fn place(line: &[u8], part: &[u8]) -> Range<usize> {
+    let from = part.as_ptr() as usize - line.as_ptr() as usize;
+    from..from + part.len()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn ids_of_calls_are_found_where_they_stand() {
+        let check = |format, line: &str, wanted: &str| {
+            let found = tool_ids(format, line.as_bytes());
+            let shown: Vec<String> = found.iter().map(|id| format!("{:?} {}", id.role, id.id)).collect();
+            assert_eq!(shown.join(", "), wanted, "{line}");
+            for id in found {
+                assert_eq!(&line[id.at.clone()], format!("\"{}\"", id.id), "{line}");
+            }
+        };
+        check(Format::Pi, r#"{"type":"message","message":{"role":"assistant","content":[{"type":"text","text":"x"},{"type":"toolCall","id":"a","name":"n"},{"type":"toolCall","id":"b"}]}}"#, "Call a, Call b");
+        check(Format::Pi, r#"{"type":"message","message":{"role":"toolResult","toolCallId":"a","content":[]}}"#, "Result a");
+        check(Format::Pi, r#"{"type":"message","message":{"role":"user","content":[{"type":"toolCall","id":"a"}]}}"#, "");
+        check(Format::Chimera, r#"{"type": "message", "message": {"role": "assistant", "content": "", "tool_calls": [{"id": "a"}]}}"#, "Call a");
+        check(Format::Chimera, r#"{"type": "message", "message": {"role": "tool", "content": "", "call_id": "a"}}"#, "Result a");
+        check(Format::Claude, r#"{"type":"assistant","message":{"content":[{"type":"tool_use","id":"a"},{"type":"server_tool_use","id":"s"},{"type":"web_search_tool_result","tool_use_id":"s"}]}}"#, "Call a, Served s, Served s");
+        check(Format::Claude, r#"{"type":"user","message":{"content":[{"tool_use_id":"a","type":"tool_result"}]},"sourceToolUseID":"b"}"#, "Result a, Mention b");
+        check(Format::Claude, r#"{"type":"attachment","attachment":{"type":"hook_success","toolUseID":"a"}}"#, "Mention a");
+        check(Format::Claude, r#"{"type":"user","message":{"content":"x"}}"#, "");
+        check(Format::Pi, r#"{"type":"message","message":{"role":"assistant","content":"x"}}"#, "");
+        check(Format::Pi, "[1]", "");
+    }
+}
