@@ -60,7 +60,7 @@ impl Global {
     /// How sessions are opened.
     pub(super) fn options(&self) -> store::Options {
         let named = |format: &Format| Some(format.name()) == self.input_format.as_deref();
-        store::Options { format: Format::ALL.into_iter().find(named) }
+        store::Options { format: Format::ALL.into_iter().find(named), ..store::Options::default() }
     }
 
     /// What `--color` says, where it says anything.

@@ -8,9 +8,11 @@ mod claude;
 pub mod content;
 mod detect;
 mod ids;
+pub mod image;
 mod names;
 mod pi;
 mod session;
+mod side;
 pub mod tools;
 
 pub use content::{Block, Content, Usage, call_words};
@@ -20,6 +22,7 @@ pub use names::Names;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
 };
+pub use side::{Noted, NotedKind, Side, ToolRef};
 
 use crate::json::{Line, Str};
 use crate::model::{Copies, Flags, Kind, Time};

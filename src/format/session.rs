@@ -1,6 +1,7 @@
+use super::side::Side;
 use super::{Format, Link, ParentRef, Place};
 use crate::json::{Ending, Field, Line, Shape, Str};
-use crate::model::{Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Parent, Span, Time, Tree};
+use crate::model::{Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Parent, Span, Time, Tree};
 use std::collections::HashMap;
 
 /// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
@@ -30,6 +31,8 @@ pub struct Session {
     pub files: Vec<FileFacts>,
     /// The position before the last switch, where the operation log knows it.
     pub previous: Option<Key>,
+    /// Tool calls, and what rare lines name; only where it was asked for.
+    pub side: Option<Side>,
     /// Whether only the end of the file was read. Line numbers are then unknown, and count from the first
     /// line that was read.
     pub partial: bool,
@@ -220,6 +223,8 @@ pub struct Builder {
     faults: Vec<Fault>,
     files: Vec<FileFacts>,
     partial: bool,
+    copies: Option<Copies>,
+    side: Option<Side>,
 }
 
 impl Builder {
@@ -233,7 +238,19 @@ impl Builder {
             faults: Vec::new(),
             files: Vec::new(),
             partial: false,
+            copies: None,
+            side: None,
         }
+    }
+
+    /// Says which of several entries with one id stands for it, where that is not to be the format's rule.
+    pub fn copies(&mut self, copies: Copies) {
+        self.copies = Some(copies);
+    }
+
+    /// Says that tool calls, and what rare lines name, are gathered too: [`Session::side`].
+    pub fn side(&mut self) {
+        self.side = Some(Side::default());
     }
 
     /// Says that only the end of the file is read.
@@ -329,6 +346,10 @@ impl Builder {
             session: &session,
             group: link.group.map_or(Key::NONE, |group| group.key()),
         });
+        if let Some(side) = &mut self.side {
+            let file = (self.files.len() - 1) as u16;
+            side.entry(line, link, Ix(self.gathered.entries), file, self.format == Format::Claude);
+        }
         self.gathered.entries = self.entries.len() as u32;
         let facts = self.files.last_mut().expect("a file was begun");
         facts.records += u64::from(link.ty.is_some());
@@ -339,6 +360,9 @@ impl Builder {
         let span = Span { file, offset: line.offset, len: line.len };
         if matches!(line.shape, Shape::Object) && line.fields.str(Field::Type).is_some() {
             self.files.last_mut().expect("a file was begun").records += 1;
+        }
+        if let Some(side) = &mut self.side {
+            side.other(line, kind, Ix(self.entries.len() as u32), file, self.format == Format::Claude);
         }
         self.others.push(Other { span, line: line.number, kind, before: self.entries.len() as u32 });
     }
@@ -367,7 +391,7 @@ impl Builder {
             let kind = FaultKind::MissingHeader;
             self.faults.push(Fault { file: 0, line: 0, offset: 0, len: 0, kind });
         }
-        let tree = Tree::build(&self.entries, format.dialect().copies());
+        let tree = Tree::build(&self.entries, self.copies.unwrap_or(format.dialect().copies()));
         let labels = Labels::resolve(self.gathered.labels, &self.entries, &tree);
         let mut session = Session {
             format,
@@ -382,6 +406,7 @@ impl Builder {
             faults: self.faults,
             files: self.files,
             previous: None,
+            side: self.side,
             partial: self.partial,
         };
         if !session.partial {

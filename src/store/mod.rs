@@ -10,7 +10,7 @@ mod open;
 
 pub use error::Error;
 pub use files::Files;
-pub use open::{Opened, Options, open};
+pub use open::{Opened, Options, open, open_raw};
 
 use std::path::Path;
 

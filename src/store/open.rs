@@ -12,6 +12,8 @@ use std::path::Path;
 pub struct Options {
     /// The format, where the user says so; else it is told from the first lines.
     pub format: Option<Format>,
+    /// Whether tool calls, and what rare lines name, are gathered too: [`Session::side`].
+    pub side: bool,
 }
 
 /// A session with the files that it stands in.
@@ -36,7 +38,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
         let format = told(path, &bytes[..bytes.len().min(16 * HEAD)], options)?;
-        let session = read(format, &mut &bytes[..]).map_err(io)?;
+        let session = read(format, options, &mut &bytes[..]).map_err(io)?;
         files.add(path.to_owned(), Content::Memory(bytes));
         session
     } else {
@@ -48,11 +50,34 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
             return Err(Error::IsFolder { path: path.to_owned() });
         }
         let format = told(path, &head(&file).map_err(io)?, options)?;
-        let session = read(format, &mut Positional { file: &file, at: 0 }).map_err(io)?;
+        let session = read(format, options, &mut Positional { file: &file, at: 0 }).map_err(io)?;
         files.add(path.to_owned(), Content::File(file));
         session
     };
     Ok(Opened { session, files })
+}
+
+/// Opens a file as bytes, whatever it holds; gives its length too. `-` is standard input.
+pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let mut files = Files::new();
+    if path == Path::new("-") {
+        let mut bytes = Vec::new();
+        io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+        let len = bytes.len() as u64;
+        files.add(path.to_owned(), Content::Memory(bytes));
+        return Ok((files, len));
+    }
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+        _ => io(error),
+    })?;
+    let facts = file.metadata().map_err(io)?;
+    if facts.is_dir() {
+        return Err(Error::IsFolder { path: path.to_owned() });
+    }
+    files.add(path.to_owned(), Content::File(file));
+    Ok((files, facts.len()))
 }
 
 fn told(path: &Path, head: &[u8], options: Options) -> Result<Format, Error> {
@@ -95,8 +120,11 @@ impl Read for Positional<'_> {
     }
 }
 
-fn read(format: Format, from: &mut dyn Read) -> io::Result<Session> {
+fn read(format: Format, options: Options, from: &mut dyn Read) -> io::Result<Session> {
     let mut builder = Builder::new(format);
+    if options.side {
+        builder.side();
+    }
     builder.begin_file();
     let mut reader = Reader::new();
     loop {

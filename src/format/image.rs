@@ -1,0 +1,141 @@
+//! The size of pictures, as far as the first bytes tell it.
+
+/// What was seen of the pictures on one line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Seen {
+    /// One is larger than any provider takes.
+    pub oversize: bool,
+    /// One lies in a file of its own, and only its hash is here.
+    pub blob: bool,
+}
+
+/// Pixels a side, beyond which providers refuse a picture.
+pub const MOST_PIXELS: u32 = 8000;
+
+/// Characters of base64, beyond which providers refuse a picture.
+pub const MOST_BASE64: usize = 5 * 1024 * 1024;
+
+/// Looks at all pictures on a line: strings behind a key `data`.
+pub fn look(line: &[u8]) -> Seen {
+    let mut seen = Seen::default();
+    for at in memchr::memmem::find_iter(line, b"\"data\"") {
+        let rest = line[at + 6..].trim_ascii_start();
+        let Some(rest) = rest.strip_prefix(b":") else { continue };
+        let Some(rest) = rest.trim_ascii_start().strip_prefix(b"\"") else { continue };
+        let data = &rest[..memchr::memchr(b'"', rest).unwrap_or(rest.len())];
+        if data.starts_with(b"blob:") {
+            seen.blob = true;
+            continue;
+        }
+        let sides = pixels(data);
+        // A document may be as long; a picture of a kind that is not known is told by the words before it.
+        let picture = || memchr::memmem::find(&line[at.saturating_sub(300)..at], b"\"image").is_some();
+        seen.oversize |= data.len() > MOST_BASE64 && (sides.is_some() || picture())
+            || sides.is_some_and(|(wide, high)| wide > MOST_PIXELS || high > MOST_PIXELS);
+    }
+    seen
+}
+
+/// The size of a picture that is given in base64, or in a `data:` address; `None` for what is no picture that is known.
+pub fn pixels(data: &[u8]) -> Option<(u32, u32)> {
+    let data = match data.strip_prefix(b"data:") {
+        Some(rest) => &rest[memchr::memchr(b',', rest)? + 1..],
+        None => data,
+    };
+    // The size stands near the start; a JPEG may have a preview and a color profile before it.
+    let bytes = decode(&data[..data.len().min(256 * 1024)]);
+    let big = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+    let big_short = |at: usize| Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
+    let short = |at: usize| Some(u32::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
+    match &bytes[..] {
+        [0x89, b'P', b'N', b'G', ..] => Some((big(16)?, big(20)?)),
+        [b'G', b'I', b'F', b'8', ..] => Some((short(6)?, short(8)?)),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', kind @ ..] => match kind {
+            [b'V', b'P', b'8', b' ', ..] => Some((short(26)? & 0x3FFF, short(28)? & 0x3FFF)),
+            [b'V', b'P', b'8', b'L', ..] => {
+                let bits = u32::from_le_bytes(bytes.get(21..25)?.try_into().ok()?);
+                Some(((bits & 0x3FFF) + 1, (bits >> 14 & 0x3FFF) + 1))
+            }
+            [b'V', b'P', b'8', b'X', ..] => {
+                let side = |at: usize| Some((short(at)? | u32::from(*bytes.get(at + 2)?) << 16) + 1);
+                Some((side(24)?, side(27)?))
+            }
+            _ => None,
+        },
+        [b'B', b'M', ..] => {
+            let side =
+                |at: usize| Some(i32::from_le_bytes(bytes.get(at..at + 4)?.try_into().ok()?).unsigned_abs());
+            Some((side(18)?, side(22)?))
+        }
+        [0xFF, 0xD8, ..] => {
+            let mut at = 2;
+            loop {
+                while *bytes.get(at)? == 0xFF && *bytes.get(at + 1)? == 0xFF {
+                    at += 1;
+                }
+                if bytes[at] != 0xFF {
+                    return None;
+                }
+                match *bytes.get(at + 1)? {
+                    0xC0..=0xC3 | 0xC5..=0xC7 | 0xC9..=0xCB | 0xCD..=0xCF => {
+                        return Some((big_short(at + 7)?, big_short(at + 5)?));
+                    }
+                    0x01 | 0xD0..=0xD8 => at += 2,
+                    _ => at += 2 + big_short(at + 2)? as usize,
+                }
+            }
+        }
+        _ => None,
+    }
+}
+
+/// Decodes base64 as far as it is whole; characters that are none are passed over.
+fn decode(text: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() / 4 * 3);
+    let (mut bits, mut have) = (0u32, 0);
+    for byte in text {
+        let value = match byte {
+            b'A'..=b'Z' => byte - b'A',
+            b'a'..=b'z' => byte - b'a' + 26,
+            b'0'..=b'9' => byte - b'0' + 52,
+            b'+' | b'-' => 62,
+            b'/' | b'_' => 63,
+            b'=' => break,
+            _ => continue,
+        };
+        bits = bits << 6 | u32::from(value);
+        have += 6;
+        if have >= 8 {
+            have -= 8;
+            out.push((bits >> have) as u8);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn the_first_bytes_tell_the_size() {
+        let check = |base64: &str, size: Option<(u32, u32)>| assert_eq!(pixels(base64.as_bytes()), size, "{base64}");
+        check("iVBORw0KGgoAAAANSUhEUgAAIygAAAABCAIAAAA=",              Some((9000, 1)));
+        check("data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAIygAAAABCAIAAAA=", Some((9000, 1)));
+        check("R0lGODlhKCMBAPAAAA==",                                   Some((9000, 1)));
+        check("/9j/4AAQSkZJRgABAQAAAQABAAD/wAARCAABIygDASIA",           Some((9000, 1)));
+        check("UklGRiQAAABXRUJQVlA4TBcAAAAvJ6MAAA==",                   Some((9000, 3)));
+        check("aGVsbG8=",                                               None);
+        check("",                                                       None);
+        check("iVBO",                                                   None);
+    }
+
+    #[test]
+    fn only_pictures_are_looked_at() {
+        let line = br#"{"data":"x","content":[{"type":"image","data" : "iVBORw0KGgoAAAANSUhEUgAAIygAAAABCAIAAAA="}]}"#;
+        assert_eq!(look(line), Seen { oversize: true, blob: false });
+        assert_eq!(look(br#"{"data":"blob:sha256:00"}"#), Seen { oversize: false, blob: true });
+        assert_eq!(look(br#"{"data":"iVBORw0KGgoAAAANSUhEUgAAACgAAAABCAIAAAA="}"#), Seen::default());
+    }
+}

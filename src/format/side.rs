@@ -1,0 +1,171 @@
+//! Columns beside the tree, which only `fsck` asks for: tool calls and results, and what rare lines name.
+
+use super::{Link, OtherKind, image};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
+use crate::model::{Flags, Ix, Key};
+
+/// What is gathered of a session beside its tree, where [`super::Builder::side`] asked for it.
+///
+/// Grows with the number of tool calls and of lines that name an entry, never with their size.
+#[derive(Clone, Debug, Default)]
+pub struct Side {
+    /// The tool calls and results, in file order.
+    pub tools: Vec<ToolRef>,
+    /// What else was noted, in file order.
+    pub notes: Vec<Noted>,
+}
+
+/// A tool call, or the result of one, in an entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ToolRef {
+    /// The key of the call's id.
+    pub id: Key,
+    /// The entry.
+    pub entry: Ix,
+    /// Whether it is a result.
+    pub result: bool,
+}
+
+/// Something about one line that its entry has no column for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Noted {
+    /// What it is.
+    pub kind: NotedKind,
+    /// The entry; of a line that is none, the number of entries before it.
+    pub entry: Ix,
+    /// Which file of the session.
+    pub file: u16,
+    /// The number of the line, from 1.
+    pub line: u32,
+    /// The first byte of the line.
+    pub offset: u64,
+    /// The bytes of the line, without its ending.
+    pub len: u64,
+    /// The id that the line names, or has.
+    pub key: Key,
+}
+
+/// The sorts of [`Noted`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NotedKind {
+    /// An object without a type.
+    NoType,
+    /// A header of the pi family.
+    Header,
+    /// An entry with a logical parent.
+    LogicalParent,
+    /// A summary line about an entry.
+    Summary,
+    /// A line that keeps files for an entry.
+    Snapshot,
+    /// A line that is no entry and has an id all the same.
+    StrayId,
+    /// A turn without an id.
+    TurnWithoutId,
+    /// A turn whose content is an empty string.
+    EmptyContent,
+    /// A turn whose content is an object.
+    ObjectContent,
+    /// An entry with a picture that providers refuse.
+    WideImage,
+    /// An entry whose picture lies in a file of its own.
+    Blob,
+    /// A result that names an agent's transcript; the key is the agent's id.
+    Agent,
+    /// A result whose text lies in a file of its own.
+    ResultFile,
+}
+
+impl Side {
+    /// Takes a line that is an entry.
+    pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, claude: bool) {
+        let fields = &line.fields;
+        let mut image = link.flags.has(Flags::IMAGE);
+        for block in fields.blocks() {
+            let result = match block.kind {
+                BlockKind::Call => false,
+                BlockKind::Result => true,
+                _ => continue,
+            };
+            if let Some(id) = block.id.filter(|id| !id.raw.is_empty()) {
+                self.tools.push(ToolRef { id: id.key(), entry: ix, result });
+            }
+        }
+        if link.flags.has(Flags::RESULT)
+            && let Some(id) = fields.str(Field::ToolCallId).or(fields.str(Field::CallId))
+            && !id.raw.is_empty()
+        {
+            self.tools.push(ToolRef { id: id.key(), entry: ix, result: true });
+        }
+        let mut note = |kind, key| self.notes.push(Noted::of(line, kind, ix, file, key));
+        if link.ty.is_none() {
+            note(NotedKind::NoType, Key::NONE);
+        }
+        if claude {
+            if let Some(parent) = fields.str(Field::LogicalParent).filter(|id| !id.raw.is_empty()) {
+                note(NotedKind::LogicalParent, parent.key());
+            }
+            if matches!(link.ty.map(|ty| ty.raw), Some(b"user" | b"assistant")) {
+                match fields.get(Field::Content) {
+                    Value::String(text) if text.raw.is_empty() => note(NotedKind::EmptyContent, Key::NONE),
+                    Value::Object => note(NotedKind::ObjectContent, Key::NONE),
+                    _ => {}
+                }
+            }
+            if let Some(agent) = fields.str(Field::ResultAgent).filter(|id| !id.raw.is_empty()) {
+                note(NotedKind::Agent, agent.key());
+            }
+            if link.flags.has(Flags::RESULT)
+                && let Some(bytes) = line.bytes
+            {
+                // Pictures stand inside the blocks of a result, deeper than the reader looks.
+                image |= memchr::memmem::find(bytes, b"\"image\"").is_some();
+                if memchr::memmem::find(bytes, b"/tool-results/").is_some() {
+                    note(NotedKind::ResultFile, Key::NONE);
+                }
+            }
+        }
+        if image && let Some(bytes) = line.bytes {
+            let seen = image::look(bytes);
+            if seen.oversize {
+                note(NotedKind::WideImage, Key::NONE);
+            }
+            if seen.blob {
+                note(NotedKind::Blob, Key::NONE);
+            }
+        }
+    }
+
+    /// Takes a line that is no entry; `entries` stand before it.
+    pub(super) fn other(&mut self, line: &Line<'_>, kind: OtherKind, entries: Ix, file: u16, claude: bool) {
+        let fields = &line.fields;
+        let Some(ty) = fields.str(Field::Type).filter(|_| line.shape == Shape::Object) else { return };
+        let mut note = |kind, key| self.notes.push(Noted::of(line, kind, entries, file, key));
+        if kind == OtherKind::Header {
+            return note(NotedKind::Header, fields.str(Field::Id).map_or(Key::NONE, Str::key));
+        }
+        if !claude {
+            return;
+        }
+        if let Some(id) = fields.str(Field::Uuid).filter(|id| !id.raw.is_empty()) {
+            note(NotedKind::StrayId, id.key());
+        } else if matches!(ty.raw, b"user" | b"assistant" | b"system" | b"attachment") {
+            note(NotedKind::TurnWithoutId, Key::NONE);
+        }
+        if ty.is("summary")
+            && let Some(leaf) = fields.str(Field::LeafUuid)
+        {
+            note(NotedKind::Summary, leaf.key());
+        }
+        if let Some(id) = fields.str(Field::SnapshotId).filter(|id| !id.raw.is_empty()) {
+            note(NotedKind::Snapshot, id.key());
+        }
+    }
+}
+
+impl Noted {
+    fn of(line: &Line<'_>, kind: NotedKind, entry: Ix, file: u16, key: Key) -> Noted {
+        let number = u32::try_from(line.number).unwrap_or(u32::MAX);
+        Noted { kind, entry, file, line: number, offset: line.offset, len: line.len, key }
+    }
+}
