@@ -3,6 +3,7 @@
 mod complete;
 mod completions;
 mod config;
+mod context;
 mod exit;
 mod global;
 mod man;
@@ -38,6 +39,7 @@ pub struct Cli {
 enum Command {
     Completions(completions::Args),
     Config(config::Args),
+    Context(context::Args),
     Man(man::Args),
     RevParse(rev_parse::Args),
     Status(status::Args),
@@ -80,6 +82,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => config::run(args, global, config, ui),
+        Command::Context(args) => context::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),

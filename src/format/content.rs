@@ -485,6 +485,13 @@ impl<'l> Content<'l> {
     }
 }
 
+/// The blocks of a message's content, which is a string or a list; none of anything else.
+pub fn blocks(content: &[u8]) -> Vec<Block<'_>> {
+    let mut inside = Content::default();
+    inside.take(content);
+    inside.blocks
+}
+
 /// A call of a tool in a few words: its name, and the argument that says most.
 pub fn call_words(name: &str, arguments: &[u8]) -> String {
     let members: Vec<_> = each_member(arguments).collect();

@@ -15,7 +15,7 @@ mod session;
 mod side;
 pub mod tools;
 
-pub use content::{Block, Content, Usage, call_words};
+pub use content::{Block, Content, Usage, blocks, call_words};
 pub use detect::{Detected, detect};
 pub use ids::Ids;
 pub use names::Names;

@@ -1,0 +1,346 @@
+//! `bough context`: what the model would be sent.
+
+use super::{Exit, Failure, global::Global, open};
+use crate::format::{Block, Session};
+use crate::model::{Count, Ix, Source};
+use crate::ops::context::{Context, Dropped, Message, Patch, Said};
+use crate::ops::{ids, revision};
+use crate::ui::{Ui, text};
+use serde_json::{Value, json};
+use std::io;
+
+/// Show what the model would be sent
+///
+/// Prints the messages that the agent would send if it went on at HEAD, or at REV: what a compaction left, summaries of
+/// branches, messages of extensions, edits. Where the agent changes what it sends, that is said below the message:
+/// a call that is left out since nothing answers it, a result that is made up, a reply that failed and stays behind.
+/// The prompt that would come next, the system prompt and the tools are not in the file, and not shown.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then the entry to go on at
+    ///
+    /// Without an entry, where the agent stands.
+    #[arg(value_name = "REV")]
+    words: Vec<String>,
+
+    /// List instead what is on the path and not sent, with the reason of each
+    #[arg(long, conflicts_with = "stat")]
+    dropped: bool,
+
+    /// Print one line for each message
+    #[arg(long)]
+    oneline: bool,
+
+    /// Print how many messages there are, their bytes, and the tokens where they are stored
+    #[arg(long)]
+    stat: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, revisions) = open::split(global, &args.words);
+    let opened = open::session(global, named, ui)?;
+    let (session, source) = (&opened.session, &opened.files);
+    let at = match revisions {
+        [] => Context::position(session),
+        [revision] => Some(revision::one(session, source, revision)?),
+        [_, second, ..] => {
+            let what = format!("`{second}`: the context is that of one entry");
+            return Err(Failure::Usage { what, hint: "name one revision".into() }.into());
+        }
+    };
+    let context = Context::at(session, source, at)?;
+    if at.is_none() {
+        ui.hint(format_args!("nothing would be sent: {}", session.head.rule));
+    }
+    let show = Show { session, source, context: &context, short: ids::ShortIds::default() };
+    if args.stat {
+        show.stat(ui)?;
+    } else if args.dropped {
+        show.dropped(ui)?;
+    } else {
+        show.messages(args.oneline, ui)?;
+    }
+    Ok(Exit::Done)
+}
+
+struct Show<'s> {
+    session: &'s Session,
+    source: &'s dyn Source,
+    context: &'s Context,
+    short: ids::ShortIds,
+}
+
+impl Show<'_> {
+    fn messages(&self, oneline: bool, ui: &mut Ui) -> anyhow::Result<()> {
+        let mut line = Vec::new();
+        for (place, message) in self.context.messages.iter().enumerate() {
+            let said = message.said(self.session, self.source, &mut line)?;
+            if ui.look.json {
+                let object = self.message_json(message, &said)?;
+                writeln!(ui.out(), "{object}")?;
+                continue;
+            }
+            let head = self.head(message)?;
+            if oneline {
+                let head = text::pad(&head, 28);
+                let words = if message.is_sent() { in_short(&said) } else { "(not sent)".into() };
+                let room = ui.look.width.saturating_sub(head.len() + 2).max(20);
+                writeln!(ui.out(), "{}", format!("{head}  {}", text::fit(&words, room)).trim_end())?;
+                continue;
+            }
+            if place > 0 {
+                writeln!(ui.out())?;
+            }
+            writeln!(ui.out(), "{head}")?;
+            if message.is_sent() {
+                for block in &said.blocks {
+                    indented(&block_text(block), ui)?;
+                }
+            }
+            for patch in &message.patches {
+                let by = match patch {
+                    Patch::Edited { by } => format!(" ({})", self.name(*by)?),
+                    _ => String::new(),
+                };
+                writeln!(ui.out(), "  ! {}{by}", text::one_line(&patch.to_string()))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The first line of a message: role, entry, and where it comes from if that is no message.
+    fn head(&self, message: &Message) -> anyhow::Result<String> {
+        let id = message.entry.map(|entry| self.name(entry)).transpose()?.unwrap_or_else(|| "-".into());
+        let role = text::one_line(&message.role);
+        let origin = match message.origin.word() {
+            "message" => String::new(),
+            origin if role.replace("Summary", "-summary").starts_with(origin) => String::new(),
+            origin => format!("  ({origin})"),
+        };
+        Ok(format!("{id:<8}  {role}{origin}"))
+    }
+
+    fn name(&self, entry: Ix) -> io::Result<String> {
+        Ok(text::one_line(&self.short.of(self.session, self.source, entry)?))
+    }
+
+    fn dropped(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        let mut line = Vec::new();
+        let withheld = self.context.messages.iter().filter(|message| !message.is_sent());
+        let mut rows: Vec<(Ix, &str, String, Option<Ix>)> = Vec::new();
+        for message in withheld {
+            let patch = message.patches.iter().find(|patch| patch.withholds());
+            if let (Some(entry), Some(patch)) = (message.entry, patch) {
+                let words = patch.to_string();
+                rows.push((entry, patch.word(), words.trim_start_matches("not sent: ").into(), None));
+            }
+        }
+        for Dropped { entry, why } in &self.context.dropped {
+            rows.push((*entry, why.word(), why.to_string(), why.by()));
+        }
+        rows.sort_by_key(|(entry, ..)| *entry);
+        for (entry, word, words, by) in rows {
+            self.source.read(self.session.span(entry), &mut line)?;
+            let content = crate::format::Content::of(self.session.format, &line);
+            let by = by.map(|by| self.name(by)).transpose()?;
+            if ui.look.json {
+                let mut object = json!({
+                    "schema": "bough.message/1",
+                    "role": content.role,
+                    "entry": ids::id(self.session, self.source, entry)?,
+                    "line": self.session.entries.line(entry),
+                    "kind": self.session.entries.kind(entry).word(),
+                    "origin": "dropped",
+                    "sent": false,
+                    "why": word,
+                    "text": content.text,
+                });
+                if let Some(by) = by {
+                    object["by"] = by.into();
+                }
+                writeln!(ui.out(), "{object}")?;
+                continue;
+            }
+            let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
+            let kind = self.session.entries.kind(entry).word();
+            let head = format!("{:<8}  {kind:<10}  {words}{by}", self.name(entry)?);
+            let room = ui.look.width.saturating_sub(head.chars().count() + 4);
+            let said = text::one_line(&content.summary());
+            let said = if room < 12 { String::new() } else { format!(": {}", text::fit(&said, room)) };
+            writeln!(ui.out(), "{head}{said}")?;
+        }
+        Ok(())
+    }
+
+    fn stat(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        let mut line = Vec::new();
+        let mut bytes = 0;
+        let mut tokens = None;
+        let mut roles: Vec<(String, usize, usize)> = Vec::new();
+        for message in self.context.sent() {
+            let said = message.said(self.session, self.source, &mut line)?;
+            bytes += said.bytes;
+            match roles.iter_mut().find(|(role, ..)| **role == *message.role) {
+                Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + said.bytes),
+                None => roles.push((message.role.to_string(), 1, said.bytes)),
+            }
+            let all = |usage: crate::format::Usage| {
+                usage.input + usage.output + usage.cache_read + usage.cache_write
+            };
+            // What the last reply took is how long the context was then, and is about how long it is now.
+            tokens = said.usage.map(all).filter(|all| *all > 0).or(tokens);
+        }
+        let sent = self.context.sent().count();
+        let left = self.context.dropped.len() + self.context.messages.len() - sent;
+        let thinking = self.context.thinking.as_deref();
+        if ui.look.json {
+            let mut object = json!({
+                "schema": "bough.context/1", "messages": sent, "dropped": left, "bytes": bytes,
+                "roles": roles.iter().map(|(role, count, bytes)|
+                    json!({"role": role, "messages": count, "bytes": bytes})).collect::<Vec<_>>(),
+                "models": self.context.models.iter()
+                    .map(|(role, model)| (role.clone(), model.to_string().into()))
+                    .collect::<serde_json::Map<String, Value>>(),
+            });
+            if let Some(tokens) = tokens {
+                object["tokens"] = tokens.into();
+            }
+            if let Some(thinking) = thinking {
+                object["thinking"] = thinking.into();
+            }
+            writeln!(ui.out(), "{object}")?;
+            return Ok(());
+        }
+        let messages = Count("message", "messages", sent);
+        writeln!(ui.out(), "{messages} · {}", Count("byte", "bytes", bytes))?;
+        for (role, count, bytes) in &roles {
+            let role = text::one_line(role);
+            writeln!(ui.out(), "  {role:<18} {count:>6}  {}", Count("byte", "bytes", *bytes))?;
+        }
+        if let Some(tokens) = tokens {
+            writeln!(
+                ui.out(),
+                "{} after the last reply, as stored",
+                Count("token", "tokens", tokens as usize)
+            )?;
+        }
+        for (role, model) in &self.context.models {
+            let role = if role == "default" { String::new() } else { format!(" ({})", text::one_line(role)) };
+            writeln!(ui.out(), "model {}{role}", text::one_line(&model.to_string()))?;
+        }
+        if let Some(thinking) = thinking {
+            writeln!(ui.out(), "thinking {}", text::one_line(thinking))?;
+        }
+        if left > 0 {
+            writeln!(
+                ui.out(),
+                "{} on the path not sent; `--dropped` lists them",
+                Count("entry is", "entries are", left)
+            )?;
+        }
+        Ok(())
+    }
+
+    fn message_json(&self, message: &Message, said: &Said<'_>) -> anyhow::Result<Value> {
+        let mut object = json!({ "schema": "bough.message/1", "role": message.role });
+        if let Some(entry) = message.entry {
+            let id = ids::id(self.session, self.source, entry)?;
+            if !id.is_empty() {
+                object["entry"] = id.into();
+            }
+            object["line"] = self.session.entries.line(entry).into();
+        }
+        object["origin"] = message.origin.word().into();
+        object["text"] = said.text.as_ref().into();
+        object["blocks"] = said.blocks.iter().map(block_json).collect();
+        if !message.is_sent() {
+            object["sent"] = false.into();
+        }
+        if !message.patches.is_empty() {
+            let patches = message.patches.iter().map(|patch| self.patch_json(patch));
+            object["patches"] = patches.collect::<io::Result<Vec<Value>>>()?.into();
+        }
+        Ok(object)
+    }
+
+    fn patch_json(&self, patch: &Patch) -> io::Result<Value> {
+        let mut object = json!({ "patch": patch.word() });
+        match patch {
+            Patch::Edited { by } => object["by"] = ids::name(self.session, self.source, *by)?.into(),
+            Patch::CallLeftOut { call, tool } => {
+                object["call"] = call.as_str().into();
+                object["tool"] = tool.as_str().into();
+            }
+            Patch::ResultMadeUp { call, tool, text } => {
+                object["call"] = call.as_str().into();
+                object["tool"] = tool.as_str().into();
+                object["text"] = (*text).into();
+            }
+            Patch::NoCall { call } => object["call"] = call.as_str().into(),
+            Patch::ProviderHistory { items } => object["items"] = (*items).into(),
+            Patch::Excluded | Patch::EndedBadly => {}
+        }
+        Ok(object)
+    }
+}
+
+/// A block, for scripts.
+fn block_json(block: &Block<'_>) -> Value {
+    match block {
+        Block::Text(text) => json!({ "type": "text", "text": text }),
+        Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
+        Block::Call { id, name, arguments } => {
+            let arguments = serde_json::from_slice(arguments)
+                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(arguments)));
+            json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
+        }
+        Block::Result { call, is_error, text } => {
+            json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
+        }
+        Block::Image { mime, bytes } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
+        Block::Other(ty) => json!({ "type": ty }),
+    }
+}
+
+/// A block as it is read by people.
+fn block_text(block: &Block<'_>) -> String {
+    match block {
+        Block::Text(text) => text.to_string(),
+        Block::Thinking { text, .. } if text.trim().is_empty() => "[thinking, encrypted]".into(),
+        Block::Thinking { text, .. } => format!("[thinking] {text}"),
+        Block::Call { name, arguments, .. } => {
+            format!("[call] {name} {}", String::from_utf8_lossy(arguments))
+        }
+        Block::Result { is_error, text, .. } => {
+            format!("[{}] {text}", if *is_error { "failed" } else { "result" })
+        }
+        Block::Image { mime, bytes } => {
+            format!("[picture] {mime}, {}", Count("byte", "bytes", *bytes as usize))
+        }
+        Block::Other(ty) => format!("[{ty}]"),
+    }
+}
+
+fn in_short(said: &Said<'_>) -> String {
+    let words = text::one_line(&said.text);
+    if words.is_empty() && !said.blocks.is_empty() {
+        return said
+            .blocks
+            .iter()
+            .map(|block| text::one_line(&block_text(block)))
+            .collect::<Vec<_>>()
+            .join(" ");
+    }
+    words
+}
+
+fn indented(words: &str, ui: &mut Ui) -> io::Result<()> {
+    for line in text::safe(words).lines() {
+        if line.is_empty() {
+            writeln!(ui.out())?;
+        } else {
+            writeln!(ui.out(), "    {line}")?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,387 @@
+//! `bough context`: the messages that the agent would send if it went on at an entry.
+//!
+//! Each format has its rule in a module of its own, as its program works: which entries of the path count, what
+//! becomes a message, and what the program changes on the way to the model. What a message says is read when it is
+//! shown, and not before: a [`Context`] is as large as the path is long, whatever the size of its messages.
+
+mod chimera;
+mod pi;
+mod told;
+
+use crate::format::{Block, Format, Session, Usage, blocks};
+use crate::json::{each_item, string};
+use crate::model::{Ix, Source};
+use std::borrow::Cow;
+use std::fmt;
+use std::io;
+
+/// What the agent would send, and what of the path it would not.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Context {
+    /// The messages, in the order in which they are sent.
+    pub messages: Vec<Message>,
+    /// The entries of the path that give no message, in the order of the path.
+    pub dropped: Vec<Dropped>,
+    /// The models in force, by role; most formats know only the role `default`.
+    pub models: Vec<(String, Model)>,
+    /// The thinking level in force, where the format has one.
+    pub thinking: Option<String>,
+}
+
+/// A model, as the format names it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Model {
+    /// Whose it is; empty where that is not said, or part of the name.
+    pub provider: String,
+    /// Its name.
+    pub name: String,
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.provider.is_empty() {
+            true => f.write_str(&self.name),
+            false => write!(f, "{}/{}", self.provider, self.name),
+        }
+    }
+}
+
+/// One message.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Message {
+    /// The entry that it comes from; none where the program makes it up.
+    pub entry: Option<Ix>,
+    /// Its role, in the words of the program's own context.
+    pub role: Cow<'static, str>,
+    /// What kind of entry it comes from.
+    pub origin: Origin,
+    /// What the program changes in it, or adds behind it.
+    pub patches: Vec<Patch>,
+    part: Part,
+}
+
+/// Where a message comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Origin {
+    /// A message of the conversation.
+    Message,
+    /// A message of an extension.
+    Custom,
+    /// The summary of a branch that was left.
+    BranchSummary,
+    /// The summary that stands for what was compacted.
+    Compaction,
+    /// Messages that a compaction carries along.
+    Carried,
+    /// Something that the client added by itself.
+    Attachment,
+    /// Made up by the program when it sends.
+    MadeUp,
+}
+
+impl Origin {
+    /// The origin as one word, as `--json` gives it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Origin::Message => "message",
+            Origin::Custom => "custom",
+            Origin::BranchSummary => "branch-summary",
+            Origin::Compaction => "compaction",
+            Origin::Carried => "carried",
+            Origin::Attachment => "attachment",
+            Origin::MadeUp => "made-up",
+        }
+    }
+}
+
+/// What a program changes in a message that it sends.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Patch {
+    /// Not sent after all: the user kept it from the model.
+    Excluded,
+    /// Not sent after all: the reply ended in an error, or was broken off.
+    EndedBadly,
+    /// The content comes from a later edit.
+    Edited {
+        /// The entry that is the edit.
+        by: Ix,
+    },
+    /// A call of a tool is left out, since nothing answers it.
+    CallLeftOut {
+        /// The id of the call.
+        call: String,
+        /// The tool.
+        tool: String,
+    },
+    /// A result is put behind it, since nothing answers the call.
+    ResultMadeUp {
+        /// The id of the call.
+        call: String,
+        /// The tool.
+        tool: String,
+        /// What the result says.
+        text: &'static str,
+    },
+    /// A result without its call is sent as it is; services refuse that.
+    NoCall {
+        /// The call that it names.
+        call: String,
+    },
+    /// The kept messages are not sent one by one: the provider's own record of them is.
+    ProviderHistory {
+        /// How many items that has.
+        items: usize,
+    },
+}
+
+impl Patch {
+    /// Whether the message is not sent because of it.
+    pub fn withholds(&self) -> bool {
+        matches!(self, Patch::Excluded | Patch::EndedBadly)
+    }
+
+    /// The patch as one word, as `--json` gives it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Patch::Excluded => "excluded",
+            Patch::EndedBadly => "ended-badly",
+            Patch::Edited { .. } => "edited",
+            Patch::CallLeftOut { .. } => "call-left-out",
+            Patch::ResultMadeUp { .. } => "result-made-up",
+            Patch::NoCall { .. } => "no-call",
+            Patch::ProviderHistory { .. } => "provider-history",
+        }
+    }
+}
+
+impl fmt::Display for Patch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Patch::Excluded => write!(f, "not sent: the user kept it from the model"),
+            Patch::EndedBadly => write!(f, "not sent: the reply ended in an error, or was broken off"),
+            Patch::Edited { .. } => write!(f, "changed by a later edit"),
+            Patch::CallLeftOut { tool, .. } => write!(f, "left out: a call of {tool} that nothing answers"),
+            Patch::ResultMadeUp { tool, text, .. } => {
+                write!(f, "made up: a result for the call of {tool}: {text}")
+            }
+            Patch::NoCall { .. } => write!(f, "sent as it is, though no call asked for it"),
+            Patch::ProviderHistory { items } => {
+                write!(f, "kept messages are sent as the provider's own history of {items} items")
+            }
+        }
+    }
+}
+
+/// An entry of the path that gives no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Dropped {
+    /// The entry.
+    pub entry: Ix,
+    /// Why.
+    pub why: Why,
+}
+
+/// Why an entry gives no message.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// Entries of this type have no part in what is sent.
+    NoPart,
+    /// It has no text.
+    Empty,
+    /// A compaction stands for it.
+    Compacted {
+        /// The compaction.
+        by: Ix,
+    },
+    /// A later compaction took over.
+    OlderCompaction {
+        /// That compaction.
+        by: Ix,
+    },
+    /// The context was cleared behind it.
+    Cleared {
+        /// The entry that cleared it.
+        by: Ix,
+    },
+    /// An edit took it out.
+    EditedOut {
+        /// The edit.
+        by: Ix,
+    },
+    /// The provider's own record of the kept messages is sent in its place.
+    InProviderHistory {
+        /// The compaction that has it.
+        by: Ix,
+    },
+    /// The program keeps this sort of message from the model.
+    NotForModel,
+    /// The reply ended in an error, or was broken off.
+    EndedBadly,
+    /// It answers a call of a reply that is not sent.
+    AnswersDropped,
+    /// Nothing but calls was in it, and nothing answers them.
+    CallsLeftOut,
+}
+
+impl Why {
+    /// The reason as one word, as `--json` gives it.
+    pub fn word(self) -> &'static str {
+        match self {
+            Why::NoPart => "no-part",
+            Why::Empty => "empty",
+            Why::Compacted { .. } => "compacted",
+            Why::OlderCompaction { .. } => "older-compaction",
+            Why::Cleared { .. } => "cleared",
+            Why::EditedOut { .. } => "edited-out",
+            Why::InProviderHistory { .. } => "provider-history",
+            Why::NotForModel => "not-for-model",
+            Why::EndedBadly => "ended-badly",
+            Why::AnswersDropped => "answers-dropped",
+            Why::CallsLeftOut => "calls-left-out",
+        }
+    }
+
+    /// The entry that is the reason.
+    pub fn by(self) -> Option<Ix> {
+        match self {
+            Why::Compacted { by }
+            | Why::OlderCompaction { by }
+            | Why::Cleared { by }
+            | Why::EditedOut { by }
+            | Why::InProviderHistory { by } => Some(by),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Why::NoPart => "has no part in what is sent",
+            Why::Empty => "says nothing",
+            Why::Compacted { .. } => "a compaction stands for it",
+            Why::OlderCompaction { .. } => "a later compaction took over",
+            Why::Cleared { .. } => "the context was cleared behind it",
+            Why::EditedOut { .. } => "an edit took it out",
+            Why::InProviderHistory { .. } => "the provider's own history stands for it",
+            Why::NotForModel => "is kept from the model",
+            Why::EndedBadly => "the reply ended in an error, or was broken off",
+            Why::AnswersDropped => "answers a call of a reply that is not sent",
+            Why::CallsLeftOut => "only calls that nothing answers",
+        })
+    }
+}
+
+/// Where in its line a message stands.
+#[derive(Clone, PartialEq, Eq, Debug)]
+enum Part {
+    /// The line is a message.
+    Message,
+    /// `content` of the line.
+    Content,
+    /// `summary` of the line.
+    Summary,
+    /// `summary` of the line, in the words that the program puts around it.
+    Wrapped(&'static str, &'static str),
+    /// `systemMessage` of the line.
+    System,
+    /// An item of `retainedTail` of the line.
+    Tail(usize),
+    /// `replacement.content` of another line, which is an edit.
+    Edit(Ix),
+}
+
+/// What a message says.
+#[derive(Clone, Debug, Default)]
+pub struct Said<'l> {
+    /// The text as the programs' own contexts are compared by it: the texts in order, one below the other, with a
+    /// mark for each call, picture and block of another sort; no thinking.
+    pub text: Cow<'l, str>,
+    /// The blocks.
+    pub blocks: Vec<Block<'l>>,
+    /// What the reply took, as stored.
+    pub usage: Option<Usage>,
+    /// How many bytes the content has, as stored.
+    pub bytes: usize,
+}
+
+impl Context {
+    /// The context that a program builds at an entry; `None` is before the first entry.
+    ///
+    /// Costs a look at each line of the path that counts. Fails only where the lines can't be read.
+    pub fn at(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
+        match session.format {
+            Format::Chimera => chimera::build(session, source, leaf),
+            // TODO: what the loader of Claude Code sends, once its rules are in `format`.
+            Format::Claude => Err(io::Error::new(
+                io::ErrorKind::Unsupported,
+                "the context of a Claude Code session is not known yet",
+            )),
+            _ => pi::build(session, source, leaf),
+        }
+    }
+
+    /// The entry at which a program builds the context if nothing else is asked of it: the leaf.
+    ///
+    /// Behind a last line without an id, pi has no leaf, and still builds the context of that line.
+    pub fn position(session: &Session) -> Option<Ix> {
+        let entries = &session.entries;
+        let falls_back = matches!(session.format, Format::Pi | Format::PiV2 | Format::Omp);
+        let last = || entries.all().next_back().filter(|last| falls_back && !entries.key(*last).is_some());
+        session.head.leaf.or_else(last)
+    }
+
+    /// The model in force.
+    pub fn model(&self) -> Option<&Model> {
+        self.models.iter().find(|(role, _)| role == "default").map(|(_, model)| model)
+    }
+
+    /// The messages that reach the model.
+    pub fn sent(&self) -> impl Iterator<Item = &Message> {
+        self.messages.iter().filter(|message| message.is_sent())
+    }
+
+    fn drop(&mut self, entry: Ix, why: Why) {
+        self.dropped.push(Dropped { entry, why });
+    }
+}
+
+impl Message {
+    fn new(entry: Ix, role: impl Into<Cow<'static, str>>, origin: Origin, part: Part) -> Message {
+        Message { entry: Some(entry), role: role.into(), origin, patches: Vec::new(), part }
+    }
+
+    /// Whether it reaches the model.
+    pub fn is_sent(&self) -> bool {
+        !self.patches.iter().any(Patch::withholds)
+    }
+
+    /// Reads what the message says; its line is put into `line`.
+    pub fn said<'l>(
+        &self,
+        session: &Session,
+        source: &dyn Source,
+        line: &'l mut Vec<u8>,
+    ) -> io::Result<Said<'l>> {
+        let at = match self.part {
+            Part::Edit(edit) => Some(edit),
+            _ => self.entry,
+        };
+        let Some(at) = at else { return Ok(Said::default()) };
+        source.read(session.span(at), line)?;
+        Ok(match session.format {
+            Format::Chimera => chimera::said(self, line),
+            _ => pi::said(self, line),
+        })
+    }
+}
+
+/// The value of a key of an object; the last of repeated ones counts.
+fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
+    crate::json::each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
+}
+
+/// A string of an object; empty where there is none.
+fn text<'l>(object: &'l [u8], key: &str) -> Cow<'l, str> {
+    get(object, key).and_then(string).unwrap_or_default()
+}

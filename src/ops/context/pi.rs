@@ -1,0 +1,605 @@
+//! What the pi family sends.
+//!
+//! The last compaction of the path comes first, then the entries before it that it keeps, then what follows it. pi
+//! itself lets later edits change messages; its harness shows older compactions too; oh-my-pi begins anew where the
+//! context was cleared, and takes out calls that nothing answers and replies that failed. Version 1 has no ids: its
+//! compactions name the kept entry by its place among the lines, and that is read as pi's own migration does.
+
+use super::told::{told, told_where};
+use super::{Context, Message, Model, Origin, Part, Patch, Said, Why, blocks, get, text};
+use crate::format::{Block, Content, Format, OtherKind, Session};
+use crate::json::each_item;
+use crate::model::{FaultKind, Ix, Key, Kind, Source};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// What pi says in the place of a result that is missing.
+const NO_RESULT: &str = "No result provided";
+
+/// Custom messages that oh-my-pi keeps from the model.
+const KEPT_FROM_MODEL: [&str; 2] = ["prewalk-plan", "vibe-mode-context"];
+
+/// The custom message that lets oh-my-pi send a broken reply before it.
+const INTERRUPTED: &str = "interrupted-thinking";
+
+pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
+    let Some(leaf) = leaf else {
+        return Ok(Context { thinking: Some("off".into()), ..Context::default() });
+    };
+    let path = session.tree.path(leaf);
+    let mut build = Build { session, source, line: Vec::new(), context: Context::default() };
+    build.settings(&path)?;
+    let chosen = build.choose(&path)?;
+    let mut drafts = build.drafts(&chosen)?;
+    if session.format == Format::Omp {
+        build.leave_out_calls(&mut drafts);
+        build.leave_out_failures(&mut drafts);
+    } else {
+        on_the_way(&mut drafts);
+    }
+    let Build { mut context, .. } = build;
+    context.messages = drafts.into_iter().map(|draft| draft.message).collect();
+    // The path is in the order of its lines' links, not of the file: so are the entries left out.
+    let place: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
+    context.dropped.sort_by_key(|dropped| place.get(&dropped.entry).copied());
+    Ok(context)
+}
+
+struct Build<'s> {
+    session: &'s Session,
+    source: &'s dyn Source,
+    line: Vec<u8>,
+    context: Context,
+}
+
+/// The entries of the path that count, in the order in which they are sent.
+#[derive(Default)]
+struct Chosen {
+    entries: Vec<Ix>,
+    compaction: Option<Ix>,
+    /// How many items the provider's own history has that is sent in the place of the kept entries.
+    history: Option<usize>,
+}
+
+/// A message in the making, with what the later steps look at.
+struct Draft {
+    message: Message,
+    calls: Vec<(String, String)>,
+    answers: Option<String>,
+    failed: bool,
+    /// Whether something is left of it without its calls.
+    says_more: bool,
+    interrupted: bool,
+}
+
+impl Build<'_> {
+    fn read(&mut self, entry: Ix) -> io::Result<&[u8]> {
+        self.source.read(self.session.span(entry), &mut self.line)?;
+        Ok(&self.line)
+    }
+
+    fn omp(&self) -> bool {
+        self.session.format == Format::Omp
+    }
+
+    /// Finds the model and the thinking level that the whole path leads to.
+    fn settings(&mut self, path: &[Ix]) -> io::Result<()> {
+        let entries = &self.session.entries;
+        let (mut thinking, mut model, mut replied) = (None, None, None);
+        let mut explicit = false;
+        for &entry in path {
+            match entries.ty(entry) {
+                "thinking_level_change" => thinking = Some(entry),
+                "model_change" if self.omp() => {
+                    let line = self.read(entry)?;
+                    let name = text(line, "model").into_owned();
+                    let role = text(line, "role").into_owned();
+                    let role = if role.is_empty() { "default".into() } else { role };
+                    if !name.is_empty() {
+                        explicit |= role == "default";
+                        self.set_model(role, Model { provider: String::new(), name });
+                    }
+                }
+                "model_change" => (model, replied) = (Some(entry), None),
+                "message" if entries.kind(entry) == Kind::Assistant && !explicit => replied = Some(entry),
+                _ => {}
+            }
+        }
+        let (entry, provider, name) = match (replied, model) {
+            (Some(reply), _) => (Some(reply), "provider", "model"),
+            (None, model) => (model, "provider", "modelId"),
+        };
+        // Where an explicit model came later, what a reply says no longer counts for oh-my-pi.
+        if let Some(entry) = entry.filter(|_| !explicit) {
+            let line = self.read(entry)?;
+            let object = if replied.is_some() { get(line, "message").unwrap_or_default() } else { line };
+            let mut model = Model {
+                provider: text(object, provider).into_owned(),
+                name: text(object, name).into_owned(),
+            };
+            if self.omp() {
+                model = Model { provider: String::new(), name: model.to_string() };
+            }
+            self.set_model("default".into(), model);
+        }
+        let level = match thinking {
+            Some(entry) => text(self.read(entry)?, "thinkingLevel").into_owned(),
+            None => String::new(),
+        };
+        self.context.thinking = Some(if level.is_empty() { "off".into() } else { level });
+        Ok(())
+    }
+
+    fn set_model(&mut self, role: String, model: Model) {
+        match self.context.models.iter_mut().find(|(known, _)| *known == role) {
+            Some((_, known)) => *known = model,
+            None => self.context.models.push((role, model)),
+        }
+    }
+
+    /// Picks the entries that count, and notes of the others why they do not.
+    fn choose(&mut self, path: &[Ix]) -> io::Result<Chosen> {
+        let ty = |at: usize| self.session.entries.ty(path[at]);
+        let last = |wanted: &str| (0..path.len()).rev().find(|at| ty(*at) == wanted);
+        let compaction = last("compaction");
+        if let Some(cleared) = last("reset_boundary").filter(|at| self.omp() && Some(*at) > compaction) {
+            let by = path[cleared];
+            for &entry in &path[..cleared] {
+                self.leave(entry, Why::Cleared { by });
+            }
+            return Ok(Chosen { entries: path[cleared..].to_vec(), ..Chosen::default() });
+        }
+        let Some(at) = compaction else {
+            return Ok(Chosen { entries: path.to_vec(), ..Chosen::default() });
+        };
+        let by = path[at];
+        let mut chosen = Chosen { entries: vec![by], compaction: Some(by), history: None };
+        let mut first = self.first_kept(&path[..at], by)?;
+        let mut why = Why::Compacted { by };
+        if let Some((items, from)) = self.provider_history(&path[..at], by)? {
+            chosen.history = Some(items);
+            (first, why) = (from, Why::InProviderHistory { by });
+        }
+        for (place, &entry) in path[..at].iter().enumerate() {
+            let kept = first.is_some_and(|first| place >= first);
+            // The system message of that time is stale; the compaction has the one that counts.
+            let stale = !matches!(self.session.format, Format::Omp | Format::Harness | Format::HarnessV4)
+                && self.session.entries.kind(entry) == Kind::System;
+            match kept && !stale {
+                true => chosen.entries.push(entry),
+                false => self.leave(entry, why),
+            }
+        }
+        chosen.entries.extend(&path[at + 1..]);
+        Ok(chosen)
+    }
+
+    /// Notes an entry that is not chosen; of one that would give no message anyway, that is the reason.
+    fn leave(&mut self, entry: Ix, why: Why) {
+        let why = match (self.session.entries.ty(entry), why) {
+            ("compaction", Why::Compacted { by }) => Why::OlderCompaction { by },
+            ("message" | "custom_message" | "branch_summary" | "compaction", why) => why,
+            _ => Why::NoPart,
+        };
+        self.context.drop(entry, why);
+    }
+
+    /// The place on the path of the first entry that a compaction keeps.
+    fn first_kept(&mut self, before: &[Ix], compaction: Ix) -> io::Result<Option<usize>> {
+        let (format, session) = (self.session.format, self.session);
+        let line = self.read(compaction)?;
+        let key = if format == Format::PiDesign { "firstKeptEntryUuid" } else { "firstKeptEntryId" };
+        if format == Format::PiV1 {
+            let index = get(line, "firstKeptEntryIndex").and_then(|index| {
+                let index: f64 = std::str::from_utf8(index).ok()?.parse().ok()?;
+                (index >= 0.0 && index.fract() == 0.0).then_some(index as usize)
+            });
+            let Some(kept) = index.and_then(|index| parsed_entry(session, index)) else { return Ok(None) };
+            return Ok(before.iter().position(|entry| *entry == kept));
+        }
+        let id = text(line, key);
+        let kept = Key::of(id.as_bytes());
+        let there = get(line, key).is_some();
+        if there { Ok(before.iter().position(|entry| session.entries.key(*entry) == kept)) } else { Ok(None) }
+    }
+
+    /// The history of the provider that a compaction of oh-my-pi may carry: how many items it has, and from
+    /// where on entries before the compaction are still sent.
+    fn provider_history(
+        &mut self,
+        before: &[Ix],
+        compaction: Ix,
+    ) -> io::Result<Option<(usize, Option<usize>)>> {
+        if !self.omp() {
+            return Ok(None);
+        }
+        let session = self.session;
+        let line = self.read(compaction)?;
+        let history = get(line, "preserveData").and_then(|data| get(data, "openaiRemoteCompaction"));
+        let Some(history) = history.filter(|history| !text(history, "provider").is_empty()) else {
+            return Ok(None);
+        };
+        let Some(items) = get(history, "replacementHistory").filter(|items| items.starts_with(b"[")) else {
+            return Ok(None);
+        };
+        if each_item(items).any(|item| !item.starts_with(b"{")) {
+            return Ok(None);
+        }
+        let through = text(line, "providerReplayThroughEntryId");
+        let through = (!through.is_empty()).then(|| Key::of(through.as_bytes()));
+        let place = before.iter().position(|entry| Some(session.entries.key(*entry)) == through);
+        Ok(Some((each_item(items).count(), place.map(|place| place + 1))))
+    }
+
+    fn drafts(&mut self, chosen: &Chosen) -> io::Result<Vec<Draft>> {
+        let edits = self.edits(&chosen.entries)?;
+        let mut drafts = Vec::new();
+        for (place, &entry) in chosen.entries.iter().enumerate() {
+            let from = drafts.len();
+            let why = self.draft(entry, place == 0 && chosen.compaction == Some(entry), &mut drafts)?;
+            if let Some(why) = why {
+                self.context.drop(entry, why);
+            }
+            if let Some((edit, kept)) = edits.get(&self.session.entries.key(entry)) {
+                if !kept {
+                    if drafts.len() > from {
+                        self.context.drop(entry, Why::EditedOut { by: *edit });
+                    }
+                    drafts.truncate(from);
+                }
+                for draft in &mut drafts[from..] {
+                    draft.edit(*edit);
+                }
+            }
+        }
+        if let (Some(items), Some(first)) = (chosen.history, drafts.first_mut()) {
+            first.message.patches.push(Patch::ProviderHistory { items });
+        }
+        Ok(drafts)
+    }
+
+    /// The last edit of each entry, and whether it leaves something of it.
+    fn edits(&mut self, entries: &[Ix]) -> io::Result<HashMap<Key, (Ix, bool)>> {
+        let mut edits = HashMap::new();
+        if !matches!(self.session.format, Format::Pi | Format::PiV2) {
+            return Ok(edits);
+        }
+        for &entry in entries {
+            if self.session.entries.ty(entry) == "context_edit" {
+                let line = self.read(entry)?;
+                let gone = get(line, "replacement") == Some(b"null");
+                edits.insert(Key::of(text(line, "targetId").as_bytes()), (entry, !gone));
+            }
+        }
+        Ok(edits)
+    }
+
+    /// Makes the messages of one entry; where it gives none, says why.
+    fn draft(&mut self, entry: Ix, is_compaction: bool, into: &mut Vec<Draft>) -> io::Result<Option<Why>> {
+        let (session, omp) = (self.session, self.omp());
+        match session.entries.ty(entry) {
+            "message" => {
+                self.read(entry)?;
+                let draft = message(session.format, entry, &self.line);
+                if omp && self.retried() {
+                    return Ok(Some(Why::NotForModel));
+                }
+                into.push(draft);
+            }
+            "custom_message" => {
+                let line = self.read(entry)?;
+                let ty = text(line, "customType").into_owned();
+                let sendable = get(line, "content")
+                    .is_some_and(|content| content.starts_with(b"[") || content.starts_with(b"\""));
+                if omp && (KEPT_FROM_MODEL.contains(&&*ty) || !sendable) {
+                    return Ok(Some(if sendable { Why::NotForModel } else { Why::Empty }));
+                }
+                let mut draft = Draft::of(Message::new(entry, "custom", Origin::Custom, Part::Content));
+                draft.interrupted = ty == INTERRUPTED;
+                into.push(draft);
+            }
+            "branch_summary" => {
+                if text(self.read(entry)?, "summary").is_empty() {
+                    return Ok(Some(Why::Empty));
+                }
+                into.push(Draft::of(Message::new(
+                    entry,
+                    "branchSummary",
+                    Origin::BranchSummary,
+                    Part::Summary,
+                )));
+            }
+            "compaction" => {
+                let harness = matches!(session.format, Format::Harness | Format::HarnessV4);
+                if !is_compaction && !harness {
+                    let by = self.context_compaction(entry);
+                    return Ok(Some(Why::OlderCompaction { by }));
+                }
+                self.compaction(entry, harness, into)?;
+            }
+            _ => return Ok(Some(Why::NoPart)),
+        }
+        Ok(None)
+    }
+
+    /// The compaction that took over from an older one: the last of the entries dropped for it, or itself.
+    fn context_compaction(&self, older: Ix) -> Ix {
+        self.context
+            .dropped
+            .iter()
+            .find_map(|dropped| match dropped.why {
+                Why::Compacted { by } | Why::InProviderHistory { by } => Some(by),
+                _ => None,
+            })
+            .unwrap_or(older)
+    }
+
+    fn compaction(&mut self, entry: Ix, harness: bool, into: &mut Vec<Draft>) -> io::Result<()> {
+        let omp = self.omp();
+        let line = self.read(entry)?;
+        let new = |role: String, part| Draft::of(Message::new(entry, role, Origin::Compaction, part));
+        let system = get(line, "systemMessage").filter(|system| system.starts_with(b"{"));
+        if let Some(system) = system.filter(|_| !harness && !omp) {
+            into.push(new(text(system, "role").into_owned(), Part::System));
+        }
+        into.push(new("compactionSummary".into(), Part::Summary));
+        if harness {
+            for (place, item) in each_item(get(line, "retainedTail").unwrap_or_default()).enumerate() {
+                let role = text(item, "role").into_owned();
+                into.push(Draft::of(Message::new(entry, role, Origin::Carried, Part::Tail(place))));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the line at hand is a reply that oh-my-pi tried again.
+    fn retried(&self) -> bool {
+        let message = get(&self.line, "message").unwrap_or_default();
+        let falsy: [&[u8]; 4] = [b"null", b"false", b"0", b"\"\""];
+        text(message, "role") == "assistant"
+            && get(message, "retryRecovery").is_some_and(|value| !falsy.contains(&value))
+    }
+
+    /// Takes out calls that no result on the path answers, as oh-my-pi does, and messages of which nothing is left.
+    fn leave_out_calls(&mut self, drafts: &mut Vec<Draft>) {
+        let answered: HashSet<String> = drafts.iter().filter_map(|draft| draft.answers.clone()).collect();
+        let context = &mut self.context;
+        drafts.retain_mut(|draft| {
+            let open = |(id, _): &&(String, String)| !answered.contains(id);
+            let left_out: Vec<_> = draft.calls.iter().filter(open).cloned().collect();
+            if left_out.is_empty() {
+                return true;
+            }
+            if !draft.says_more && left_out.len() == draft.calls.len() {
+                context.dropped.extend(
+                    draft.message.entry.map(|entry| super::Dropped { entry, why: Why::CallsLeftOut }),
+                );
+                return false;
+            }
+            let patches = left_out.into_iter().map(|(call, tool)| Patch::CallLeftOut { call, tool });
+            draft.message.patches.extend(patches);
+            true
+        });
+    }
+
+    /// Takes out replies that failed, with what answers their calls, as oh-my-pi does.
+    fn leave_out_failures(&mut self, drafts: &mut Vec<Draft>) {
+        let mut why: Vec<Option<Why>> = vec![None; drafts.len()];
+        // Results are looked for behind their reply only, so one pass from the start finds them all.
+        let mut dropped_calls: HashSet<&str> = HashSet::new();
+        for at in 0..drafts.len() {
+            let draft = &drafts[at];
+            if draft.answers.as_ref().is_some_and(|call| dropped_calls.contains(&**call)) {
+                why[at] = Some(Why::AnswersDropped);
+            }
+            let excused = drafts.get(at + 1).is_some_and(|next| next.interrupted);
+            if draft.failed && !excused {
+                why[at] = Some(Why::EndedBadly);
+                let open = |call: &&str| !draft.left_out(call);
+                dropped_calls.extend(draft.calls.iter().map(|(id, _)| &**id).filter(open));
+            }
+        }
+        let mut why = why.into_iter();
+        let context = &mut self.context;
+        drafts.retain(|draft| match (why.next().flatten(), draft.message.entry) {
+            (Some(why), Some(entry)) => {
+                context.drop(entry, why);
+                false
+            }
+            (why, _) => why.is_none(),
+        });
+    }
+}
+
+impl Draft {
+    fn of(message: Message) -> Draft {
+        Draft {
+            message,
+            calls: Vec::new(),
+            answers: None,
+            failed: false,
+            says_more: true,
+            interrupted: false,
+        }
+    }
+
+    /// Takes the content from an edit, where the role allows it.
+    fn edit(&mut self, by: Ix) {
+        if matches!(&*self.message.role, "user" | "assistant" | "toolResult" | "custom") {
+            self.message.part = Part::Edit(by);
+            self.message.patches.push(Patch::Edited { by });
+            self.calls.clear();
+        }
+    }
+
+    fn left_out(&self, id: &str) -> bool {
+        self.message
+            .patches
+            .iter()
+            .any(|patch| matches!(patch, Patch::CallLeftOut { call, .. } if call == id))
+    }
+}
+
+/// The draft of a line that is a message.
+fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
+    let content = Content::of(format, line);
+    let message = get(line, "message").unwrap_or_default();
+    let role = match (&*content.role, format) {
+        ("hookMessage", Format::PiV1 | Format::PiV2) => "custom".to_owned(),
+        (role, _) => role.to_owned(),
+    };
+    let mut draft = Draft::of(Message::new(entry, role, Origin::Message, Part::Message));
+    match &*content.role {
+        "assistant" => {
+            draft.calls = content.calls().map(|(id, name, _)| (id.to_owned(), name.to_owned())).collect();
+            draft.failed = matches!(content.ended.as_deref(), Some("error" | "aborted"));
+            draft.says_more = each_item(get(message, "content").unwrap_or_default())
+                .any(|block| !matches!(&*text(block, "type"), "toolCall" | "redactedThinking"));
+        }
+        "toolResult" => draft.answers = content.answers().next().map(str::to_owned),
+        "bashExecution" if get(message, "excludeFromContext") == Some(b"true") => {
+            draft.message.patches.push(Patch::Excluded);
+        }
+        "custom" => draft.interrupted = text(message, "customType") == INTERRUPTED,
+        _ => {}
+    }
+    draft
+}
+
+/// What pi does with its context on the way to the model: replies that failed and commands that the user kept to
+/// himself stay behind, and a call that nothing answers before the next turn gets a result.
+fn on_the_way(drafts: &mut [Draft]) {
+    let mut asking: Option<usize> = None;
+    let mut answered: HashSet<String> = HashSet::new();
+    let mut asked: HashSet<String> = HashSet::new();
+    for at in 0..=drafts.len() {
+        let Some(draft) = drafts.get_mut(at) else {
+            close(drafts, asking, &answered);
+            return;
+        };
+        if !draft.message.is_sent() || draft.message.role == "system" {
+            continue;
+        }
+        if let Some(call) = &draft.answers {
+            if !asked.contains(call) {
+                draft.message.patches.push(Patch::NoCall { call: call.clone() });
+            }
+            answered.insert(call.clone());
+            continue;
+        }
+        if draft.failed {
+            draft.message.patches.push(Patch::EndedBadly);
+        }
+        let asks = !draft.failed && !draft.calls.is_empty();
+        if asks {
+            asked.extend(draft.calls.iter().map(|(id, _)| id.clone()));
+        }
+        close(drafts, asking.take(), &answered);
+        if asks {
+            asking = Some(at);
+            answered.clear();
+        }
+    }
+}
+
+/// Gives a result to each call of the reply `asking` that has none.
+fn close(drafts: &mut [Draft], asking: Option<usize>, answered: &HashSet<String>) {
+    let Some(draft) = asking.and_then(|at| drafts.get_mut(at)) else { return };
+    for (call, tool) in &draft.calls {
+        if !answered.contains(call) {
+            let (call, tool) = (call.clone(), tool.clone());
+            draft.message.patches.push(Patch::ResultMadeUp { call, tool, text: NO_RESULT });
+        }
+    }
+}
+
+/// The entry that is the value number `index` of a file of version 1, the header counting as number 0, as the
+/// migration counts them: lines that are no JSON do not count, nor does what is empty or false.
+fn parsed_entry(session: &Session, index: usize) -> Option<Ix> {
+    let broken: HashSet<u64> = session
+        .faults
+        .iter()
+        .filter(|fault| matches!(fault.kind, FaultKind::Broken { .. } | FaultKind::Trailing { .. }))
+        .map(|fault| fault.line)
+        .collect();
+    let beside = session
+        .others
+        .iter()
+        .filter(|other| !matches!(other.kind, OtherKind::Blank) && !broken.contains(&other.line));
+    // Beside the entries stand few lines: an entry's number is its place, and as many more as stand before it.
+    let mut shift = 0;
+    for other in beside {
+        let number = other.before as usize + shift;
+        if number == index {
+            return None;
+        }
+        if number > index {
+            break;
+        }
+        shift += 1;
+    }
+    let place = index.checked_sub(shift)?;
+    (place < session.entries.len()).then_some(Ix(place as u32))
+}
+
+pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
+    let inner = |key| get(line, key).unwrap_or_default();
+    match &message.part {
+        Part::Summary | Part::Wrapped(..) => {
+            let text = text(line, "summary");
+            let blocks = vec![Block::Text(text.clone())];
+            Said { text, blocks, usage: None, bytes: inner("summary").len() }
+        }
+        Part::System => of_content(get(inner("systemMessage"), "content").unwrap_or_default()),
+        Part::Tail(place) => {
+            let item = each_item(inner("retainedTail")).nth(*place).unwrap_or_default();
+            of_content(get(item, "content").unwrap_or_default())
+        }
+        Part::Content => of_content(inner("content")),
+        Part::Edit(_) => of_content(get(inner("replacement"), "content").unwrap_or_default()),
+        Part::Message => {
+            let content = Content::of(Format::Pi, line);
+            let stored = get(inner("message"), "content").unwrap_or_default();
+            let usage = content.usage();
+            match &*message.role {
+                // A command that the user ran has no content, but what it was and what it gave.
+                "bashExecution" => {
+                    Said { bytes: content.text.len(), usage, text: content.text, blocks: content.blocks }
+                }
+                "pythonExecution" | "fileMention" => {
+                    Said { bytes: content.text.len(), usage, text: told(stored), blocks: content.blocks }
+                }
+                _ => {
+                    let mut said =
+                        Said { text: told(stored), blocks: content.blocks, usage, bytes: stored.len() };
+                    without_calls(message, stored, &mut said);
+                    said
+                }
+            }
+        }
+    }
+}
+
+/// Takes out what is not sent of a message: calls that nothing answers, and with them what is encrypted.
+fn without_calls<'l>(message: &Message, stored: &'l [u8], said: &mut Said<'l>) {
+    let left_out: HashSet<&str> = message
+        .patches
+        .iter()
+        .filter_map(|patch| match patch {
+            Patch::CallLeftOut { call, .. } => Some(&**call),
+            _ => None,
+        })
+        .collect();
+    if left_out.is_empty() {
+        return;
+    }
+    said.text = told_where(stored, |block| match &*text(block, "type") {
+        "toolCall" => !left_out.contains(&*text(block, "id")),
+        ty => ty != "redactedThinking",
+    });
+    said.blocks.retain(|block| !matches!(block, Block::Call { id, .. } if left_out.contains(&**id)));
+}
+
+fn of_content(content: &[u8]) -> Said<'_> {
+    Said { text: told(content), blocks: blocks(content), usage: None, bytes: content.len() }
+}

@@ -1,0 +1,72 @@
+//! The text of a message's content, as contexts are compared by it.
+
+use super::{each_item, get, string, text};
+use std::borrow::Cow;
+
+/// A string as it is; of a list the texts of its blocks, a mark for what is no text, and no thinking, one below
+/// the other; nothing for anything else.
+pub(super) fn told(content: &[u8]) -> Cow<'_, str> {
+    told_where(content, |_| true)
+}
+
+/// The same of the blocks that are wanted.
+pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<'_, str> {
+    if let Some(text) = string(content) {
+        return text;
+    }
+    let mut out: Option<Cow<'_, str>> = None;
+    for block in each_item(content).filter(|block| wanted(block)) {
+        let Some(told) = of_block(block) else { continue };
+        out = Some(match out {
+            None => told,
+            Some(mut before) => {
+                before.to_mut().push('\n');
+                before.to_mut().push_str(&told);
+                before
+            }
+        });
+    }
+    out.unwrap_or_default()
+}
+
+fn of_block(block: &[u8]) -> Option<Cow<'_, str>> {
+    let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", named(of))));
+    let ty = get(block, "type");
+    match ty.and_then(string).as_deref() {
+        Some("text") => Some(text(block, "text")),
+        Some("thinking") => None,
+        Some("toolCall" | "tool_use") => mark("toolCall", get(block, "name")),
+        Some("image") => {
+            let source = get(block, "source").and_then(|source| get(source, "media_type"));
+            mark("image", get(block, "mimeType").or(source))
+        }
+        Some("tool_result") => Some(told(get(block, "content").unwrap_or_default())),
+        _ => Some(Cow::Owned(format!("[{}]", named(ty)))),
+    }
+}
+
+/// A value as it shows in the middle of a text.
+fn named(value: Option<&[u8]>) -> Cow<'_, str> {
+    let Some(value) = value else { return "undefined".into() };
+    string(value).unwrap_or_else(|| String::from_utf8_lossy(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_content_is_told_as_text() {
+        let check = |content: &str, wanted: &str| assert_eq!(told(content.as_bytes()), wanted, "{content}");
+        check(r#""a\nb""#,                                                            "a\nb");
+        check(r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#,           "a\nb");
+        check(r#"[{"type":"thinking","thinking":"t"},{"type":"text","text":""}]"#,    "");
+        check(r#"[{"type":"text","text":"a"},{"type":"toolCall","name":"ls"}]"#,      "a\n[toolCall ls]");
+        check(r#"[{"type":"image","mimeType":"image/png","data":"AA"}]"#,             "[image image/png]");
+        check(r#"[{"type":"redactedThinking","data":"x"},{}]"#,                       "[redactedThinking]\n[undefined]");
+        check(r#"[{"type":"tool_result","content":[{"type":"text","text":"x"}]}]"#,   "x");
+        check("null",                                                                 "");
+        check("",                                                                     "");
+    }
+}
