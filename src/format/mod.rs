@@ -9,6 +9,7 @@ pub mod content;
 mod detect;
 mod ids;
 pub mod image;
+mod layout;
 mod names;
 mod pi;
 mod session;
@@ -18,6 +19,7 @@ pub mod tools;
 pub use content::{Block, Content, Usage, blocks, call_words};
 pub use detect::{Detected, detect};
 pub use ids::Ids;
+pub use layout::{Layout, Sidecar, Transcript};
 pub use names::Names;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,

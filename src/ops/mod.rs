@@ -6,6 +6,7 @@ mod error;
 mod forest;
 pub mod graph;
 pub mod ids;
+pub mod linearize;
 pub mod migrate;
 pub mod revision;
 

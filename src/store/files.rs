@@ -3,10 +3,13 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 /// The files of an open session.
 pub struct Files {
     files: Vec<(PathBuf, Content)>,
+    /// The last of the closed files that was read, since mostly the same is read again.
+    last: Mutex<Option<(u16, File)>>,
 }
 
 /// Where the bytes of a file are.
@@ -15,11 +18,13 @@ pub(super) enum Content {
     File(File),
     /// In memory: standard input can't be read twice.
     Memory(Vec<u8>),
+    /// In a file that is opened when it is read: a project has more files than a process may hold open.
+    Closed,
 }
 
 impl Files {
     pub(super) fn new() -> Files {
-        Files { files: Vec::new() }
+        Files { files: Vec::new(), last: Mutex::new(None) }
     }
 
     pub(super) fn add(&mut self, path: PathBuf, content: Content) {
@@ -57,6 +62,15 @@ impl Source for Files {
                 let from = usize::try_from(span.offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
                 into.extend_from_slice(bytes.get(from..from + len).ok_or(io::ErrorKind::UnexpectedEof)?);
                 Ok(())
+            }
+            Content::Closed => {
+                let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
+                if last.as_ref().is_none_or(|(file, _)| *file != span.file) {
+                    *last = Some((span.file, File::open(self.path(span.file))?));
+                }
+                let (_, file) = last.as_ref().expect("it was opened just now");
+                into.resize(len, 0);
+                file.read_exact_at(into, span.offset)
             }
         }
     }

@@ -7,6 +7,7 @@ mod error;
 mod files;
 pub mod find;
 mod open;
+pub mod project;
 
 pub use error::Error;
 pub use files::Files;

@@ -5,5 +5,6 @@ mod context;
 mod corpus;
 mod generated;
 mod layers;
+mod linearize;
 mod migrate;
 mod shared;

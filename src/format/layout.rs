@@ -1,0 +1,171 @@
+use std::path::{Path, PathBuf};
+
+/// The files of a project of Claude Code, or of one session of it: what lies where, and what the small files
+/// beside the transcripts say.
+///
+/// The place of a file in [`Layout::files`] is its number in spans. Nothing here is read from transcripts.
+#[derive(Clone, Debug, Default)]
+pub struct Layout {
+    /// The transcripts: first the main files of sessions, by name, then those of agents, by path.
+    pub files: Vec<Transcript>,
+    /// How many of the files are main files.
+    pub mains: usize,
+    /// What is known of agents from the files beside their transcripts, by path.
+    pub sidecars: Vec<Sidecar>,
+    /// Whether a whole folder is meant, and not one file of it.
+    pub whole: bool,
+}
+
+/// A transcript of a [`Layout`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Transcript {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Its bytes when it was found.
+    pub bytes: u64,
+    /// When it was last written, in milliseconds since 1970.
+    pub modified: i64,
+}
+
+/// `agent-<id>.meta.json`: what the client notes of an agent beside its transcript.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Sidecar {
+    /// Where it is.
+    pub path: PathBuf,
+    /// The agent, by the name of the file.
+    pub agent: String,
+    /// The call that started it.
+    pub tool_use: Option<String>,
+    /// The name that it was given.
+    pub name: Option<String>,
+    /// What sort of agent it is.
+    pub ty: Option<String>,
+    /// What it was started for, in some words.
+    pub description: Option<String>,
+}
+
+impl Sidecar {
+    /// Reads a sidecar; `None` where it is no JSON object.
+    pub fn read(path: PathBuf, bytes: &[u8]) -> Option<Sidecar> {
+        let agent =
+            path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".meta.json")?.to_owned();
+        let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
+        let text = |key: &str| {
+            object
+                .get(key)
+                .and_then(|value| value.as_str())
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
+        };
+        let (tool_use, name) = (text("toolUseId"), text("name"));
+        let (ty, description) = (text("agentType"), text("description"));
+        Some(Sidecar { path, agent, tool_use, name, ty, description })
+    }
+}
+
+impl Transcript {
+    /// The name of the file without its ending: of a main file the session's id.
+    pub fn stem(&self) -> &str {
+        self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
+    }
+
+    /// The agent whose transcript it is, by the name of the file.
+    pub fn agent(&self) -> Option<&str> {
+        self.stem().strip_prefix("agent-").filter(|agent| !agent.is_empty())
+    }
+
+    /// The folder it lies in.
+    pub fn folder(&self) -> &Path {
+        self.path.parent().unwrap_or(Path::new(""))
+    }
+
+    /// The folder of the agents of this session: `<file without .jsonl>/subagents`.
+    pub fn agents(&self) -> PathBuf {
+        self.folder().join(self.stem()).join("subagents")
+    }
+}
+
+impl Layout {
+    /// The number of the transcript at a path. The two parts of the list are each sorted by path.
+    pub fn find(&self, path: &Path) -> Option<u16> {
+        let (mains, agents) = self.files.split_at(self.mains);
+        let among = |files: &[Transcript]| files.binary_search_by(|file| file.path.as_path().cmp(path)).ok();
+        among(mains).or_else(|| among(agents).map(|at| at + self.mains)).map(|at| at as u16)
+    }
+
+    /// The sidecars in a folder, by name.
+    pub fn sidecars_in<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = &'s Sidecar> + 's {
+        let from = self.sidecars.partition_point(|sidecar| sidecar.path.as_path() < folder);
+        self.sidecars[from..]
+            .iter()
+            .take_while(move |sidecar| sidecar.path.starts_with(folder))
+            .filter(move |sidecar| sidecar.path.parent() == Some(folder))
+    }
+
+    /// The transcripts of agents in a folder, with their numbers, by name.
+    pub fn agents_in<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = (u16, &'s Transcript)> + 's {
+        let agents = &self.files[self.mains..];
+        let from = agents.partition_point(|file| file.path.as_path() < folder);
+        agents[from..]
+            .iter()
+            .enumerate()
+            .map(move |(at, file)| ((self.mains + from + at) as u16, file))
+            .take_while(move |(_, file)| file.path.starts_with(folder))
+            .filter(move |(_, file)| file.folder() == folder && file.agent().is_some())
+    }
+
+    /// The session whose agents' file it is, as the number of its main file: told from the folder.
+    ///
+    /// Agents of old clients lie beside all sessions of the project; what they belong to stands in their lines only.
+    pub fn owner(&self, file: u16) -> Option<u16> {
+        if usize::from(file) < self.mains {
+            return Some(file);
+        }
+        let path = &self.files[usize::from(file)].path;
+        path.ancestors()
+            .skip(1)
+            .take(5)
+            .filter(|above| above.file_name().is_some_and(|name| name == "subagents"))
+            .find_map(|above| {
+                let mut main = above.parent()?.as_os_str().to_owned();
+                main.push(".jsonl");
+                self.find(Path::new(&main))
+            })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn layout(mains: &[&str], agents: &[&str]) -> Layout {
+        let file = |path: &&str| Transcript { path: path.into(), bytes: 0, modified: 0 };
+        Layout {
+            files: mains.iter().chain(agents).map(file).collect(),
+            mains: mains.len(),
+            ..Layout::default()
+        }
+    }
+
+    #[test]
+    fn an_agent_is_its_sessions() {
+        let layout = layout(
+            &["p/a.jsonl", "p/b.jsonl"],
+            &[
+                "p/agent-1.jsonl",
+                "p/b/subagents/agent-2.jsonl",
+                "p/b/subagents/workflows/w/agent-3.jsonl",
+                "p/c/subagents/agent-4.jsonl",
+            ],
+        );
+        let owners: Vec<_> = (0..6).map(|file| layout.owner(file)).collect();
+        assert_eq!(owners, [Some(0), Some(1), None, Some(1), Some(1), None]);
+        let names = |folder: &str| -> Vec<u16> {
+            layout.agents_in(Path::new(folder)).map(|(number, _)| number).collect()
+        };
+        assert_eq!(names("p"), [2]);
+        assert_eq!(names("p/b/subagents"), [3]);
+        assert_eq!(layout.find(Path::new("p/b/subagents/agent-2.jsonl")), Some(3));
+        assert_eq!(layout.find(Path::new("p/d.jsonl")), None);
+    }
+}

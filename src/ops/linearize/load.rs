@@ -1,0 +1,356 @@
+//! Which transcripts of agents belong to a session by the documented rules, and where their records go.
+
+use super::record::{NONE, Names, Object, Record, Records, Sort, call, each_block, each_line};
+use crate::format::Layout;
+use crate::model::{Key, Source};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+
+/// Reads the main files of a layout, each with the agents that it refers to.
+pub(super) fn load(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<Records> {
+    let mut loader = Loader { layout, source, names, records: Records::default() };
+    let mut all = Vec::new();
+    for file in 0..layout.mains {
+        all.append(&mut loader.session(file as u16)?);
+    }
+    let mut records = loader.records;
+    records.list = all;
+    anchor_agents(&mut records.list, names);
+    Ok(records)
+}
+
+struct Loader<'l> {
+    layout: &'l Layout,
+    source: &'l dyn Source,
+    names: &'l mut Names,
+    records: Records,
+}
+
+/// A file that is being read, with the agents in it that are to be read first.
+struct Frame {
+    /// The agent whose records these are, as its caller knows it.
+    agent: u32,
+    file: u16,
+    records: Vec<Record>,
+    agents: Vec<u32>,
+    next: usize,
+    parts: HashMap<u32, Vec<Record>>,
+}
+
+impl Loader<'_> {
+    /// The records of a main file and of the agents in it, in the order in which they count.
+    fn session(&mut self, file: u16) -> io::Result<Vec<Record>> {
+        let mut seen = HashSet::from([file]);
+        let mut frames = vec![self.frame(file, 0)?];
+        loop {
+            let frame = frames.last_mut().expect("the main file is last to go");
+            if let Some(agent) = frame.agents.get(frame.next).copied() {
+                frame.next += 1;
+                let Some(file) = self.file_of(frame.file, agent) else { continue };
+                if seen.insert(file) {
+                    let inner = self.frame(file, agent)?;
+                    frames.push(inner);
+                } else {
+                    frame.parts.insert(agent, Vec::new());
+                }
+                continue;
+            }
+            let frame = frames.pop().expect("there is one");
+            let records = splice(frame.records, frame.parts);
+            match frames.last_mut() {
+                Some(outer) => _ = outer.parts.insert(frame.agent, records),
+                None => return Ok(records),
+            }
+        }
+    }
+
+    /// The transcript of an agent that a file refers to: beside it, else in its own folder of agents.
+    fn file_of(&self, file: u16, agent: u32) -> Option<u16> {
+        let from = &self.layout.files[usize::from(file)];
+        let name = format!("agent-{}.jsonl", self.names.word(agent));
+        let beside = from.folder().join(&name);
+        if beside == from.path {
+            return None;
+        }
+        self.layout.find(&beside).or_else(|| self.layout.find(&from.agents().join(&name)))
+    }
+
+    fn frame(&mut self, file: u16, agent: u32) -> io::Result<Frame> {
+        let mut agents = Vec::new();
+        let bytes = self.layout.files[usize::from(file)].bytes;
+        let (records, names) = (&mut self.records, &mut *self.names);
+        each_line(self.source, file, bytes, |span, line| {
+            agents.extend(records.line(span, line, names));
+            true
+        })?;
+        let mut list = std::mem::take(&mut self.records.list);
+        self.sidecars(file, &mut list, &mut agents);
+        self.prompts(file, &mut list, &mut agents)?;
+        let mut met = HashSet::new();
+        agents.retain(|agent| met.insert(*agent));
+        Ok(Frame { agent, file, records: list, agents, next: 0, parts: HashMap::new() })
+    }
+
+    /// Anchors agents by the calls that sidecars name: at the result, else at the call.
+    fn sidecars(&mut self, file: u16, list: &mut [Record], agents: &mut Vec<u32>) {
+        let transcript = &self.layout.files[usize::from(file)];
+        let mut links: BTreeMap<&str, &str> = BTreeMap::new();
+        let agents_folder = transcript.agents();
+        for folder in [&*agents_folder, transcript.folder()] {
+            for sidecar in self.layout.sidecars_in(folder) {
+                if let Some(tool) = &sidecar.tool_use {
+                    links.insert(tool, &sidecar.agent);
+                }
+            }
+        }
+        if links.is_empty() {
+            return;
+        }
+        let wanted: HashSet<Key> = links.keys().map(|id| Key::of(id.as_bytes())).collect();
+        let (mut calls, mut results) = (HashMap::new(), HashMap::new());
+        for (at, record) in list.iter().enumerate() {
+            for tool in self.records.tools(record).iter().filter(|tool| wanted.contains(&tool.id)) {
+                let first = if tool.call { &mut calls } else { &mut results };
+                first.entry(tool.id).or_insert(at);
+            }
+        }
+        for (id, agent) in links {
+            let key = Key::of(id.as_bytes());
+            let Some(at) = results.get(&key).or_else(|| calls.get(&key)) else { continue };
+            if transcript.agent() == Some(agent) {
+                continue;
+            }
+            let agent = self.names.number(agent);
+            agents.push(agent);
+            let anchor = &mut list[*at];
+            if anchor.spawned != 0 && anchor.spawned != agent {
+                continue;
+            }
+            anchor.spawned = agent;
+            if !anchor.sidechain && anchor.agent == 0 {
+                anchor.agent = agent;
+            }
+        }
+    }
+
+    /// Anchors what is left by equal prompts.
+    fn prompts(&mut self, file: u16, list: &mut [Record], agents: &mut Vec<u32>) -> io::Result<()> {
+        let layout = self.layout;
+        let folder = layout.files[usize::from(file)].agents();
+        let known: HashSet<&str> = agents.iter().map(|agent| self.names.word(*agent)).collect();
+        let free: Vec<(u16, String)> = layout
+            .agents_in(&folder)
+            .filter_map(|(number, file)| Some((number, file.agent()?.to_owned())))
+            .filter(|(_, agent)| !known.contains(agent.as_str()))
+            .collect();
+        if free.is_empty() || !list.iter().any(|record| record.spawns) {
+            return Ok(());
+        }
+        let mut open = self.open_spawns(list)?;
+        let mut left = Vec::new();
+        for (number, agent) in free {
+            let Some(body) = self.first_text(number)? else { continue };
+            let sidecar = layout.sidecars_in(&folder).find(|sidecar| sidecar.agent == agent);
+            let name = sidecar.and_then(|sidecar| sidecar.name.clone());
+            match open.take(&body, |spawn| name.is_some() && spawn.name == name) {
+                Some(at) => agents.push(self.attach(&mut list[at], &agent)),
+                None => left.push((agent, body, name)),
+            }
+        }
+        for (agent, body, name) in left {
+            if let Some(at) = open.take(&body, |spawn| name.is_none() || spawn.name.is_none()) {
+                agents.push(self.attach(&mut list[at], &agent));
+            }
+        }
+        Ok(())
+    }
+
+    fn attach(&mut self, record: &mut Record, agent: &str) -> u32 {
+        record.agent = self.names.number(agent);
+        record.agent
+    }
+
+    /// The results of calls that start agents and say so by nothing but their prompt.
+    fn open_spawns(&self, list: &[Record]) -> io::Result<Open> {
+        let mut prompts: HashMap<Key, (String, Option<String>)> = HashMap::new();
+        for record in list.iter().filter(|record| record.spawns) {
+            let line = self.source.bytes(record.span)?;
+            let line = String::from_utf8_lossy(&line);
+            let content = Object::read(line.trim()).and_then(|line| line.object("message")?.get("content"));
+            each_block(content.unwrap_or_default(), |block| {
+                let Some((id, name)) = call(block) else { return };
+                let Some(input) = block.object("input") else { return };
+                if let Some(prompt) = input.text("prompt").filter(|prompt| !prompt.is_empty())
+                    && matches!(&*name, "Task" | "Agent")
+                {
+                    let name = input.text("name").filter(|name| !name.is_empty());
+                    prompts.insert(
+                        Key::of(id.as_bytes()),
+                        (normal(&prompt), name.map(|name| name.into_owned())),
+                    );
+                }
+            });
+        }
+        let mut open = Open::default();
+        for (at, record) in list.iter().enumerate() {
+            if record.sort == Sort::User && record.agent == 0 {
+                let hit = self.records.tools(record).iter().find_map(|tool| prompts.get(&tool.id));
+                if let Some((prompt, name)) = hit {
+                    open.0.entry(prompt.clone()).or_default().push(Spawn { at, name: name.clone() });
+                }
+            }
+        }
+        Ok(open)
+    }
+
+    /// What an agent was told first, as prompts are compared; `None` where it has no text.
+    fn first_text(&self, file: u16) -> io::Result<Option<String>> {
+        let mut first = Vec::new();
+        let bytes = self.layout.files[usize::from(file)].bytes;
+        each_line(self.source, file, bytes, |_, line| {
+            first = line.trim_ascii().to_vec();
+            first.is_empty()
+        })?;
+        let line = String::from_utf8_lossy(&first);
+        let message = Object::read(line.trim()).and_then(|line| line.object("message"));
+        let Some(message) = message else { return Ok(None) };
+        let text = match message.text("content") {
+            Some(text) => text.into_owned(),
+            None => {
+                let mut texts = Vec::new();
+                each_block(message.get("content").unwrap_or_default(), |block| {
+                    if block.text("type").as_deref() == Some("text") {
+                        texts.push(block.text("text").unwrap_or_default().into_owned());
+                    }
+                });
+                if texts.is_empty() {
+                    return Ok(None);
+                }
+                texts.join("\n")
+            }
+        };
+        let body = normal(lead_body(&text).filter(|body| !body.is_empty()).unwrap_or(&text));
+        Ok(Some(body).filter(|body| !body.is_empty()))
+    }
+}
+
+/// Spawns that no agent was found for, by their prompt, in order.
+#[derive(Default)]
+struct Open(HashMap<String, Vec<Spawn>>);
+
+struct Spawn {
+    at: usize,
+    name: Option<String>,
+}
+
+impl Open {
+    fn take(&mut self, prompt: &str, fits: impl Fn(&Spawn) -> bool) -> Option<usize> {
+        let spawns = self.0.get_mut(prompt)?;
+        let found = spawns.iter().position(fits)?;
+        Some(spawns.remove(found).at)
+    }
+}
+
+/// White space collapsed, in lower case.
+pub(super) fn normal(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The body of the first message of the team's lead.
+pub(super) fn lead_body(text: &str) -> Option<&str> {
+    const OPEN: &str = "<teammate-message";
+    let mut rest = text;
+    loop {
+        rest = &rest[rest.find(OPEN)? + OPEN.len()..];
+        let word_ends = rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '_');
+        let close = rest.find('>')?;
+        if !word_ends {
+            continue;
+        }
+        let attributes = &rest[..close];
+        let end = rest[close..].find("</teammate-message>")?;
+        if attribute(attributes, "teammate_id") == Some("team-lead") {
+            return Some(rest[close + 1..close + end].trim());
+        }
+        rest = &rest[close + end..];
+    }
+}
+
+fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
+    let mut rest = attributes;
+    loop {
+        rest = &rest[rest.find(name)? + name.len()..];
+        let Some(value) = rest.trim_start().strip_prefix('=').map(str::trim_start) else { continue };
+        for quote in ['"', '\''] {
+            if let Some(value) = value.strip_prefix(quote)
+                && let Some(end) = value.find(quote)
+            {
+                return Some(&value[..end]);
+            }
+        }
+    }
+}
+
+/// Puts the records of each agent behind the first record that refers to it.
+fn splice(records: Vec<Record>, mut parts: HashMap<u32, Vec<Record>>) -> Vec<Record> {
+    if parts.is_empty() {
+        return records;
+    }
+    let mut out = Vec::with_capacity(records.len());
+    for record in records {
+        out.push(record);
+        if record.sort.talks() {
+            let agent = if record.spawned != 0 {
+                record.spawned
+            } else if record.sidechain {
+                0
+            } else {
+                record.agent
+            };
+            if let Some(mut part) = parts.remove(&agent) {
+                out.append(&mut part);
+            }
+        }
+    }
+    out
+}
+
+/// Hangs each agent's records under the record that started it, as sessions of their own.
+fn anchor_agents(list: &mut [Record], names: &mut Names) {
+    let nodes = || list.iter().filter(|record| record.sort != Sort::Queue);
+    let member: HashMap<u32, u32> = nodes()
+        .filter(|record| record.sidechain && record.agent != 0)
+        .map(|record| (record.uuid, record.agent))
+        .collect();
+    let (mut spawn, mut trunk, mut cross) = (HashMap::new(), HashMap::new(), HashMap::new());
+    for record in nodes() {
+        if record.spawned != 0 && record.spawned != record.agent {
+            spawn.entry(record.spawned).or_insert(record.uuid);
+        }
+        if record.agent == 0 {
+            continue;
+        }
+        if !record.sidechain {
+            trunk.insert(record.agent, record.uuid);
+        } else if member.get(&record.parent).is_some_and(|above| *above != record.agent) {
+            cross.entry(record.agent).or_insert(record.uuid);
+        }
+    }
+    let mut anchors: HashMap<u32, u32> = cross;
+    anchors.extend(trunk);
+    anchors.extend(spawn);
+    if anchors.is_empty() {
+        return;
+    }
+    for record in list.iter_mut().filter(|record| record.sort != Sort::Queue) {
+        if record.sidechain && record.agent != 0 {
+            if record.parent == NONE
+                && let Some(anchor) = anchors.get(&record.agent)
+            {
+                record.parent = *anchor;
+            }
+            let session = format!("{}#agent-{}", names.word(record.session), names.word(record.agent));
+            record.session = names.number(&session);
+        }
+    }
+}

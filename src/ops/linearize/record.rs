@@ -1,0 +1,391 @@
+//! Lines as the documented order takes them: strict about fields, and open to kinds that are no entries.
+
+use crate::json::decode;
+use crate::model::{Key, Source, Span};
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::{fmt, io};
+
+/// What a record is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Sort {
+    User,
+    Assistant,
+    System,
+    Attachment,
+    /// Another type with a uuid and a session.
+    Passed,
+    /// A line about the queue of prompts: placed by time, no node.
+    Queue,
+}
+
+impl Sort {
+    pub(super) fn talks(self) -> bool {
+        matches!(self, Sort::User | Sort::Assistant)
+    }
+
+    pub(super) fn structural(self) -> bool {
+        matches!(self, Sort::Passed | Sort::Attachment)
+    }
+}
+
+/// Stands for "none" in the columns of [`Record`].
+pub(super) const NONE: u32 = u32::MAX;
+
+/// One line that takes part: some seventy bytes, texts in [`Names`].
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Record {
+    pub(super) span: Span,
+    pub(super) sort: Sort,
+    pub(super) sidechain: bool,
+    /// Whether it holds a call of the `Task` or `Agent` tool.
+    pub(super) spawns: bool,
+    /// Its uuid and that of its parent, as numbers of [`Names::uuid`].
+    pub(super) uuid: u32,
+    pub(super) parent: u32,
+    /// Its session, as a number of [`Names::word`]; so are the next four.
+    pub(super) session: u32,
+    /// Its agent; 0 is the empty word and counts as none.
+    pub(super) agent: u32,
+    /// The agent that its call started, by a sidecar.
+    pub(super) spawned: u32,
+    pub(super) ty: u32,
+    pub(super) subtype: u32,
+    /// Its time as text: where in [`Records::times`].
+    pub(super) time: (u32, u32),
+    /// Its calls and results: where in [`Records::tools`].
+    pub(super) tools: (u32, u32),
+}
+
+/// A call or a result in a record.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Tool {
+    pub(super) call: bool,
+    pub(super) id: Key,
+}
+
+/// Words that records share, and the uuids that occur, as small numbers.
+#[derive(Default)]
+pub(super) struct Names {
+    words: Vec<Box<str>>,
+    by_word: HashMap<Box<str>, u32>,
+    by_uuid: HashMap<Key, u32>,
+}
+
+impl Names {
+    pub(super) fn new() -> Names {
+        let mut names = Names::default();
+        names.number("");
+        names
+    }
+
+    /// The number of a word; that of the empty one is 0.
+    pub(super) fn number(&mut self, word: &str) -> u32 {
+        if let Some(number) = self.by_word.get(word) {
+            return *number;
+        }
+        let number = self.words.len() as u32;
+        self.words.push(word.into());
+        self.by_word.insert(word.into(), number);
+        number
+    }
+
+    pub(super) fn word(&self, number: u32) -> &str {
+        self.words.get(number as usize).map_or("", |word| word)
+    }
+
+    pub(super) fn uuid(&mut self, key: Key) -> u32 {
+        let next = self.by_uuid.len() as u32;
+        *self.by_uuid.entry(key).or_insert(next)
+    }
+
+    /// The number of a uuid that occurs.
+    pub(super) fn known_uuid(&self, key: Key) -> Option<u32> {
+        self.by_uuid.get(&key).copied()
+    }
+
+    pub(super) fn uuids(&self) -> usize {
+        self.by_uuid.len()
+    }
+}
+
+/// Records in the order in which they count, and what they share.
+#[derive(Default)]
+pub(super) struct Records {
+    pub(super) list: Vec<Record>,
+    pub(super) times: Vec<u8>,
+    pub(super) tools: Vec<Tool>,
+}
+
+impl Records {
+    pub(super) fn time(&self, record: &Record) -> &[u8] {
+        &self.times[record.time.0 as usize..record.time.1 as usize]
+    }
+
+    pub(super) fn tools(&self, record: &Record) -> &[Tool] {
+        &self.tools[record.tools.0 as usize..record.tools.1 as usize]
+    }
+
+    /// Takes one line; gives the agent that it refers to, as a number of `names`.
+    pub(super) fn line(&mut self, span: Span, line: &[u8], names: &mut Names) -> Option<u32> {
+        let text = String::from_utf8_lossy(line);
+        let object = Object::read(text.trim())?;
+        let mut agent = object.text("agentId").map_or(0, |id| names.number(&id));
+        let mut named = Some(agent).filter(|agent| *agent != 0);
+        if object.get("agentId").is_none()
+            && let Some(result) = object.object("toolUseResult")
+            && let Some(id) = result.text("agentId")
+        {
+            agent = names.number(&id);
+            named = Some(agent);
+        }
+        let tools = self.tools.len() as u32;
+        let times = self.times.len() as u32;
+        if let Some((sort, spawns)) = self.sort(&object) {
+            let time = object.text("timestamp").unwrap_or_default();
+            self.times.extend_from_slice(time.as_bytes());
+            let uuid = object.text("uuid").unwrap_or_default();
+            let parent = object.text("parentUuid");
+            self.list.push(Record {
+                span,
+                sort,
+                spawns,
+                sidechain: object.get("isSidechain") == Some("true"),
+                uuid: names.uuid(Key::of(uuid.as_bytes())),
+                parent: parent.map_or(NONE, |parent| names.uuid(Key::of(parent.as_bytes()))),
+                session: names.number(&object.text("sessionId").unwrap_or_default()),
+                agent,
+                spawned: 0,
+                ty: names.number(&object.text("type").unwrap_or_default()),
+                subtype: names.number(&self.subtype(sort, &object)),
+                time: (times, self.times.len() as u32),
+                tools: (tools, self.tools.len() as u32),
+            });
+        }
+        named
+    }
+
+    fn subtype<'o>(&self, sort: Sort, object: &Object<'o>) -> Cow<'o, str> {
+        match sort {
+            Sort::System => object.text("subtype").unwrap_or_default(),
+            Sort::Queue => object.text("operation").unwrap_or_default(),
+            Sort::Attachment => object
+                .object("attachment")
+                .and_then(|attachment| attachment.text("type").map(|ty| ty.into_owned().into()))
+                .unwrap_or_default(),
+            _ => Cow::Borrowed(""),
+        }
+    }
+
+    /// What a line is; `None` where it takes no part. Also takes its calls and results.
+    fn sort(&mut self, object: &Object<'_>) -> Option<(Sort, bool)> {
+        let strings = |keys: &[&str]| keys.iter().all(|key| object.is_text(key));
+        let ty = object.text("type");
+        match ty.as_deref() {
+            Some(ty @ ("user" | "assistant" | "system" | "attachment")) => {
+                let parent = object.get("parentUuid")?;
+                let well_typed = strings(&["sessionId", "uuid", "timestamp"])
+                    && (ty == "attachment" || strings(&["userType", "cwd", "version"]))
+                    && matches!(object.get("isSidechain"), Some("true" | "false"))
+                    && (parent == "null" || parent.starts_with('"'));
+                if !well_typed {
+                    return None;
+                }
+                match ty {
+                    "system" => Some((Sort::System, false)),
+                    "attachment" => Some((Sort::Attachment, false)),
+                    _ => {
+                        let message = object.object("message")?;
+                        let content = message.get("content")?;
+                        let user = ty == "user";
+                        if message.text("role").as_deref() != Some(ty) {
+                            return None;
+                        }
+                        if !user
+                            && (message.text("type").as_deref() != Some("message")
+                                || !message.is_text("id")
+                                || !message.is_text("model"))
+                        {
+                            return None;
+                        }
+                        let spawns = self.blocks(content, user);
+                        Some((if user { Sort::User } else { Sort::Assistant }, spawns))
+                    }
+                }
+            }
+            Some("queue-operation") => {
+                let operation = object.text("operation");
+                let known = matches!(operation.as_deref(), Some("enqueue" | "dequeue" | "remove" | "popAll"));
+                known.then_some((Sort::Queue, false))
+            }
+            Some(
+                "summary"
+                | "ai-title"
+                | "file-history-snapshot"
+                | "last-prompt"
+                | "permission-mode"
+                | "mode"
+                | "custom-title"
+                | "agent-name"
+                | "agent-color"
+                | "frame-link",
+            ) => None,
+            _ => {
+                let has = |key| object.text(key).is_some_and(|text| !text.is_empty());
+                let flat = matches!(object.get("isSidechain"), None | Some("true" | "false"));
+                (has("uuid") && has("sessionId") && flat).then_some((Sort::Passed, false))
+            }
+        }
+    }
+
+    /// Takes the calls and results in a content; gives whether a call starts an agent.
+    fn blocks(&mut self, content: &str, user: bool) -> bool {
+        let mut spawns = false;
+        each_block(content, |block| match block.text("type").as_deref() {
+            Some("tool_use") if !user => {
+                if let Some((id, name)) = call(block) {
+                    spawns |= matches!(&*name, "Task" | "Agent");
+                    self.tools.push(Tool { call: true, id: Key::of(id.as_bytes()) });
+                }
+            }
+            Some("tool_result") if user => {
+                if let Some(id) = result(block) {
+                    self.tools.push(Tool { call: false, id: Key::of(id.as_bytes()) });
+                }
+            }
+            _ => {}
+        });
+        spawns
+    }
+}
+
+/// The id and the name of a well-formed call.
+pub(super) fn call<'b>(block: &Object<'b>) -> Option<(Cow<'b, str>, Cow<'b, str>)> {
+    let input = block.get("input")?;
+    Some((block.text("id")?, block.text("name")?)).filter(|_| input.starts_with('{'))
+}
+
+/// The call that a well-formed result answers.
+fn result<'b>(block: &Object<'b>) -> Option<Cow<'b, str>> {
+    let content = block.get("content")?;
+    let good = content.starts_with('"') || objects_only(content);
+    let good = good && matches!(block.get("is_error"), None | Some("null" | "true" | "false"));
+    let good = good && block.get("agentId").is_none_or(|agent| agent == "null" || agent.starts_with('"'));
+    block.text("tool_use_id").filter(|_| good)
+}
+
+fn objects_only(list: &str) -> bool {
+    let items: Result<Vec<&RawValue>, _> = serde_json::from_str(list);
+    items.is_ok_and(|items| items.iter().all(|item| item.get().starts_with('{')))
+}
+
+/// Gives the objects of a content that is a list, in order.
+pub(super) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)) {
+    if !content.starts_with('[') {
+        return;
+    }
+    let items: Vec<&'c RawValue> = serde_json::from_str(content).unwrap_or_default();
+    for item in items {
+        if let Some(block) = Object::read(item.get()) {
+            each(&block);
+        }
+    }
+}
+
+/// A JSON object as its members stand in the text; of repeated keys the last counts.
+pub(super) struct Object<'t> {
+    members: Vec<(Cow<'t, str>, &'t str)>,
+}
+
+impl<'t> Object<'t> {
+    /// Reads an object; `None` where the text is none, or is broken.
+    pub(super) fn read(text: &'t str) -> Option<Object<'t>> {
+        if !text.starts_with('{') {
+            return None;
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let members = deserializer.deserialize_map(Members).ok()?;
+        deserializer.end().ok()?;
+        Some(Object { members })
+    }
+
+    /// The JSON text at a key.
+    pub(super) fn get(&self, key: &str) -> Option<&'t str> {
+        self.members.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+
+    fn is_text(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.starts_with('"'))
+    }
+
+    /// The string at a key.
+    pub(super) fn text(&self, key: &str) -> Option<Cow<'t, str>> {
+        let value = self.get(key)?.strip_prefix('"')?.strip_suffix('"')?;
+        Some(decode(value.as_bytes()))
+    }
+
+    /// The object at a key.
+    pub(super) fn object(&self, key: &str) -> Option<Object<'t>> {
+        Object::read(self.get(key)?)
+    }
+}
+
+struct Members;
+
+impl<'t> Visitor<'t> for Members {
+    type Value = Vec<(Cow<'t, str>, &'t str)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(16);
+        while let Some((key, value)) = map.next_entry::<&'t RawValue, &'t RawValue>()? {
+            let key = key.get();
+            members.push((decode(&key.as_bytes()[1..key.len() - 1]), value.get()));
+        }
+        Ok(members)
+    }
+}
+
+/// What is read at a time.
+const BLOCK: u64 = 1 << 20;
+
+/// Gives the lines of a file with their spans, read in large pieces, until `each` says `false`.
+pub(super) fn each_line(
+    source: &dyn Source,
+    file: u16,
+    bytes: u64,
+    mut each: impl FnMut(Span, &[u8]) -> bool,
+) -> io::Result<()> {
+    let mut held: Vec<u8> = Vec::new();
+    let mut block = Vec::new();
+    let mut held_at = 0;
+    let mut at = 0;
+    while at < bytes {
+        let len = BLOCK.min(bytes - at);
+        source.read(Span { file, offset: at, len }, &mut block)?;
+        at += len;
+        let fresh = held.len();
+        held.extend_from_slice(&block);
+        let mut from = 0;
+        let mut looked_at = fresh;
+        while let Some(to) = memchr::memchr(b'\n', &held[looked_at..]).map(|to| looked_at + to) {
+            let span = Span { file, offset: held_at + from as u64, len: (to - from) as u64 };
+            if !each(span, &held[from..to]) {
+                return Ok(());
+            }
+            from = to + 1;
+            looked_at = from;
+        }
+        held.drain(..from);
+        held_at += from as u64;
+    }
+    if !held.is_empty() {
+        each(Span { file, offset: held_at, len: held.len() as u64 }, &held);
+    }
+    Ok(())
+}

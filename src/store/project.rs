@@ -1,0 +1,103 @@
+//! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
+
+use super::Error;
+use super::files::{Content, Files};
+use crate::format::{Layout, Sidecar, Transcript};
+use std::fs;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+/// Lists the files of a project folder, or those of the session in one file.
+///
+/// A main file is a `*.jsonl` whose name does not begin with `agent-`. Agents' transcripts lie beside the main files
+/// (old clients), in `<session>/subagents`, and in `<session>/subagents/workflows/<run>`. For one file, the agents
+/// beside it are all listed: whose they are is told from their lines only. Nothing is read but sidecars.
+pub fn layout(path: &Path) -> Result<Layout, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let facts = fs::metadata(path).map_err(|error| match error.kind() {
+        std::io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+        _ => io(error),
+    })?;
+    let mut found = Found::default();
+    let (mut mains, whole) = if facts.is_dir() {
+        let mains = found.folder(path);
+        for entry in fs::read_dir(path).map_err(io)?.flatten() {
+            if entry.file_type().is_ok_and(|kind| !kind.is_file()) {
+                found.below(&entry.path());
+            }
+        }
+        (mains, true)
+    } else {
+        let folder = path.parent().unwrap_or(Path::new(""));
+        found.folder(folder);
+        let stem = path.file_stem().unwrap_or_default();
+        found.below(&folder.join(stem));
+        // An agent's own file may be named, too.
+        found.agents.retain(|file| file.path != path);
+        (transcript(path).into_iter().collect(), false)
+    };
+    let by_path = |one: &Transcript, other: &Transcript| one.path.cmp(&other.path);
+    mains.sort_by(by_path);
+    found.agents.sort_by(by_path);
+    found.sidecars.sort_by(|one, other| one.path.cmp(&other.path));
+    // Spans number files with 16 bits.
+    mains.truncate(usize::from(u16::MAX));
+    found.agents.truncate(usize::from(u16::MAX) - mains.len());
+    let count = mains.len();
+    mains.append(&mut found.agents);
+    Ok(Layout { files: mains, mains: count, sidecars: found.sidecars, whole })
+}
+
+/// The files of a layout, to be read by span; each is opened when it is read.
+pub fn files(layout: &Layout) -> Files {
+    let mut files = Files::new();
+    for file in &layout.files {
+        files.add(file.path.clone(), Content::Closed);
+    }
+    files
+}
+
+#[derive(Default)]
+struct Found {
+    agents: Vec<Transcript>,
+    sidecars: Vec<Sidecar>,
+}
+
+impl Found {
+    /// Takes the agents and sidecars directly in a folder; gives its main files.
+    fn folder(&mut self, folder: &Path) -> Vec<Transcript> {
+        let mut mains = Vec::new();
+        let listed = if folder == Path::new("") { Path::new(".") } else { folder };
+        for entry in fs::read_dir(listed).into_iter().flatten().flatten() {
+            let path = folder.join(entry.file_name());
+            let name = entry.file_name();
+            let name = name.to_string_lossy();
+            if name.starts_with("agent-") && name.ends_with(".meta.json") {
+                let read = fs::read(&path).ok().and_then(|bytes| Sidecar::read(path, &bytes));
+                self.sidecars.extend(read);
+            } else if name.ends_with(".jsonl") {
+                let into = if name.starts_with("agent-") { &mut self.agents } else { &mut mains };
+                into.extend(transcript(&path));
+            }
+        }
+        mains
+    }
+
+    /// Takes what lies in the folder of a session.
+    fn below(&mut self, session: &Path) {
+        let agents = session.join("subagents");
+        let mut others = self.folder(&agents);
+        self.agents.append(&mut others);
+        for run in fs::read_dir(agents.join("workflows")).into_iter().flatten().flatten() {
+            // The journal of a run is no transcript.
+            self.folder(&run.path());
+        }
+    }
+}
+
+fn transcript(path: &Path) -> Option<Transcript> {
+    let facts = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+    let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    let modified = modified.map_or(0, |since| since.as_millis() as i64);
+    Some(Transcript { path: path.to_owned(), bytes: facts.len(), modified })
+}
