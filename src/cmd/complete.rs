@@ -3,14 +3,15 @@
 //! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. A completion that takes too long is worse
 //! than none: what is not known after [`PATIENCE`] is left out.
 
+use super::Cli;
 use super::global::Global;
 use super::open;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source};
 use crate::ops::{ids, revision};
 use crate::store::{self, Opened, find};
-use crate::ui::text;
-use clap::Parser;
+use crate::ui::{Look, Ui, text};
+use clap::{CommandFactory, Parser};
 use clap_complete::engine::CompletionCandidate;
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -23,6 +24,19 @@ const PATIENCE: Duration = Duration::from_millis(150);
 const MOST: usize = 60;
 /// How much of an entry is shown beside its id, in display cells.
 const PREVIEW: usize = 50;
+
+/// Answers a shell that asks for its script, or for what may stand behind the words typed; then the program ends.
+/// Comes back where the shell asks for neither.
+pub(super) fn answer(words: &[OsString]) {
+    let asks_for_script = !words.iter().any(|word| word == "--");
+    if asks_for_script && std::env::var_os("COMPLETE").is_some_and(|shell| shell == "bash") {
+        // Bash takes words apart at colons, and with them the names of entries.
+        let mut ui = Ui::standard(Look::default());
+        let _ = writeln!(ui.out(), "COMP_WORDBREAKS=${{COMP_WORDBREAKS//:}}");
+        let _ = ui.finish();
+    }
+    clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+}
 
 /// Completes `-s`, and the first word of a command, as a session; other words as revisions.
 pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {

@@ -16,7 +16,7 @@ pub use man::pages as man_pages;
 
 use crate::ui::Ui;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, Parser, ValueEnum};
+use clap::{Parser, ValueEnum};
 use config::Config;
 use global::Global;
 use std::ffi::OsString;
@@ -51,7 +51,7 @@ enum Command {
 pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let words: Vec<OsString> = words.into_iter().collect();
     if std::env::var_os("COMPLETE").is_some() {
-        clap_complete::CompleteEnv::with_factory(Cli::command).complete();
+        complete::answer(&words);
     }
     let (config, broken) = match config::load() {
         Ok(config) => (config, None),

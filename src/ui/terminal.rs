@@ -1,7 +1,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How things look: what the terminal, the environment, the config and the options together say.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Look {
     /// Whether colors are used on standard output.
     pub color: bool,

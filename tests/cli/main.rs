@@ -8,3 +8,4 @@ mod layers;
 mod linearize;
 mod migrate;
 mod shared;
+mod shells;
