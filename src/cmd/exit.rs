@@ -99,10 +99,30 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         };
         return (exit, kind, error.hint());
     }
+    if let Some(refusal) = error.downcast_ref::<store::write::Refusal>() {
+        return judge_refusal(refusal);
+    }
     if error.downcast_ref::<io::Error>().is_some() {
         return (Exit::Io, "io", None);
     }
     (Exit::Bug, "bug", None)
+}
+
+/// The same of what kept bough from writing.
+fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option<String>) {
+    use store::write::Refusal;
+    let (exit, kind) = match refusal {
+        Refusal::NoSuchOperation { .. } | Refusal::NothingToUndo { .. } => (Exit::NotFound, "not-found"),
+        Refusal::AmbiguousOperation { .. } => (Exit::NotFound, "ambiguous"),
+        Refusal::Alive { .. } | Refusal::Locked { .. } => (Exit::Refused, "alive"),
+        Refusal::Changed { .. } | Refusal::MovedOn { .. } => (Exit::Refused, "changed"),
+        Refusal::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+            (Exit::Io, "permission")
+        }
+        refusal if refusal.is_io() => (Exit::Io, "io"),
+        _ => (Exit::Refused, "refused"),
+    };
+    (exit, kind, refusal.hint())
 }
 
 /// Says on standard error what went wrong; gives the exit status.

@@ -10,6 +10,7 @@ mod man;
 mod open;
 mod rev_parse;
 mod status;
+mod writing;
 
 pub use exit::{Exit, Failure};
 pub use man::pages as man_pages;

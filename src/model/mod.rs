@@ -13,7 +13,7 @@ pub use count::Count;
 pub use entries::{Entries, Entry, Flags, Ix, Kind};
 pub use fault::{Fault, FaultKind};
 pub use key::Key;
-pub use plan::{Change, Piece, Plan, Target};
+pub use plan::{Change, Moved, Piece, Plan, Target};
 pub use source::{Source, Span, Table};
 pub use time::{Time, parse_time};
 pub use tree::{Copies, Parent, Tree};

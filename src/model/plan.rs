@@ -16,6 +16,17 @@ pub struct Plan {
     pub changes: Vec<Change>,
     /// Whether the file times stay as they are, since `--continue` of the agents opens the newest file.
     pub keep_times: bool,
+    /// Where the position goes, for plans that move it; what `-` and `@{-1}` mean later.
+    pub moved: Option<Moved>,
+}
+
+/// A move of the position from one entry to another.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Moved {
+    /// The id of the entry at which the session stood; `None` before the first entry.
+    pub from: Option<String>,
+    /// The id of the entry at which it will stand.
+    pub to: Option<String>,
 }
 
 impl Plan {

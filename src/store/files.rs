@@ -1,13 +1,15 @@
+use super::write::Stamp;
 use crate::model::{Source, Span};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The files of an open session.
 pub struct Files {
     files: Vec<(PathBuf, Content)>,
+    stamps: Vec<Option<Stamp>>,
     /// The last of the closed files that was read, since mostly the same is read again.
     last: Mutex<Option<(u16, File)>>,
 }
@@ -24,11 +26,29 @@ pub(super) enum Content {
 
 impl Files {
     pub(super) fn new() -> Files {
-        Files { files: Vec::new(), last: Mutex::new(None) }
+        Files { files: Vec::new(), stamps: Vec::new(), last: Mutex::new(None) }
     }
 
-    pub(super) fn add(&mut self, path: PathBuf, content: Content) {
+    /// Adds a file, with its stamp as it was before the file was read.
+    pub(super) fn add(&mut self, path: PathBuf, content: Content, stamp: Option<Stamp>) {
         self.files.push((path, content));
+        self.stamps.push(stamp);
+    }
+
+    /// By what a file is known again, as it was just before it was read; `None` for standard input.
+    pub fn stamp(&self, file: u16) -> Option<&Stamp> {
+        self.stamps.get(usize::from(file))?.as_ref()
+    }
+
+    /// The mode of a file.
+    pub fn mode(&self, file: u16) -> Option<u32> {
+        let (path, content) = self.files.get(usize::from(file))?;
+        let facts = match content {
+            Content::File(file) => file.metadata(),
+            Content::Closed => std::fs::metadata(path),
+            Content::Memory(_) => return None,
+        };
+        Some(facts.ok()?.mode() & 0o7777)
     }
 
     /// The path of a file of the session; `-` for standard input.

@@ -7,7 +7,10 @@ mod error;
 mod files;
 pub mod find;
 mod open;
+pub mod oplog;
 pub mod project;
+pub mod undo;
+pub mod write;
 
 pub use error::Error;
 pub use files::Files;

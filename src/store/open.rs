@@ -1,5 +1,6 @@
 use super::Error;
 use super::files::{Content, Files};
+use super::write::Stamp;
 use crate::format::{Builder, Detected, Format, Session, detect};
 use crate::json::Reader;
 use std::fs::File;
@@ -39,7 +40,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
         io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
         let format = told(path, &bytes[..bytes.len().min(16 * HEAD)], options)?;
         let session = read(format, options, &mut &bytes[..]).map_err(io)?;
-        files.add(path.to_owned(), Content::Memory(bytes));
+        files.add(path.to_owned(), Content::Memory(bytes), None);
         session
     } else {
         let file = File::open(path).map_err(|error| match error.kind() {
@@ -49,9 +50,10 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
         if file.metadata().map_err(io)?.is_dir() {
             return Err(Error::IsFolder { path: path.to_owned() });
         }
+        let stamp = Stamp::of(&file).map_err(io)?;
         let format = told(path, &head(&file).map_err(io)?, options)?;
         let session = read(format, options, &mut Positional { file: &file, at: 0 }).map_err(io)?;
-        files.add(path.to_owned(), Content::File(file));
+        files.add(path.to_owned(), Content::File(file), Some(stamp));
         session
     };
     Ok(Opened { session, files })
@@ -65,7 +67,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
         let len = bytes.len() as u64;
-        files.add(path.to_owned(), Content::Memory(bytes));
+        files.add(path.to_owned(), Content::Memory(bytes), None);
         return Ok((files, len));
     }
     let file = File::open(path).map_err(|error| match error.kind() {
@@ -76,7 +78,8 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
     if facts.is_dir() {
         return Err(Error::IsFolder { path: path.to_owned() });
     }
-    files.add(path.to_owned(), Content::File(file));
+    let stamp = Stamp::of(&file).map_err(io)?;
+    files.add(path.to_owned(), Content::File(file), Some(stamp));
     Ok((files, facts.len()))
 }
 

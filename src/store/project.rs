@@ -2,6 +2,7 @@
 
 use super::Error;
 use super::files::{Content, Files};
+use super::write::Stamp;
 use crate::format::{Layout, Sidecar, Transcript};
 use std::fs;
 use std::path::Path;
@@ -52,7 +53,8 @@ pub fn layout(path: &Path) -> Result<Layout, Error> {
 pub fn files(layout: &Layout) -> Files {
     let mut files = Files::new();
     for file in &layout.files {
-        files.add(file.path.clone(), Content::Closed);
+        let stamp = fs::File::open(&file.path).and_then(|file| Stamp::of(&file)).ok();
+        files.add(file.path.clone(), Content::Closed, stamp);
     }
     files
 }

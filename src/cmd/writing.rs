@@ -1,0 +1,147 @@
+//! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
+
+#![allow(dead_code, reason = "the commands that write come next")]
+
+use super::{global::Global, open};
+use crate::format::Ids;
+use crate::model::{Change, Plan, Time, parse_time};
+use crate::store::oplog::Log;
+use crate::store::write::{Done, Orders, Proof, Refusal, carry_out};
+use crate::store::{self, Opened};
+use crate::ui::{Ui, text};
+use serde_json::json;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What every command that writes takes.
+#[derive(clap::Args, Clone, Copy, Debug)]
+pub(super) struct Writing {
+    /// Print what would be written, byte by byte, and write nothing
+    #[arg(short = 'n', long)]
+    pub(super) dry_run: bool,
+
+    /// Override refusals for safety
+    ///
+    /// Writes beside a live agent, behind a torn last line, over an existing file, through a hard link, and onto a
+    /// file that changed meanwhile.
+    #[arg(long)]
+    pub(super) force: bool,
+}
+
+/// Opens a session, makes a plan for it, and carries it out; all of it once more where the file changed meanwhile.
+///
+/// With `--dry-run` looks whether the plan could be carried out, and prints its changes.
+pub(super) fn run<M>(
+    global: &Global,
+    writing: Writing,
+    named: Option<&str>,
+    ui: &mut Ui,
+    make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
+) -> anyhow::Result<(Opened, Done, M)> {
+    let path = open::path(global, named, ui)?;
+    let mut last_try = false;
+    loop {
+        let opened = store::open(&path, global.options())?;
+        if !last_try {
+            open::warn(&opened, ui);
+        }
+        let (plan, more) = make(&opened)?;
+        match finish(writing, &opened, &plan, None, last_try, ui) {
+            Ok(done) => return Ok((opened, done, more)),
+            Err(error) if !last_try && matches!(error.downcast_ref(), Some(Refusal::Changed { .. })) => {
+                last_try = true;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// Carries out one plan, or prints it with `--dry-run`.
+pub(super) fn finish(
+    writing: Writing,
+    opened: &Opened,
+    plan: &Plan,
+    prove: Option<&Proof<'_>>,
+    last_try: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<Done> {
+    let log = Log::of_user();
+    let orders = orders(writing, log.as_ref(), prove, last_try);
+    let done =
+        carry_out(&opened.files, opened.session.format, plan, &orders, ui.out()).map_err(|refusal| {
+            match refusal {
+                // A reader that went away is told from other failures by its own error.
+                Refusal::Output(error) => anyhow::Error::from(error),
+                refusal => refusal.into(),
+            }
+        })?;
+    if writing.dry_run {
+        show(&plan.changes, |file| opened.files.path(file), ui)?;
+    }
+    Ok(done)
+}
+
+/// How plans are carried out here and now.
+pub(super) fn orders<'a>(
+    writing: Writing,
+    log: Option<&'a Log>,
+    prove: Option<&'a Proof<'a>>,
+    last_try: bool,
+) -> Orders<'a> {
+    Orders { force: writing.force, dry_run: writing.dry_run, last_try, now: now(), log, prove }
+}
+
+/// Prints the changes of a plan.
+pub(super) fn show<'p>(
+    changes: &[Change],
+    path: impl Fn(u16) -> &'p Path,
+    ui: &mut Ui,
+) -> std::io::Result<()> {
+    for change in changes {
+        let file = path(change.file).display().to_string();
+        if ui.look.json {
+            let mut object = json!({ "schema": "bough.change/1", "op": change.op, "file": file });
+            let mut set = |key: &str, value: &str| {
+                if !value.is_empty() {
+                    object[key] = value.into();
+                }
+            };
+            set("id", &change.id);
+            set("field", &change.field);
+            set("old", &change.old);
+            set("new", &change.new);
+            set("why", &change.why);
+            if change.line > 0 {
+                object["line"] = change.line.into();
+            }
+            object["bytes"] = change.bytes.into();
+            writeln!(ui.out(), "{object}")?;
+            continue;
+        }
+        let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
+        let field = if change.field.is_empty() { String::new() } else { format!(" {}", change.field) };
+        let why = if change.why.is_empty() { String::new() } else { format!(" ({})", change.why) };
+        writeln!(ui.out(), "{}{at}: {}{field}{}", text::safe(&file), change.op, text::one_line(&why))?;
+        for (sign, lines) in [('-', &change.old), ('+', &change.new)] {
+            for line in lines.lines() {
+                writeln!(ui.out(), "{sign} {}", text::safe(line))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The time; a test sets it by `BOUGH_NOW`.
+pub(super) fn now() -> Time {
+    let told = std::env::var("BOUGH_NOW").map_or(Time::NONE, |now| parse_time(now.as_bytes()));
+    if told.is_some() {
+        return told;
+    }
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time(i64::try_from(now.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// Fresh ids; a test sets their seed by `BOUGH_IDS`.
+pub(super) fn ids() -> Ids {
+    Ids::of(std::env::var("BOUGH_IDS").ok().as_deref())
+}

@@ -1,0 +1,209 @@
+use super::{Refusal, stamp, sys, unix};
+use std::fs::{self, File};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long another bough is waited for.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How long oh-my-pi's lock is waited for, as oh-my-pi itself does.
+const OMP_PATIENCE: Duration = Duration::from_millis(500);
+/// A file changed so lately is taken for one that an agent is at work on.
+const LATELY: Duration = Duration::from_secs(5);
+
+/// A file that is ours to write for as long as this lives: an advisory lock on the file, and oh-my-pi's own
+/// where the file is oh-my-pi's.
+pub(crate) struct Guard {
+    /// The file itself, symbolic links followed.
+    pub(crate) path: PathBuf,
+    /// A handle for reading, which holds the lock.
+    pub(crate) file: File,
+    omp: Option<OmpLock>,
+}
+
+impl Guard {
+    /// Locks a file. Waits for other boughs, which are soon done; does not wait for ever.
+    pub(crate) fn take(path: &Path, omp: bool, force: bool) -> Result<Guard, Refusal> {
+        let io = |source| Refusal::io(path, source);
+        let since = Instant::now();
+        loop {
+            let real = fs::canonicalize(path).map_err(io)?;
+            let file = File::open(&real).map_err(io)?;
+            if !lock(&file, since).map_err(io)? {
+                return Err(Refusal::Locked { path: path.to_owned() });
+            }
+            // Whoever had the lock may have put another file in its place.
+            let (ours, there) = (file.metadata().map_err(io)?, fs::metadata(&real).map_err(io)?);
+            if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
+                continue;
+            }
+            let omp = if omp { OmpLock::take(&real, force)? } else { None };
+            return Ok(Guard { path: real, file, omp });
+        }
+    }
+
+    /// Opens a file as [`Guard::take`] does, and locks nothing: for a look whether it could be written.
+    pub(crate) fn look(path: &Path) -> Result<Guard, Refusal> {
+        let io = |source| Refusal::io(path, source);
+        let real = fs::canonicalize(path).map_err(io)?;
+        let file = File::open(&real).map_err(io)?;
+        Ok(Guard { path: real, file, omp: None })
+    }
+
+    /// Why the session looks as if an agent were at work on it, if it does.
+    ///
+    /// `own` is the time at which bough itself changed the file last, in nanoseconds since 1970.
+    pub(crate) fn alive(&self, own: Option<i64>, now: SystemTime) -> Result<Option<Signs>, Refusal> {
+        alive(&self.path, &self.file, own, now, self.omp.is_some())
+            .map_err(|error| Refusal::io(&self.path, error))
+    }
+}
+
+/// What tells that an agent is at work on a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Signs {
+    /// Some program has the file open for writing.
+    Open,
+    /// oh-my-pi holds its lock.
+    OmpLock,
+    /// The file was changed less than five seconds ago, and not by bough.
+    Fresh,
+}
+
+/// Why a session looks as if an agent were at work on it, if it does. Reads only.
+pub fn signs_of_life(path: &Path, own: Option<i64>, now: SystemTime) -> io::Result<Option<Signs>> {
+    let real = fs::canonicalize(path)?;
+    alive(&real, &File::open(&real)?, own, now, false)
+}
+
+fn alive(
+    path: &Path,
+    file: &File,
+    own: Option<i64>,
+    now: SystemTime,
+    our_lock: bool,
+) -> io::Result<Option<Signs>> {
+    if unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file)) {
+        return Ok(Some(Signs::Open));
+    }
+    if !our_lock && OmpLock::holder(&OmpLock::name(path)).is_some_and(unix::process_lives) {
+        return Ok(Some(Signs::OmpLock));
+    }
+    let mtime = stamp::mtime(&file.metadata()?);
+    let age = now.duration_since(stamp::system_time(mtime)).or_else(|ahead| {
+        // A clock that is a little behind that of the file's disk.
+        if ahead.duration() < Duration::from_secs(1) { Ok(Duration::ZERO) } else { Err(ahead) }
+    });
+    let fresh = age.is_ok_and(|age| age < LATELY);
+    Ok((fresh && own != Some(mtime)).then_some(Signs::Fresh))
+}
+
+/// Whether a process of ours has the file open for writing, by a walk over `/proc`.
+fn someone_writes(file: &File) -> bool {
+    let Ok(wanted) = file.metadata() else { return false };
+    let Ok(processes) = fs::read_dir("/proc") else { return false };
+    let me = std::process::id().to_string();
+    for process in processes.flatten() {
+        let name = process.file_name();
+        let pid = name.to_string_lossy();
+        if !pid.bytes().all(|byte| byte.is_ascii_digit()) || pid == me {
+            continue;
+        }
+        let Ok(handles) = fs::read_dir(process.path().join("fd")) else { continue };
+        for handle in handles.flatten() {
+            let Ok(facts) = fs::metadata(handle.path()) else { continue };
+            if (facts.dev(), facts.ino()) == (wanted.dev(), wanted.ino())
+                && writes(&process.path().join("fdinfo").join(handle.file_name()))
+            {
+                return true;
+            }
+        }
+    }
+    false
+}
+
+/// Whether a handle, by what `/proc/PID/fdinfo/FD` says of it, is one for writing.
+fn writes(fdinfo: &Path) -> bool {
+    let text = fs::read_to_string(fdinfo).unwrap_or_default();
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    // The lowest two bits are how it was opened: 0 is reading alone.
+    flags.is_none_or(|flags| flags & 0b11 != 0)
+}
+
+/// Locks a file for us alone; `false` where another does not let go of it.
+pub(crate) fn lock(file: &File, since: Instant) -> io::Result<bool> {
+    loop {
+        match file.try_lock() {
+            Ok(()) => return Ok(true),
+            // A file system without locks: then there are none.
+            Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                return Ok(true);
+            }
+            Err(fs::TryLockError::Error(error)) => return Err(error),
+            Err(fs::TryLockError::WouldBlock) if since.elapsed() > PATIENCE => return Ok(false),
+            Err(fs::TryLockError::WouldBlock) => std::thread::sleep(Duration::from_millis(5)),
+        }
+    }
+}
+
+/// oh-my-pi's own lock: a file `.NAME.lock` that is made exclusively, with `pid:ms` in it.
+struct OmpLock {
+    path: PathBuf,
+}
+
+impl OmpLock {
+    fn name(session: &Path) -> PathBuf {
+        let mut name = std::ffi::OsString::from(".");
+        name.push(session.file_name().unwrap_or_default());
+        name.push(".lock");
+        session.with_file_name(name)
+    }
+
+    /// The process that holds the lock, by what the file says.
+    fn holder(lock: &Path) -> Option<i32> {
+        let mut text = String::new();
+        File::open(lock).ok()?.take(64).read_to_string(&mut text).ok()?;
+        text.split(':').next()?.trim().parse().ok()
+    }
+
+    /// Takes the lock as oh-my-pi does: waits for half a second, and takes it from a process that is gone.
+    ///
+    /// Gives `None` where the user insists although another holds it.
+    fn take(session: &Path, force: bool) -> Result<Option<OmpLock>, Refusal> {
+        let path = OmpLock::name(session);
+        let since = Instant::now();
+        loop {
+            match sys::create(&path, 0o600) {
+                Ok(mut file) => {
+                    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+                    let lock = OmpLock { path };
+                    writeln!(file, "{}:{}", std::process::id(), now.as_millis())
+                        .map_err(|error| Refusal::io(session, error))?;
+                    return Ok(Some(lock));
+                }
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(Refusal::io(&path, error)),
+            }
+            let holder = OmpLock::holder(&path);
+            if holder.is_some_and(|pid| !unix::process_lives(pid)) {
+                let _ = fs::remove_file(&path);
+                continue;
+            }
+            if since.elapsed() > OMP_PATIENCE {
+                if force {
+                    return Ok(None);
+                }
+                return Err(Refusal::Alive { path: session.to_owned(), signs: Signs::OmpLock });
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Drop for OmpLock {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.path);
+    }
+}

@@ -1,0 +1,192 @@
+use super::Signs;
+use crate::model::Count;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Why nothing was written.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The session was read from standard input.
+    #[error("standard input can't be written to")]
+    Stdin,
+    /// An agent seems to be at work on the session.
+    #[error("{}: {}", path.display(), match signs {
+        Signs::Open => "is open for writing in another program",
+        Signs::OmpLock => "is locked by a running oh-my-pi",
+        Signs::Fresh => "was changed less than 5 seconds ago; an agent may be at work on it",
+    })]
+    Alive {
+        /// The file.
+        path: PathBuf,
+        /// What told.
+        signs: Signs,
+    },
+    /// Another program holds a lock on the file.
+    #[error("{}: is locked by another program", path.display())]
+    Locked {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file is not as it was when it was read.
+    #[error("{}: changed meanwhile; nothing was written", path.display())]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The last line is cut off.
+    #[error("{}: the last line is cut off, at byte {offset}; nothing is put behind it", path.display())]
+    Torn {
+        /// The file.
+        path: PathBuf,
+        /// Where the last line begins.
+        offset: u64,
+    },
+    /// A file stands where a new one is to be made.
+    #[error("{}: is there already", path.display())]
+    Exists {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The file has other names, which would keep the old content.
+    #[error("{}: has {}, which would keep the old content", path.display(), Count("other name", "other names", *others))]
+    HardLinked {
+        /// The file.
+        path: PathBuf,
+        /// How many other names it has.
+        others: usize,
+    },
+    /// The new file would not belong to the owner of the old one.
+    #[error("{}: belongs to another user, to whom a new file can't be given", path.display())]
+    Owner {
+        /// The file.
+        path: PathBuf,
+    },
+    /// What was to be written did not stand the proof.
+    #[error("{}: {why}; the old file stays", path.display())]
+    Unproved {
+        /// The file.
+        path: PathBuf,
+        /// What was wrong with the new content.
+        why: String,
+    },
+    /// The operation can't be recorded.
+    #[error("{}: the operation log can't be written: {source}", path.display())]
+    NoRecord {
+        /// The folder of the log.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// The file is not as the operation left it.
+    #[error("{}: changed since operation {op}", path.display())]
+    MovedOn {
+        /// The file.
+        path: PathBuf,
+        /// The operation that was to be taken back.
+        op: String,
+        /// Bytes that came since, where nothing but that happened.
+        grew: Option<u64>,
+    },
+    /// What the operation took away is not kept any more.
+    #[error("the backup of operation {op} is gone")]
+    BackupGone {
+        /// The operation.
+        op: String,
+    },
+    /// There is nothing to take back.
+    #[error("there is nothing to undo{}", path.as_ref().map(|path| format!(" on {}", path.display())).unwrap_or_default())]
+    NothingToUndo {
+        /// The session, where one was named.
+        path: Option<PathBuf>,
+    },
+    /// No operation has this id.
+    #[error("no operation `{op}` in the log")]
+    NoSuchOperation {
+        /// What was asked for.
+        op: String,
+    },
+    /// An id begins several operations.
+    #[error("`{op}` begins {}", Count("operation id", "operation ids", *count))]
+    AmbiguousOperation {
+        /// What was asked for.
+        op: String,
+        /// How many.
+        count: usize,
+    },
+    /// The operation was taken back before.
+    #[error("operation {op} is undone already, by {by}")]
+    UndoneAlready {
+        /// The operation.
+        op: String,
+        /// The operation that took it back.
+        by: String,
+    },
+    /// Standard output can't be written.
+    #[error("{0}")]
+    Output(io::Error),
+    /// The system refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Refusal {
+    pub(super) fn io(path: &Path, source: io::Error) -> Refusal {
+        Refusal::Io { path: path.to_owned(), source }
+    }
+
+    /// Whether it is the system that refused, and not bough.
+    pub fn is_io(&self) -> bool {
+        matches!(self, Refusal::Io { .. } | Refusal::Output(_) | Refusal::NoRecord { .. })
+    }
+
+    /// What the user can do, if anything.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Refusal::Stdin => "name the session file".into(),
+            Refusal::Alive { .. } => "end the agent first, or write all the same with `--force`".into(),
+            Refusal::Locked { .. } => "wait until the other program is done".into(),
+            Refusal::Changed { .. } => "an agent may be at work on it; try again when it is done".into(),
+            Refusal::Torn { path, .. } => {
+                format!("`bough fsck --repair {}` mends it; `--force` begins a new line", path.display())
+            }
+            Refusal::Exists { .. } => "`--force` puts the new file in its place".into(),
+            Refusal::HardLinked { .. } => "`--force` writes all the same, and parts the names".into(),
+            Refusal::Owner { .. } => "run bough as the owner of the file".into(),
+            Refusal::NoRecord { .. } => {
+                "set `XDG_STATE_HOME` to a folder that can be written; `--force` writes without a record".into()
+            }
+            Refusal::MovedOn { grew: Some(grew), .. } => format!(
+                "`--force` goes back all the same; the {} that came since are kept as a backup, and a second undo \
+                 brings them back",
+                Count("byte", "bytes", usize::try_from(*grew).unwrap_or(usize::MAX)),
+            ),
+            Refusal::MovedOn { grew: None, .. } => {
+                "`--force` goes back all the same, where there is a backup; a second undo brings the present file back"
+                    .into()
+            }
+            Refusal::NothingToUndo { .. } | Refusal::NoSuchOperation { .. } => {
+                "`bough op log` lists the operations".into()
+            }
+            Refusal::AmbiguousOperation { .. } => "give more of the id; `bough op log` lists them".into(),
+            Refusal::UndoneAlready { by, .. } => format!("`bough undo {by}` does it again"),
+            Refusal::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
+                "the file or its folder can't be written by this user; nothing was changed".into()
+            }
+            Refusal::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
+                "the disk is full; nothing was changed".into()
+            }
+            Refusal::Io { source, .. } if source.kind() == io::ErrorKind::ReadOnlyFilesystem => {
+                "the file system is read-only; nothing was changed".into()
+            }
+            Refusal::BackupGone { .. }
+            | Refusal::Unproved { .. }
+            | Refusal::Output(_)
+            | Refusal::Io { .. } => return None,
+        })
+    }
+}

@@ -1,0 +1,167 @@
+//! The system calls by which files change, each in one place.
+//!
+//! In tests a hook is asked before each of them, and can make it fail, or end the process there: so it is
+//! shown what is on disk when bough is stopped at any step.
+
+use std::fs::{self, File, FileTimes, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
+use std::time::SystemTime;
+
+/// The calls that change something.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Call {
+    /// A file is made.
+    Create,
+    /// Bytes are written.
+    Write,
+    /// Bytes are brought to the disk.
+    Sync,
+    /// Mode or owner are set.
+    Mode,
+    /// File times are set.
+    Times,
+    /// A file takes the place of another.
+    Rename,
+    /// A file gets a name that must be free.
+    Link,
+    /// A folder is brought to the disk.
+    SyncFolder,
+    /// A file is taken away.
+    Remove,
+    /// A file is cut to a length.
+    Cut,
+}
+
+/// Makes a file that is not there yet, for reading and writing.
+pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
+    at(Call::Create)?;
+    OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
+}
+
+/// Writes bytes by one call; tells how many were taken.
+pub(crate) fn write_once(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    let most = at(Call::Write)?.unwrap_or(bytes.len());
+    loop {
+        match file.write(&bytes[..most.min(bytes.len())]) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+/// Writes bytes, by as many calls as it takes.
+pub(crate) fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match write_once(file, bytes)? {
+            0 => return Err(io::ErrorKind::WriteZero.into()),
+            count => bytes = &bytes[count..],
+        }
+    }
+    Ok(())
+}
+
+/// Brings a file to the disk.
+pub(crate) fn sync(file: &File) -> io::Result<()> {
+    at(Call::Sync)?;
+    file.sync_all()
+}
+
+/// Sets the mode of a file.
+pub(crate) fn set_mode(file: &File, mode: u32) -> io::Result<()> {
+    at(Call::Mode)?;
+    file.set_permissions(fs::Permissions::from_mode(mode & 0o7777))
+}
+
+/// Sets the owner of a file.
+pub(crate) fn set_owner(file: &File, user: u32, group: u32) -> io::Result<()> {
+    at(Call::Mode)?;
+    std::os::unix::fs::fchown(file, Some(user), Some(group))
+}
+
+/// Sets the time at which a file was changed.
+pub(crate) fn set_time(file: &File, time: SystemTime) -> io::Result<()> {
+    at(Call::Times)?;
+    file.set_times(FileTimes::new().set_modified(time))
+}
+
+/// Puts a file in the place of another.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    at(Call::Rename)?;
+    fs::rename(from, to)
+}
+
+/// Gives a file a second name, which must be free.
+pub(crate) fn link(from: &Path, to: &Path) -> io::Result<()> {
+    at(Call::Link)?;
+    fs::hard_link(from, to)
+}
+
+/// Brings the names in the folder of a file to the disk.
+///
+/// File systems that can't do it say so in their own ways; the rename stands all the same.
+pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    at(Call::SyncFolder)?;
+    if let Ok(folder) = File::open(folder_of(path)) {
+        let _ = folder.sync_all();
+    }
+    Ok(())
+}
+
+/// Takes a file away.
+pub(crate) fn remove(path: &Path) -> io::Result<()> {
+    at(Call::Remove)?;
+    fs::remove_file(path)
+}
+
+/// Cuts a file to a length.
+pub(crate) fn cut(file: &File, len: u64) -> io::Result<()> {
+    at(Call::Cut)?;
+    file.set_len(len)
+}
+
+/// The folder that a file is in.
+pub(crate) fn folder_of(path: &Path) -> &Path {
+    match path.parent() {
+        Some(folder) if !folder.as_os_str().is_empty() => folder,
+        _ => Path::new("."),
+    }
+}
+
+#[cfg(not(test))]
+fn at(_call: Call) -> io::Result<Option<usize>> {
+    Ok(None)
+}
+
+#[cfg(test)]
+pub(crate) use hook::{at, with_hook};
+
+#[cfg(test)]
+mod hook {
+    use super::Call;
+    use std::cell::RefCell;
+    use std::io;
+
+    type Hook = Box<dyn FnMut(Call) -> io::Result<Option<usize>>>;
+
+    thread_local! {
+        static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
+    }
+
+    /// Asks the hook: an error is what the call then gives, a number the most that it writes.
+    pub(crate) fn at(call: Call) -> io::Result<Option<usize>> {
+        HOOK.with_borrow_mut(|hook| hook.as_mut().map_or(Ok(None), |hook| hook(call)))
+    }
+
+    /// Runs something with a hook.
+    pub(crate) fn with_hook<T>(
+        hook: impl FnMut(Call) -> io::Result<Option<usize>> + 'static,
+        run: impl FnOnce() -> T,
+    ) -> T {
+        HOOK.set(Some(Box::new(hook)));
+        let result = run();
+        HOOK.set(None);
+        result
+    }
+}

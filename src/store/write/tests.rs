@@ -1,0 +1,536 @@
+use super::*;
+use crate::model::Span;
+use crate::store::oplog::StepKind;
+use crate::store::{self, Opened, undo};
+use std::cell::Cell;
+use std::fs;
+use std::rc::Rc;
+use sys::Call;
+
+fn carry(opened: &Opened, plan: &Plan, orders: &Orders<'_>, out: &mut dyn Write) -> Result<Done, Refusal> {
+    carry_out(&opened.files, opened.session.format, plan, orders, out)
+}
+
+/// A folder with one session in it, and a log.
+struct Place {
+    folder: tempfile::TempDir,
+    log: Log,
+}
+
+const HEADER: &str =
+    r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/w"}"#;
+
+fn entry(id: &str, parent: &str) -> String {
+    format!(
+        r#"{{"type":"message","id":"{id}","parentId":"{parent}","timestamp":"2026-03-02T00:00:01.000Z","message":{{"role":"user","content":"x"}}}}"#
+    )
+}
+
+impl Place {
+    fn new(text: &str) -> Place {
+        let folder = tempfile::tempdir().unwrap();
+        let place = Place { log: Log::at(folder.path().join("state")), folder };
+        fs::create_dir(place.folder.path().join("work")).unwrap();
+        place.put(text);
+        place
+    }
+
+    fn path(&self) -> PathBuf {
+        self.folder.path().join("work/s.jsonl")
+    }
+
+    fn put(&self, text: &str) {
+        fs::write(self.path(), text).unwrap();
+        self.age();
+    }
+
+    fn age(&self) {
+        let old = stamp::system_time(1_700_000_000_123_456_789);
+        fs::File::options().append(true).open(self.path()).unwrap().set_modified(old).unwrap();
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        fs::read(self.path()).unwrap()
+    }
+
+    fn mtime(&self) -> i64 {
+        stamp::mtime(&fs::metadata(self.path()).unwrap())
+    }
+
+    fn opened(&self) -> Opened {
+        store::open(&self.path(), store::Options::default()).unwrap()
+    }
+
+    fn orders(&self) -> Orders<'_> {
+        Orders {
+            force: false,
+            last_try: false,
+            dry_run: false,
+            now: Time(1_772_000_000_000),
+            log: Some(&self.log),
+            prove: None,
+        }
+    }
+
+    fn run(&self, plan: &Plan) -> Result<Done, Refusal> {
+        carry(&self.opened(), plan, &self.orders(), &mut Vec::new())
+    }
+
+    fn undo(&self) -> Result<Done, Refusal> {
+        let operation = undo::find(&self.log, None, Some(&self.path()))?;
+        undo::undo(&self.log, &operation, &self.orders())
+    }
+
+    /// The files beside the session.
+    fn others(&self) -> Vec<String> {
+        let files = fs::read_dir(self.folder.path().join("work")).unwrap();
+        files
+            .map(|file| file.unwrap().file_name().into_string().unwrap())
+            .filter(|name| name != "s.jsonl")
+            .collect()
+    }
+}
+
+fn session() -> String {
+    format!("{HEADER}\n{}\n{}\n", entry("aaaa0001", ""), entry("aaaa0002", "aaaa0001"))
+}
+
+fn line() -> Vec<u8> {
+    format!("{}\n", entry("aaaa0003", "aaaa0002")).into_bytes()
+}
+
+fn append() -> Plan {
+    Plan {
+        verb: "test".into(),
+        targets: vec![Target::Append { file: 0, bytes: line() }],
+        keep_times: true,
+        ..Plan::default()
+    }
+}
+
+/// Drops the second line, and adds one.
+fn rewrite() -> Plan {
+    let text = session();
+    let lines: Vec<usize> = text.match_indices('\n').map(|(at, _)| at + 1).collect();
+    let keep =
+        |from: usize, to: usize| Piece::Keep(Span { file: 0, offset: from as u64, len: (to - from) as u64 });
+    Plan {
+        verb: "test".into(),
+        targets: vec![Target::Rewrite {
+            file: 0,
+            pieces: vec![keep(0, lines[0]), keep(lines[1], lines[2]), Piece::New(line())],
+        }],
+        keep_times: true,
+        ..Plan::default()
+    }
+}
+
+fn create(place: &Place) -> Plan {
+    let path = place.folder.path().join("work/new.jsonl");
+    Plan {
+        verb: "test".into(),
+        targets: vec![Target::Create { path: Some(path), pieces: vec![Piece::New(line())] }],
+        ..Plan::default()
+    }
+}
+
+#[test]
+fn an_append_is_undone_and_done_again() {
+    for text in [session(), session().trim_end().to_owned()] {
+        let place = Place::new(&text);
+        let mtime = place.mtime();
+        place.run(&append()).unwrap();
+        let after = [session().into_bytes(), line()].concat();
+        assert_eq!(place.bytes(), after);
+        assert_eq!(place.mtime(), mtime, "an append that keeps times");
+        place.undo().unwrap();
+        assert_eq!(place.bytes(), text.as_bytes());
+        assert_eq!(place.mtime(), mtime);
+        place.undo().unwrap();
+        assert_eq!(place.bytes(), after);
+        place.undo().unwrap();
+        assert_eq!(place.bytes(), text.as_bytes());
+        assert_eq!(place.mtime(), mtime);
+    }
+}
+
+#[test]
+fn an_append_makes_no_backup_of_the_file() {
+    let place = Place::new(&session());
+    place.run(&append()).unwrap();
+    assert_eq!(place.log.backups().unwrap(), []);
+    place.undo().unwrap();
+    let kept: Vec<u64> = place.log.backups().unwrap().iter().map(|backup| backup.bytes).collect();
+    assert_eq!(kept, [line().len() as u64]);
+}
+
+#[test]
+fn a_rewrite_keeps_mode_and_time_and_is_undone() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new(&session());
+    fs::set_permissions(place.path(), fs::Permissions::from_mode(0o640)).unwrap();
+    let mtime = place.mtime();
+    place.run(&rewrite()).unwrap();
+    let text = session();
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let after = [lines[0].as_bytes(), lines[2].as_bytes(), &line()].concat();
+    assert_eq!(place.bytes(), after);
+    assert_eq!(fs::metadata(place.path()).unwrap().permissions().mode() & 0o7777, 0o640);
+    assert_eq!(place.mtime(), mtime);
+    place.undo().unwrap();
+    assert_eq!(place.bytes(), text.as_bytes());
+    assert_eq!(fs::metadata(place.path()).unwrap().permissions().mode() & 0o7777, 0o640);
+    place.undo().unwrap();
+    assert_eq!(place.bytes(), after);
+    assert_eq!(place.others(), [] as [String; 0]);
+}
+
+#[test]
+fn a_new_file_is_not_put_over_another_and_is_undone() {
+    let place = Place::new(&session());
+    let plan = create(&place);
+    place.run(&plan).unwrap();
+    assert_eq!(place.others(), ["new.jsonl"]);
+    assert!(matches!(place.run(&plan), Err(Refusal::Exists { .. })));
+    let operation = undo::find(&place.log, None, None).unwrap();
+    undo::undo(&place.log, &operation, &place.orders()).unwrap();
+    assert_eq!(place.others(), [] as [String; 0]);
+    let operation = undo::find(&place.log, None, None).unwrap();
+    undo::undo(&place.log, &operation, &place.orders()).unwrap();
+    assert_eq!(place.others(), ["new.jsonl"]);
+    assert_eq!(fs::read(place.folder.path().join("work/new.jsonl")).unwrap(), line());
+}
+
+#[test]
+fn a_torn_tail_is_left_alone_unless_the_user_insists() {
+    let torn = session() + r#"{"type":"mess"#;
+    let place = Place::new(&torn);
+    assert!(matches!(place.run(&append()), Err(Refusal::Torn { .. })));
+    assert_eq!(place.bytes(), torn.as_bytes());
+    let orders = Orders { force: true, ..place.orders() };
+    carry(&place.opened(), &append(), &orders, &mut Vec::new()).unwrap();
+    assert_eq!(place.bytes(), [torn.as_bytes(), b"\n", &line()].concat());
+    place.undo().unwrap();
+    assert_eq!(place.bytes(), torn.as_bytes());
+}
+
+#[test]
+fn a_file_that_changed_is_not_written() {
+    for (plan, grow_is_forced) in [(append(), true), (rewrite(), false)] {
+        let place = Place::new(&session());
+        let opened = place.opened();
+        let grown = session() + &entry("bbbb0001", "aaaa0002") + "\n";
+        place.put(&grown);
+        let run = |orders: &Orders<'_>| carry(&opened, &plan, orders, &mut Vec::new());
+        assert!(matches!(run(&place.orders()), Err(Refusal::Changed { .. })));
+        assert!(matches!(run(&Orders { force: true, ..place.orders() }), Err(Refusal::Changed { .. })));
+        let last = run(&Orders { force: true, last_try: true, ..place.orders() });
+        assert_eq!(last.is_ok(), grow_is_forced);
+        if !grow_is_forced {
+            assert_eq!(place.bytes(), grown.as_bytes());
+        }
+        assert_eq!(place.others(), [] as [String; 0]);
+    }
+}
+
+#[test]
+fn a_file_with_signs_of_life_is_not_written() {
+    let place = Place::new(&session());
+    // Open for writing in another program, for which this handle stands.
+    let other = fs::File::options().append(true).open(place.path()).unwrap();
+    let refused = place.run(&append());
+    if !matches!(refused, Err(Refusal::Alive { signs: Signs::Open, .. })) {
+        // A file system without leases, where only other processes are seen.
+        assert!(unix::open_for_writing(&other).is_none(), "{refused:?}");
+    }
+    drop(other);
+    // Changed a moment ago, and not by us.
+    let now = Time(1_772_000_000_000);
+    let lately = stamp::system_time((now.0 - 3000) * 1_000_000);
+    fs::File::options().append(true).open(place.path()).unwrap().set_modified(lately).unwrap();
+    assert!(matches!(place.run(&append()), Err(Refusal::Alive { signs: Signs::Fresh, .. })));
+    let orders = Orders { now: Time(now.0 + 3000), ..place.orders() };
+    let plan = Plan { keep_times: false, ..append() };
+    carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
+    // Our own change of a moment ago is no sign of life.
+    let real = Orders { now: Time((place.mtime() / 1_000_000) + 10), ..place.orders() };
+    carry(&place.opened(), &plan, &real, &mut Vec::new()).unwrap();
+}
+
+#[test]
+fn an_undo_is_refused_where_the_file_moved_on() {
+    for plan in [append(), rewrite()] {
+        let place = Place::new(&session());
+        place.run(&plan).unwrap();
+        let ours = place.bytes();
+        let later = [ours.clone(), line()].concat();
+        fs::write(place.path(), &later).unwrap();
+        place.age();
+        assert!(matches!(place.undo(), Err(Refusal::MovedOn { grew: Some(_), .. })));
+        assert_eq!(place.bytes(), later);
+        let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
+        undo::undo(&place.log, &operation, &Orders { force: true, ..place.orders() }).unwrap();
+        assert_eq!(place.bytes(), session().as_bytes());
+        // Nothing is lost: undoing the undo brings the later line back.
+        place.undo().unwrap();
+        assert_eq!(place.bytes(), later);
+    }
+}
+
+#[test]
+fn a_proof_that_fails_keeps_the_old_file() {
+    for plan in [append(), rewrite()] {
+        let place = Place::new(&session());
+        let mtime = place.mtime();
+        let seen = Cell::new(0);
+        let prove = |path: &Path| {
+            seen.set(fs::metadata(path).unwrap().len());
+            Err("the proof failed".to_owned())
+        };
+        let orders = Orders { prove: Some(&prove), ..place.orders() };
+        let refused = carry(&place.opened(), &plan, &orders, &mut Vec::new());
+        assert!(matches!(refused, Err(Refusal::Unproved { .. })));
+        assert!(seen.get() > 0);
+        assert_eq!(place.bytes(), session().as_bytes());
+        assert_eq!(place.others(), [] as [String; 0]);
+        assert_eq!(place.log.last_on(&place.path()).unwrap(), None);
+        let _ = mtime;
+    }
+}
+
+#[test]
+fn a_dry_run_refuses_as_the_real_one_and_writes_nothing() {
+    for (text, plan) in [
+        (session(), append()),
+        (session(), rewrite()),
+        (session() + "{\"torn", append()),
+        (session(), create(&Place::new(""))),
+    ] {
+        let place = Place::new(&text);
+        let orders = Orders { dry_run: true, ..place.orders() };
+        let dry = carry(&place.opened(), &plan, &orders, &mut Vec::new()).is_ok();
+        assert_eq!(place.bytes(), text.as_bytes());
+        assert_eq!(place.others(), [] as [String; 0]);
+        assert!(place.log.operations().unwrap().is_empty());
+        assert_eq!(place.run(&plan).is_ok(), dry);
+    }
+}
+
+/// Runs a plan with the n-th system call failing, for every n, until one run meets no failure.
+fn fail_at_each_call(
+    make: impl Fn(&Place) -> Plan,
+    short: Option<usize>,
+    check: impl Fn(&Place, bool, Call),
+) {
+    for n in 0.. {
+        let place = Place::new(&session());
+        let plan = make(&place);
+        let opened = place.opened();
+        let (count, hit) = (Cell::new(0), Rc::new(Cell::new(None)));
+        let seen = hit.clone();
+        let hook = move |call: Call| {
+            let now = count.get();
+            count.set(now + 1);
+            if now != n {
+                return Ok(None);
+            }
+            seen.set(Some(call));
+            match (call, short) {
+                (Call::Write, Some(most)) => Ok(Some(most)),
+                _ => Err(io::ErrorKind::StorageFull.into()),
+            }
+        };
+        let result = sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new()));
+        let Some(call) = hit.get() else {
+            assert!(result.is_ok(), "nothing failed: {result:?}");
+            assert!(n > 3, "only {n} calls");
+            return;
+        };
+        check(&place, result.is_ok(), call);
+    }
+}
+
+#[test]
+fn whatever_call_fails_the_old_file_or_the_new_one_is_there() {
+    let old = session().into_bytes();
+    for short in [None, Some(7)] {
+        fail_at_each_call(
+            |_| append(),
+            short,
+            |place, ok, call| {
+                let new = [session().into_bytes(), line()].concat();
+                assert_eq!(place.bytes(), if ok { new } else { old.clone() }, "{call:?}");
+                assert_eq!(place.others(), [] as [String; 0], "{call:?}");
+            },
+        );
+        fail_at_each_call(
+            |_| rewrite(),
+            short,
+            |place, ok, call| {
+                assert_eq!(place.bytes() != old, ok, "{call:?}");
+                assert_eq!(place.others(), [] as [String; 0], "{call:?}");
+                if !ok {
+                    assert_eq!(place.log.last_on(&place.path()).unwrap(), None, "{call:?}");
+                }
+            },
+        );
+        fail_at_each_call(create, short, |place, ok, call| {
+            assert_eq!(place.bytes(), old, "{call:?}");
+            let others: &[&str] = if ok { &["new.jsonl"] } else { &[] };
+            assert_eq!(place.others(), others, "{call:?}");
+        });
+    }
+}
+
+#[test]
+fn several_files_are_written_or_none() {
+    let both = |place: &Place| {
+        let mut plan = create(place);
+        plan.targets.extend(rewrite().targets);
+        plan.targets.push(Target::Append { file: 0, bytes: line() });
+        plan
+    };
+    // The second change of one file meets a file that is not as it was read: the first ones are taken back.
+    let place = Place::new(&session());
+    let mtime = place.mtime();
+    assert!(matches!(place.run(&both(&place)), Err(Refusal::Changed { .. })));
+    assert_eq!(place.bytes(), session().as_bytes());
+    assert_eq!(place.mtime(), mtime);
+    assert_eq!(place.others(), [] as [String; 0]);
+    assert_eq!(place.log.last_on(&place.path()).unwrap(), None);
+}
+
+/// What a process that ends at a system call leaves: the same program again, with a variable that names the call.
+#[test]
+fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
+    const CALL: &str = "BOUGH_TEST_STOP";
+    if let Ok(stop) = std::env::var(CALL) {
+        let (folder, what, n) = {
+            let mut parts = stop.split('|');
+            let mut next = || parts.next().unwrap().to_owned();
+            (PathBuf::from(next()), next(), next().parse::<usize>().unwrap())
+        };
+        let opened = store::open(&folder.join("work/s.jsonl"), store::Options::default()).unwrap();
+        let log = Log::at(folder.join("state"));
+        let orders = Orders {
+            force: false,
+            last_try: false,
+            dry_run: false,
+            now: Time(1_772_000_000_000),
+            log: Some(&log),
+            prove: None,
+        };
+        let plan = if what == "append" { append() } else { rewrite() };
+        let mut count = 0;
+        let hook = move |call: Call| {
+            count += 1;
+            if count - 1 < n {
+                return Ok(None);
+            }
+            // Half of a write gets through.
+            if call == Call::Write && count - 1 == n { Ok(Some(9)) } else { std::process::exit(9) }
+        };
+        let _ = sys::with_hook(hook, || carry(&opened, &plan, &orders, &mut Vec::new()));
+        std::process::exit(0);
+    }
+    let old = session().into_bytes();
+    for what in ["append", "rewrite"] {
+        for n in 0..40 {
+            let place = Place::new(&session());
+            let status = std::process::Command::new(std::env::current_exe().unwrap())
+                .args([
+                    "--exact",
+                    "store::write::tests::stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left",
+                ])
+                .env(CALL, format!("{}|{what}|{n}", place.folder.path().display()))
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            let bytes = place.bytes();
+            if what == "append" {
+                assert_eq!(bytes[..old.len()], old, "stopped at {n}");
+                let came = &bytes[old.len()..];
+                assert!(line().starts_with(came), "stopped at {n}");
+                if !came.is_empty() && came.len() < line().len() {
+                    let session = place.opened().session;
+                    assert!(!session.faults.is_empty(), "a torn tail is told");
+                }
+            } else {
+                assert!(bytes == old || bytes.ends_with(&line()), "stopped at {n}");
+            }
+            assert!(place.others().iter().all(|name| !name.ends_with(".jsonl")), "{:?}", place.others());
+            if status.code() == Some(0) {
+                assert!(n > 3, "only {n} calls");
+                break;
+            }
+            // What the log says of it can be taken back, or never was.
+            place.age();
+            if place.log.last_on(&place.path()).unwrap().is_some()
+                && (bytes == old || bytes.ends_with(&line()))
+            {
+                place.undo().unwrap();
+                assert_eq!(place.bytes(), old, "undone after a stop at {n}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_symbolic_link_is_written_through_and_a_hard_link_is_not_parted() {
+    let place = Place::new(&session());
+    let link = place.folder.path().join("link.jsonl");
+    std::os::unix::fs::symlink(place.path(), &link).unwrap();
+    for plan in [append(), rewrite()] {
+        place.put(&session());
+        let opened = store::open(&link, store::Options::default()).unwrap();
+        carry(&opened, &plan, &place.orders(), &mut Vec::new()).unwrap();
+        assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
+        assert!(place.bytes().ends_with(&line()));
+    }
+    place.put(&session());
+    let hard = place.folder.path().join("hard.jsonl");
+    fs::hard_link(place.path(), &hard).unwrap();
+    assert!(matches!(place.run(&rewrite()), Err(Refusal::HardLinked { others: 1, .. })));
+    assert_eq!(place.bytes(), session().as_bytes());
+    // An append keeps both names on one file.
+    place.run(&append()).unwrap();
+    assert_eq!(fs::read(&hard).unwrap(), place.bytes());
+}
+
+#[test]
+fn a_lock_of_oh_my_pi_is_heeded_and_one_of_a_dead_process_is_taken() {
+    let title = format!(
+        "{:<254}\"}}\n",
+        r#"{"type":"title","v":1,"title":"t","updatedAt":"2026-03-02T00:00:00.000Z","pad":""#
+    );
+    let text = title + &session();
+    let place = Place::new(&text);
+    let lock = place.folder.path().join("work/.s.jsonl.lock");
+    fs::write(&lock, format!("{}:0\n", std::process::id())).unwrap();
+    assert!(matches!(place.run(&append()), Err(Refusal::Alive { signs: Signs::OmpLock, .. })));
+    assert_eq!(place.bytes(), text.as_bytes());
+    // No process has so high a number.
+    fs::write(&lock, "2147483646:0\n").unwrap();
+    place.run(&append()).unwrap();
+    assert_eq!(place.others(), [] as [String; 0]);
+    assert!(place.bytes().ends_with(&line()));
+}
+
+#[test]
+fn the_log_tells_what_was_done() {
+    let place = Place::new(&session());
+    let done = place.run(&append()).unwrap();
+    place.run(&Plan { verb: "again".into(), ..append() }).unwrap();
+    let operations = place.log.operations().unwrap();
+    let told: Vec<(&str, StepKind)> =
+        operations.iter().map(|operation| (operation.command.as_str(), operation.steps[0].kind)).collect();
+    assert_eq!(told, [("test", StepKind::Append), ("again", StepKind::Append)]);
+    assert!(operations.iter().all(|operation| operation.state == Progress::Done));
+    assert!(matches!(
+        undo::undo(&place.log, &operations[0], &place.orders()),
+        Err(Refusal::MovedOn { grew: Some(_), .. })
+    ));
+    assert!(undo::find(&place.log, Some(&done.op_id), None).is_ok());
+    assert!(matches!(undo::find(&place.log, Some("zz"), None), Err(Refusal::NoSuchOperation { .. })));
+}
