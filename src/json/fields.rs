@@ -82,6 +82,10 @@ pub enum Field {
     CallId,
     /// `message.content`: a string as it is; of a list see [`Fields::blocks`].
     Content,
+    /// `message.tool_calls`, for its sort; what is in it is among [`Fields::blocks`].
+    ToolCalls,
+    /// `toolUseResult`, for its sort; what is in it is the field below.
+    ToolUseResult,
     /// `toolUseResult.agentId`
     ResultAgent,
 }
@@ -124,6 +128,7 @@ impl Field {
             b"fromId" => Field::FromId,
             b"cwd" => Field::Cwd,
             b"message" => Field::Message,
+            b"toolUseResult" => Field::ToolUseResult,
             _ => return None,
         })
     }
@@ -137,8 +142,14 @@ impl Field {
             b"toolCallId" => Field::ToolCallId,
             b"call_id" => Field::CallId,
             b"content" => Field::Content,
+            b"tool_calls" => Field::ToolCalls,
             _ => return None,
         })
+    }
+
+    /// The field of a key inside `toolUseResult`.
+    pub(super) fn in_result(key: &[u8]) -> Option<Field> {
+        (key == b"agentId").then_some(Field::ResultAgent)
     }
 }
 
@@ -155,12 +166,17 @@ impl<'l> Str<'l> {
         text::decode(self.raw)
     }
 
+    /// The bytes of the string, escapes resolved. Costs a copy only where there are escapes.
+    pub fn resolved(self) -> Cow<'l, [u8]> {
+        if memchr::memchr(b'\\', self.raw).is_none() {
+            return Cow::Borrowed(self.raw);
+        }
+        Cow::Owned(self.text().into_owned().into_bytes())
+    }
+
     /// The key of the string as an id. Costs a copy only where there are escapes.
     pub fn key(self) -> Key {
-        if memchr::memchr(b'\\', self.raw).is_none() {
-            return Key::of(self.raw);
-        }
-        Key::of(self.text().as_bytes())
+        Key::of(&self.resolved())
     }
 
     /// The first eight bytes of the string, where it has more.
@@ -177,7 +193,7 @@ impl<'l> Str<'l> {
         self.raw == wanted.as_bytes() || (self.raw.len() > wanted.len() && self.text() == wanted)
     }
 
-    /// Whether nothing but white space is in the string.
+    /// Whether nothing but white space is in the string. Looks no further than the first character that is none.
     pub fn is_blank(self) -> bool {
         let mut rest = self.raw;
         loop {
@@ -185,7 +201,17 @@ impl<'l> Str<'l> {
                 [] => return true,
                 [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] => rest,
                 [b'\\', b'n' | b't' | b'r' | b'f', rest @ ..] => rest,
-                [b'\\', b'u', ..] | [0x80..=0xFF, ..] => return self.text().trim().is_empty(),
+                [b'\\', b'u', ..] => match text::unit(rest).and_then(|unit| char::from_u32(unit.into())) {
+                    Some(character) if character.is_whitespace() => &rest[6..],
+                    _ => return false,
+                },
+                [0x80..=0xFF, ..] => {
+                    let first = rest[..rest.len().min(4)].utf8_chunks().next().expect("there are bytes");
+                    match first.valid().chars().next() {
+                        Some(character) if character.is_whitespace() => &rest[character.len_utf8()..],
+                        _ => return false,
+                    }
+                }
                 _ => return false,
             }
         }
@@ -246,8 +272,8 @@ pub enum BlockKind {
 
 impl BlockKind {
     /// The kind that a block's `type` names.
-    pub(super) fn of(ty: &[u8]) -> BlockKind {
-        match ty {
+    fn of(ty: Str<'_>) -> BlockKind {
+        match &*ty.resolved() {
             b"text" => BlockKind::Text,
             b"thinking" | b"redacted_thinking" | b"redactedThinking" => BlockKind::Thinking,
             b"toolCall" | b"tool_use" => BlockKind::Call,
@@ -261,46 +287,28 @@ impl BlockKind {
 /// The wanted fields of one line.
 #[derive(Clone, Copy)]
 pub struct Fields<'l> {
+    /// What the slots point into.
     pub(super) bytes: &'l [u8],
-    pub(super) slots: &'l [Slot; Field::COUNT],
-    pub(super) blocks: &'l [RawBlock],
-}
-
-/// Where a value stands in the bytes at hand.
-#[derive(Clone, Copy, Default, Debug)]
-pub(super) struct Slot {
-    pub(super) sort: Sort,
-    pub(super) from: u32,
-    pub(super) to: u32,
-}
-
-#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
-#[repr(u8)]
-pub(super) enum Sort {
-    #[default]
-    Absent,
-    Null,
-    False,
-    True,
-    Number,
-    String,
-    List,
-    Object,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(super) struct RawBlock {
-    pub(super) kind: BlockKind,
-    pub(super) id: Slot,
-    pub(super) name: Slot,
-    pub(super) says: bool,
-    pub(super) empty: bool,
+    pub(super) found: &'l Found,
 }
 
 impl<'l> Fields<'l> {
     /// What stands at a field.
     pub fn get(&self, field: Field) -> Value<'l> {
-        self.at(self.slots[field as usize])
+        if self.found.present >> field as u32 & 1 == 0 {
+            return Value::Absent;
+        }
+        let slot = self.found.slots[field as usize];
+        let raw = || &self.bytes[slot.stretch.from as usize..slot.stretch.to as usize];
+        match slot.sort {
+            Sort::Null => Value::Null,
+            Sort::False => Value::Bool(false),
+            Sort::True => Value::Bool(true),
+            Sort::Number => Value::Number(raw()),
+            Sort::String => Value::String(Str { raw: raw() }),
+            Sort::List => Value::List,
+            Sort::Object => Value::Object,
+        }
     }
 
     /// The string at a field; `None` for anything else.
@@ -318,33 +326,218 @@ impl<'l> Fields<'l> {
 
     /// The blocks of the message's content, in order, then those of `tool_calls`.
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = Block<'l>> + '_ {
-        self.blocks.iter().map(|block| Block {
-            kind: block.kind,
-            id: self.string(block.id),
-            name: self.string(block.name),
-            says: block.says,
-            empty: block.empty,
+        self.found.blocks.iter().map(|block| {
+            let result = block.kind == BlockKind::Result;
+            let ids = if result { [block.use_id, block.id] } else { [block.id, block.use_id] };
+            Block {
+                kind: block.kind,
+                id: self.string(ids[0]).or_else(|| self.string(ids[1])),
+                name: self.string(block.name),
+                says: block.says,
+                empty: block.empty,
+            }
         })
     }
 
-    fn string(&self, slot: Slot) -> Option<Str<'l>> {
-        match self.at(slot) {
-            Value::String(string) => Some(string),
-            _ => None,
+    fn string(&self, at: Option<Stretch>) -> Option<Str<'l>> {
+        at.map(|at| Str { raw: &self.bytes[at.from as usize..at.to as usize] })
+    }
+}
+
+/// Where something stands in the bytes at hand.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub(super) struct Stretch {
+    pub(super) from: u32,
+    pub(super) to: u32,
+}
+
+/// A value: its sort and, of strings (between the quotes) and numbers, where it stands.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slot {
+    pub(super) sort: Sort,
+    pub(super) stretch: Stretch,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[repr(u8)]
+pub(super) enum Sort {
+    Null,
+    False,
+    True,
+    Number,
+    String,
+    List,
+    Object,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct RawBlock {
+    /// Whether it is an item of `tool_calls`.
+    call: bool,
+    kind: BlockKind,
+    says: bool,
+    empty: bool,
+    id: Option<Stretch>,
+    use_id: Option<Stretch>,
+    name: Option<Stretch>,
+}
+
+/// The members of a block that are wanted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum InBlock {
+    Type,
+    Id,
+    UseId,
+    Name,
+    Text,
+}
+
+impl InBlock {
+    pub(super) fn of(key: &[u8]) -> Option<InBlock> {
+        Some(match key {
+            b"type" => InBlock::Type,
+            b"id" => InBlock::Id,
+            b"tool_use_id" => InBlock::UseId,
+            b"name" => InBlock::Name,
+            b"text" => InBlock::Text,
+            _ => return None,
+        })
+    }
+}
+
+/// What was found in one line; its memory serves for all lines.
+pub(super) struct Found {
+    /// A bit for each field that is there. What the slots of others hold is of earlier lines.
+    present: u64,
+    slots: [Slot; Field::COUNT],
+    blocks: Vec<RawBlock>,
+}
+
+const _: () = assert!(Field::COUNT <= 64, "a bit for each field");
+
+impl Found {
+    pub(super) fn new() -> Found {
+        let slot = Slot { sort: Sort::Null, stretch: Stretch::default() };
+        Found { present: 0, slots: [slot; Field::COUNT], blocks: Vec::new() }
+    }
+
+    /// Begins a line.
+    #[inline]
+    pub(super) fn clear(&mut self) {
+        self.present = 0;
+        self.blocks.clear();
+    }
+
+    /// Notes the value of a field.
+    #[inline]
+    pub(super) fn put(&mut self, field: Field, slot: Slot) {
+        self.present |= 1 << field as u32;
+        self.slots[field as usize] = slot;
+    }
+
+    /// Drops what was found at a field and below it, since its key is met again: the last counts, as a whole.
+    #[inline]
+    pub(super) fn forget(&mut self, field: Field) {
+        const fn bits(fields: &[Field]) -> u64 {
+            let (mut bits, mut at) = (0, 0);
+            while at < fields.len() {
+                bits |= 1 << fields[at] as u32;
+                at += 1;
+            }
+            bits
+        }
+        const OF_MESSAGE: u64 = bits(&[
+            Field::Role,
+            Field::MessageId,
+            Field::StopReason,
+            Field::ToolCallId,
+            Field::CallId,
+            Field::Content,
+            Field::ToolCalls,
+        ]);
+        let bit = 1 << field as u32;
+        if self.present & bit == 0 {
+            return;
+        }
+        self.present &= !bit;
+        match field {
+            Field::Message => {
+                self.present &= !OF_MESSAGE;
+                self.blocks.clear();
+            }
+            Field::ToolUseResult => self.present &= !bits(&[Field::ResultAgent]),
+            Field::Content => self.blocks.retain(|block| block.call),
+            Field::ToolCalls => self.blocks.retain(|block| !block.call),
+            _ => {}
         }
     }
 
-    fn at(&self, slot: Slot) -> Value<'l> {
-        let raw = || &self.bytes[slot.from as usize..slot.to as usize];
-        match slot.sort {
-            Sort::Absent => Value::Absent,
-            Sort::Null => Value::Null,
-            Sort::False => Value::Bool(false),
-            Sort::True => Value::Bool(true),
-            Sort::Number => Value::Number(raw()),
-            Sort::String => Value::String(Str { raw: raw() }),
-            Sort::List => Value::List,
-            Sort::Object => Value::Object,
+    /// How many blocks there are.
+    pub(super) fn blocks(&self) -> usize {
+        self.blocks.len()
+    }
+
+    /// Begins a block, of the content or of `tool_calls`.
+    #[inline]
+    pub(super) fn block(&mut self, call: bool) {
+        let kind = if call { BlockKind::Call } else { BlockKind::Other };
+        self.blocks.push(RawBlock {
+            call,
+            kind,
+            says: false,
+            empty: false,
+            id: None,
+            use_id: None,
+            name: None,
+        });
+    }
+
+    /// Notes a member of the last block: where the string stands in `bytes`; `None` where it is no string.
+    #[inline]
+    pub(super) fn in_block(&mut self, member: InBlock, bytes: &[u8], at: Option<Stretch>) {
+        let Some(block) = self.blocks.last_mut() else { return };
+        let string = at.map(|at| Str { raw: &bytes[at.from as usize..at.to as usize] });
+        match member {
+            InBlock::Type if block.call => {}
+            InBlock::Type => block.kind = string.map_or(BlockKind::Other, BlockKind::of),
+            InBlock::Id => block.id = at,
+            InBlock::UseId => block.use_id = at,
+            InBlock::Name => block.name = at,
+            InBlock::Text => {
+                block.says = string.is_some_and(|text| !text.is_blank());
+                block.empty = string.is_some_and(|text| text.raw.is_empty());
+            }
         }
+    }
+
+    /// Ends a line: puts the blocks of the content before those of `tool_calls`.
+    #[inline]
+    pub(super) fn settle(&mut self) {
+        if self.blocks.len() > 1 && !self.blocks.is_sorted_by_key(|block| block.call) {
+            self.blocks.sort_by_key(|block| block.call);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn blank_is_what_holds_no_more_than_white_space() {
+        let check = |raw: &[u8], blank: bool| assert_eq!(Str { raw }.is_blank(), blank, "{raw:?}");
+        check(b"",                           true);
+        check(b" \t ",                       true);
+        check(br"\n\r\t\f ",                 true);
+        check(br"\b",                        false);
+        check(br"\u0020\u00a0\u3000",        true);
+        check(br"\u0020\u00e9",              false);
+        check(br"\ud83d\ude00",              false);
+        check("\u{3000}\u{a0} ".as_bytes(),  true);
+        check("\u{3000}\u{e9}".as_bytes(),   false);
+        check(b"\xC2",                       false);
+        check(b" \xE3\x80",                  false);
+        check(b" x",                         false);
     }
 }

@@ -9,7 +9,10 @@
 mod edit;
 mod edits;
 mod fields;
+mod grammar;
+mod machine;
 mod reader;
+mod scan;
 mod text;
 mod value;
 mod walk;

@@ -1,5 +1,7 @@
-use super::fields::{BlockKind, Field, Fields, RawBlock, Slot, Sort};
-use super::text;
+use super::fields::{Fields, Found};
+use super::grammar::Grammar;
+use super::machine::{Limits, Machine};
+use super::scan::{Index, Scanner};
 
 /// One line of a file, as the reader hands it out.
 pub struct Line<'r> {
@@ -15,7 +17,8 @@ pub struct Line<'r> {
     pub shape: Shape,
     /// What else was seen.
     pub notes: Notes,
-    /// The wanted fields. Of a broken line those that were met before it broke.
+    /// The wanted fields. Of a broken line those that were met before it broke; of a line that is too long to be
+    /// held, strings are cut to 4 KiB, and no more is kept than some 10,000 blocks.
     pub fields: Fields<'r>,
     /// The line itself; `None` where it is too long to be held.
     pub bytes: Option<&'r [u8]>,
@@ -71,6 +74,9 @@ pub struct Notes {
 /// Cuts the blocks of a file into lines, checks each against the whole grammar of JSON, and finds the
 /// wanted fields.
 ///
+/// Values may be nested 1024 deep. Memory stays under some MiB whatever the lines are: one of more than 1 MiB is read
+/// in pieces as they come, and not held.
+///
 /// ```
 /// let text = b"{\"type\":\"session\",\"id\":\"s\"}\n";
 /// let mut reader = bough::json::Reader::new();
@@ -80,27 +86,46 @@ pub struct Notes {
 /// ```
 pub struct Reader {
     buffer: Vec<u8>,
+    /// How many bytes of the buffer are filled.
     have: usize,
     /// The file offset of the first byte of the buffer.
     base: u64,
+    /// How many lines were handed out.
     number: u64,
-    slots: [Slot; Field::COUNT],
-    blocks: Vec<RawBlock>,
+    /// A line that is too long to be held, as far as it is read.
+    long: Option<Long>,
+    sizes: Sizes,
+    index: Index,
+    machine: Machine,
+    found: Found,
 }
 
-/// What is read at a time.
-const BLOCK: usize = 256 * 1024;
+/// How much is read at a time, and held of one line.
+#[derive(Clone, Copy)]
+struct Sizes {
+    block: usize,
+    line: usize,
+}
+
+const SIZES: Sizes = Sizes { block: 256 << 10, line: 1 << 20 };
 
 impl Reader {
     /// A reader at the start of a file.
     pub fn new() -> Reader {
+        Reader::with(SIZES, Scanner::best())
+    }
+
+    fn with(sizes: Sizes, scanner: Scanner) -> Reader {
         Reader {
-            buffer: vec![0; BLOCK],
+            buffer: vec![0; sizes.block],
             have: 0,
             base: 0,
             number: 0,
-            slots: [Slot::default(); Field::COUNT],
-            blocks: Vec::new(),
+            long: None,
+            sizes,
+            index: Index::new(scanner),
+            machine: Machine::new(),
+            found: Found::new(),
         }
     }
 
@@ -110,74 +135,143 @@ impl Reader {
         self.have = 0;
         self.base = offset;
         self.number = lines;
+        self.long = None;
     }
 
     /// Where the next bytes of the file go; never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        if self.have == self.buffer.len() {
-            let twice = self.buffer.len() * 2;
-            self.buffer.resize(twice, 0);
+        // At least half a block, so that long lines are not read in crumbs.
+        if self.buffer.len() - self.have < self.sizes.block.div_ceil(2) {
+            self.buffer.resize(self.have + self.sizes.block, 0);
         }
         &mut self.buffer[self.have..]
     }
 
     /// Takes the `count` bytes that were put into [`Reader::space`], and hands out the lines they end.
     pub fn advance(&mut self, count: usize, mut each: impl FnMut(&Line<'_>)) {
-        let fresh = self.have;
+        // Of a line that has begun in the bytes before, no more than these are looked at.
+        let mut fresh = self.have;
         self.have += count;
-        let Some(last) = memchr::memrchr(b'\n', &self.buffer[fresh..self.have]) else { return };
-        let end = fresh + last + 1;
-        let mut from = 0;
-        while from < end {
-            let to = from + memchr::memchr(b'\n', &self.buffer[from..end]).expect("a newline ends the lines");
-            self.hand_out(from, to, true, &mut each);
-            from = to + 1;
+        assert!(self.have <= self.buffer.len(), "no more was put than there was space for");
+        if let Some(long) = &mut self.long {
+            // Nothing of it is held, so that the buffer begins with its next bytes.
+            let bytes = &self.buffer[..self.have];
+            let end = memchr::memchr(b'\n', bytes);
+            long.feed(&bytes[..end.unwrap_or(bytes.len())], &mut self.machine, &mut self.found);
+            match end {
+                None => return self.drop_front(self.have),
+                Some(end) => {
+                    self.end_long(true, &mut each);
+                    self.drop_front(end + 1);
+                    fresh = 0;
+                }
+            }
         }
-        self.buffer.copy_within(end..self.have, 0);
-        self.have -= end;
-        self.base += end as u64;
+        if let Some(last) = memchr::memrchr(b'\n', &self.buffer[fresh..self.have]) {
+            let end = fresh + last + 1;
+            self.lines(end, &mut each);
+            self.drop_front(end);
+        }
+        if self.have > self.sizes.line {
+            self.begin_long();
+        }
     }
 
     /// Hands out what stands behind the last newline, if anything does.
     pub fn finish(&mut self, mut each: impl FnMut(&Line<'_>)) {
-        if self.have > 0 {
-            let have = self.have;
-            self.hand_out(0, have, false, &mut each);
-            self.base += have as u64;
-            self.have = 0;
+        if self.long.is_some() {
+            self.end_long(false, &mut each);
+        } else if self.have > 0 {
+            self.number += 1;
+            let line = &self.buffer[..self.have];
+            let at = At { number: self.number, offset: self.base, ending: Ending::None };
+            look_again(line, at, &mut self.machine, &mut self.found, &mut each);
+            self.drop_front(self.have);
         }
     }
 
-    fn hand_out(&mut self, mut from: usize, mut to: usize, newline: bool, each: &mut impl FnMut(&Line<'_>)) {
+    /// Takes the first bytes out of the buffer.
+    fn drop_front(&mut self, count: usize) {
+        self.buffer.copy_within(count..self.have, 0);
+        self.have -= count;
+        self.base += count as u64;
+    }
+
+    /// Hands out the lines before `end`, which stands behind a line feed.
+    fn lines(&mut self, end: usize, each: &mut impl FnMut(&Line<'_>)) {
+        let Reader { buffer, base, number, index, machine, found, .. } = self;
+        let bytes = &buffer[..end];
+        // One look for all lines; only where it finds something, one at each.
+        let utf8 = simdutf8::basic::from_utf8(bytes).is_ok();
+        index.build(bytes);
+        let mut suspects = index.suspects();
+        let mut grammar = Grammar::new(bytes, index.positions());
+        let mut from = 0;
+        while from < end {
+            *number += 1;
+            found.clear();
+            let odd = touches(&mut suspects, bytes, from) || *number == 1 && bytes.starts_with(BOM);
+            let well = if odd { None } else { grammar.line(found) };
+            let newline = grammar.next_line();
+            let (to, ending) = match newline > from && bytes[newline - 1] == b'\r' {
+                true => (newline - 1, Ending::CrLf),
+                false => (newline, Ending::Lf),
+            };
+            let line = &bytes[from..to];
+            let at = At { number: *number, offset: *base + from as u64, ending };
+            match well {
+                Some(shape) if utf8 || simdutf8::basic::from_utf8(line).is_ok() => {
+                    found.settle();
+                    each(&at.line(
+                        line.len() as u64,
+                        shape,
+                        Notes::default(),
+                        Fields { bytes, found },
+                        Some(line),
+                    ));
+                }
+                _ => look_again(line, at, machine, found, each),
+            }
+            from = newline + 1;
+        }
+    }
+
+    /// Gives up holding the line at hand: from now on it is read as it comes.
+    fn begin_long(&mut self) {
         self.number += 1;
-        let mut ending = if newline { Ending::Lf } else { Ending::None };
-        if newline && to > from && self.buffer[to - 1] == b'\r' {
-            to -= 1;
-            ending = Ending::CrLf;
-        }
-        let mut notes = Notes::default();
-        if self.number == 1 && self.buffer[from..to].starts_with(b"\xEF\xBB\xBF") {
-            notes.bom = true;
-            from += 3;
-        }
-        let line = &self.buffer[from..to];
-        notes.nul = memchr::memchr(0, line).is_some();
-        notes.invalid_utf8 = simdutf8::basic::from_utf8(line).is_err();
-        self.slots = [Slot::default(); Field::COUNT];
-        self.blocks.clear();
-        let mut walk = Walk { line, at: 0, slots: &mut self.slots, blocks: &mut self.blocks, lone: false };
-        let shape = walk.line();
-        notes.lone_surrogate = walk.lone;
-        each(&Line {
-            number: self.number,
-            offset: self.base + from as u64,
-            len: line.len() as u64,
-            ending,
-            shape,
-            notes,
-            fields: Fields { bytes: line, slots: &self.slots, blocks: &self.blocks },
-            bytes: Some(line),
-        });
+        let line = &self.buffer[..self.have];
+        let bom = self.number == 1 && line.starts_with(BOM);
+        let line = &line[if bom { BOM.len() } else { 0 }..];
+        let mut long = Long {
+            offset: self.base + (self.have - line.len()) as u64,
+            len: 0,
+            carriage_return: false,
+            utf8: Utf8::default(),
+            notes: Notes { bom, ..Notes::default() },
+        };
+        self.machine.start(Limits::LONG, &mut self.found);
+        long.feed(line, &mut self.machine, &mut self.found);
+        self.long = Some(long);
+        self.drop_front(self.have);
+    }
+
+    fn end_long(&mut self, newline: bool, each: &mut impl FnMut(&Line<'_>)) {
+        let Some(mut long) = self.long.take() else { return };
+        let ending = match (newline, long.carriage_return) {
+            (true, true) => Ending::CrLf,
+            (true, false) => Ending::Lf,
+            (false, _) => {
+                long.feed_held(&mut self.machine, &mut self.found);
+                Ending::None
+            }
+        };
+        let shape = self.machine.finish(&mut self.found);
+        let mut notes = long.notes;
+        notes.invalid_utf8 = !long.utf8.is_valid();
+        notes.lone_surrogate = self.machine.lone_surrogate();
+        let fields = Fields { bytes: self.machine.copies(), found: &self.found };
+        let at = At { number: self.number, offset: long.offset, ending };
+        each(&at.line(long.len, shape, notes, fields, None));
     }
 }
 
@@ -187,313 +281,135 @@ impl Default for Reader {
     }
 }
 
-/// Where in a line the walk is, for the fields it hands out.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Place {
-    Top,
-    Message,
-    Content,
-    Calls,
-    Block(bool),
-    Result,
-    Elsewhere,
+/// A byte order mark.
+const BOM: &[u8] = b"\xEF\xBB\xBF";
+
+/// Whether the line that begins at `from` touches one of the suspect blocks; drops those before it.
+fn touches(suspects: &mut &[u32], bytes: &[u8], from: usize) -> bool {
+    while let Some(block) = suspects.first() {
+        let block = *block as usize;
+        if block + 64 <= from {
+            *suspects = &suspects[1..];
+            continue;
+        }
+        return block <= from || memchr::memchr(b'\n', &bytes[from..block]).is_none();
+    }
+    false
 }
 
-struct Walk<'l, 'r> {
-    line: &'l [u8],
-    at: usize,
-    slots: &'r mut [Slot; Field::COUNT],
-    blocks: &'r mut Vec<RawBlock>,
-    lone: bool,
+/// Reads a line byte by byte, since something is odd about it, and hands it out.
+#[cold]
+fn look_again(
+    line: &[u8],
+    mut at: At,
+    machine: &mut Machine,
+    found: &mut Found,
+    each: &mut impl FnMut(&Line<'_>),
+) {
+    let bom = at.number == 1 && line.starts_with(BOM);
+    let line = &line[if bom { BOM.len() } else { 0 }..];
+    at.offset += if bom { BOM.len() as u64 } else { 0 };
+    machine.start(Limits::HELD, found);
+    machine.feed(line, found);
+    let shape = machine.finish(found);
+    let notes = Notes {
+        bom,
+        nul: memchr::memchr(0, line).is_some(),
+        invalid_utf8: simdutf8::basic::from_utf8(line).is_err(),
+        lone_surrogate: machine.lone_surrogate(),
+    };
+    let fields = Fields { bytes: machine.copies(), found };
+    each(&at.line(line.len() as u64, shape, notes, fields, Some(line)));
 }
 
-type Step<T = ()> = Result<T, &'static str>;
+/// Where a line stands, and how it ends.
+struct At {
+    number: u64,
+    offset: u64,
+    ending: Ending,
+}
 
-/// How deep values may be nested.
-const DEPTH: usize = 1024;
+impl At {
+    fn line<'r>(
+        self,
+        len: u64,
+        shape: Shape,
+        notes: Notes,
+        fields: Fields<'r>,
+        bytes: Option<&'r [u8]>,
+    ) -> Line<'r> {
+        let At { number, offset, ending } = self;
+        Line { number, offset, len, ending, shape, notes, fields, bytes }
+    }
+}
 
-impl Walk<'_, '_> {
-    fn line(&mut self) -> Shape {
-        self.space();
-        let Some(first) = self.peek() else { return Shape::Blank };
-        let shape = match self.value(Place::Top) {
-            Ok(_) if first == b'{' => Shape::Object,
-            Ok(_) => Shape::Scalar,
-            Err(why) => return Shape::Broken { at: self.at as u64, why },
-        };
-        self.space();
-        match shape {
-            _ if self.at == self.line.len() => shape,
-            Shape::Object => Shape::Trailing { at: self.at as u64 },
-            _ => Shape::Broken { at: self.at as u64, why: "more stands behind the value" },
-        }
+/// A line that is too long to be held, beside what the machine knows of it.
+struct Long {
+    offset: u64,
+    len: u64,
+    /// Whether a carriage return came last. It is held back, since it may belong to the line ending.
+    carriage_return: bool,
+    utf8: Utf8,
+    notes: Notes,
+}
+
+impl Long {
+    fn feed(&mut self, piece: &[u8], machine: &mut Machine, found: &mut Found) {
+        let Some((last, before)) = piece.split_last() else { return };
+        self.feed_held(machine, found);
+        self.carriage_return = *last == b'\r';
+        let piece = if self.carriage_return { before } else { piece };
+        self.len += piece.len() as u64;
+        self.notes.nul |= memchr::memchr(0, piece).is_some();
+        self.utf8.feed(piece);
+        machine.feed(piece, found);
     }
 
-    fn peek(&self) -> Option<u8> {
-        self.line.get(self.at).copied()
-    }
-
-    fn space(&mut self) {
-        while let Some(b' ' | b'\t' | b'\r' | b'\n') = self.peek() {
-            self.at += 1;
-        }
-    }
-
-    /// Any value, with all that is in it; no recursion.
-    fn value(&mut self, place: Place) -> Step {
-        let mut stack: Vec<(u8, Place)> = Vec::new();
-        let mut place = place;
-        loop {
-            // At a value, which stands at `place`.
-            match self.peek() {
-                Some(open @ (b'{' | b'[')) => {
-                    if stack.len() == DEPTH {
-                        return Err("nested too deep");
-                    }
-                    self.at += 1;
-                    self.space();
-                    if let Place::Block(call) = place {
-                        self.blocks.push(RawBlock {
-                            kind: if call { BlockKind::Call } else { BlockKind::Other },
-                            id: Slot::default(),
-                            name: Slot::default(),
-                            says: false,
-                            empty: false,
-                        });
-                    }
-                    let close = if open == b'{' { b'}' } else { b']' };
-                    if self.peek() == Some(close) {
-                        self.at += 1;
-                    } else {
-                        stack.push((close, place));
-                        place = self.inside(open, place)?;
-                        continue;
-                    }
-                }
-                _ => {
-                    self.scalar()?;
-                }
-            }
-            // Behind a value.
-            loop {
-                let Some((close, outer)) = stack.last().copied() else { return Ok(()) };
-                self.space();
-                match self.peek() {
-                    Some(b',') => {
-                        self.at += 1;
-                        self.space();
-                        place = self.inside(if close == b'}' { b'{' } else { b'[' }, outer)?;
-                        break;
-                    }
-                    Some(byte) if byte == close => {
-                        self.at += 1;
-                        stack.pop();
-                    }
-                    None => return Err("ends inside a value"),
-                    Some(_) if close == b'}' => return Err("neither a comma nor `}` behind a member"),
-                    Some(_) => return Err("neither a comma nor `]` behind an item"),
-                }
-            }
-        }
-    }
-
-    /// Goes to the next value of a container that stands at `place`, and says where that value stands.
-    fn inside(&mut self, open: u8, place: Place) -> Step<Place> {
-        if open == b'[' {
-            return Ok(match place {
-                Place::Content => Place::Block(false),
-                Place::Calls => Place::Block(true),
-                _ => Place::Elsewhere,
-            });
-        }
-        if self.peek() != Some(b'"') {
-            return Err(if self.peek().is_none() { "ends inside an object" } else { "a key is no string" });
-        }
-        let (from, to) = self.string()?;
-        let key = text::decode(&self.line[from..to]);
-        let key = key.as_bytes();
-        self.space();
-        if self.peek() != Some(b':') {
-            return Err(if self.peek().is_none() { "ends behind a key" } else { "no colon behind a key" });
-        }
-        self.at += 1;
-        self.space();
-        let field = match place {
-            Place::Top => Field::at_top(key),
-            Place::Message => Field::in_message(key),
-            Place::Result if key == b"agentId" => Some(Field::ResultAgent),
-            _ => None,
-        };
-        if let Some(field) = field {
-            self.slots[field as usize] = self.slot();
-        }
-        let next = self.peek();
-        if let Place::Block(_) = place {
-            self.in_block(key);
-        }
-        if matches!(field, Some(Field::Content | Field::Message))
-            && !(field == Some(Field::Message) && next == Some(b'{'))
-        {
-            // A repeated key takes the place of what came before it.
-            self.blocks.clear();
-        }
-        Ok(match (place, key, next) {
-            (Place::Top, b"message", Some(b'{')) => {
-                for field in [
-                    Field::Role,
-                    Field::MessageId,
-                    Field::StopReason,
-                    Field::ToolCallId,
-                    Field::CallId,
-                    Field::Content,
-                ] {
-                    self.slots[field as usize] = Slot::default();
-                }
-                self.blocks.clear();
-                Place::Message
-            }
-            (Place::Top, b"toolUseResult", Some(b'{')) => Place::Result,
-            (Place::Message, b"content", Some(b'[')) => Place::Content,
-            (Place::Message, b"tool_calls", Some(b'[')) => Place::Calls,
-            _ => Place::Elsewhere,
-        })
-    }
-
-    /// Notes a member of the last block; at its value.
-    fn in_block(&mut self, key: &[u8]) {
-        let slot = self.slot();
-        let raw = |slot: Slot| &self.line[slot.from as usize..slot.to as usize];
-        let is_string = slot.sort == Sort::String;
-        let Some(block) = self.blocks.last_mut() else { return };
-        match key {
-            b"type" if is_string => block.kind = BlockKind::of(raw(slot)),
-            b"id" if block.id.sort == Sort::Absent || block.kind != BlockKind::Result => block.id = slot,
-            b"tool_use_id" => block.id = slot,
-            b"name" => block.name = slot,
-            b"text" if is_string => {
-                block.empty = slot.from == slot.to;
-                block.says = !super::fields::Str { raw: raw(slot) }.is_blank();
-            }
-            _ => {}
-        }
-    }
-
-    /// The value that stands here, looked at and not passed.
-    fn slot(&mut self) -> Slot {
-        let here = self.at;
-        let sort = match self.peek() {
-            Some(b'"') => Sort::String,
-            Some(b'{') => Sort::Object,
-            Some(b'[') => Sort::List,
-            Some(b'n') => Sort::Null,
-            Some(b't') => Sort::True,
-            Some(b'f') => Sort::False,
-            _ => Sort::Number,
-        };
-        let (mut from, mut to) = (0, 0);
-        if matches!(sort, Sort::String | Sort::Number) {
-            let passed =
-                if sort == Sort::String { self.string() } else { self.scalar().map(|()| (here, self.at)) };
-            match passed {
-                Ok(ends) => (from, to) = ends,
-                Err(_) => return Slot::default(),
-            }
-            self.at = here;
-        }
-        Slot { sort, from: from as u32, to: to as u32 }
-    }
-
-    fn scalar(&mut self) -> Step {
-        match self.peek() {
-            None => Err("ends where a value should stand"),
-            Some(b'"') => self.string().map(|_| ()),
-            Some(b'-' | b'0'..=b'9') => self.number(),
-            Some(_) => {
-                let word = [&b"true"[..], b"false", b"null"]
-                    .into_iter()
-                    .find(|word| self.line[self.at..].starts_with(word))
-                    .ok_or("no value stands here")?;
-                self.at += word.len();
-                Ok(())
-            }
-        }
-    }
-
-    fn number(&mut self) -> Step {
-        let digits = |walk: &mut Self| {
-            let from = walk.at;
-            while walk.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-                walk.at += 1;
-            }
-            if walk.at == from { Err("a digit is missing") } else { Ok(()) }
-        };
-        if self.peek() == Some(b'-') {
-            self.at += 1;
-        }
-        if self.peek() == Some(b'0') {
-            self.at += 1;
-        } else {
-            digits(self)?;
-        }
-        if self.peek() == Some(b'.') {
-            self.at += 1;
-            digits(self)?;
-        }
-        if let Some(b'e' | b'E') = self.peek() {
-            self.at += 1;
-            if let Some(b'+' | b'-') = self.peek() {
-                self.at += 1;
-            }
-            digits(self)?;
-        }
-        Ok(())
-    }
-
-    /// Passes a string; gives the bytes between its quotes.
-    fn string(&mut self) -> Step<(usize, usize)> {
-        let from = self.at + 1;
-        self.at = from;
-        loop {
-            match self.peek() {
-                None => return Err("ends inside a string"),
-                Some(b'"') => {
-                    self.at += 1;
-                    return Ok((from, self.at - 1));
-                }
-                Some(b'\\') => self.escape()?,
-                Some(0..0x20) => return Err("a control character stands in a string"),
-                Some(_) => self.at += 1,
-            }
-        }
-    }
-
-    fn escape(&mut self) -> Step {
-        match self.line.get(self.at + 1) {
-            None => {
-                self.at = self.line.len();
-                Err("ends inside a string")
-            }
-            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
-                self.at += 2;
-                Ok(())
-            }
-            Some(b'u') => match text::unit(&self.line[self.at..]) {
-                None => Err("a broken escape stands in a string"),
-                Some(0xD800..=0xDBFF) => {
-                    self.at += 6;
-                    match text::unit(&self.line[self.at..]) {
-                        Some(0xDC00..=0xDFFF) => self.at += 6,
-                        _ => self.lone = true,
-                    }
-                    Ok(())
-                }
-                Some(unit) => {
-                    self.lone |= (0xDC00..=0xDFFF).contains(&unit);
-                    self.at += 6;
-                    Ok(())
-                }
-            },
-            Some(_) => Err("an unknown escape stands in a string"),
+    fn feed_held(&mut self, machine: &mut Machine, found: &mut Found) {
+        if std::mem::take(&mut self.carriage_return) {
+            self.len += 1;
+            self.utf8.feed(b"\r");
+            machine.feed(b"\r", found);
         }
     }
 }
+
+/// Checks UTF-8 in pieces.
+#[derive(Default)]
+struct Utf8 {
+    invalid: bool,
+    /// The first bytes of a character whose others are still to come.
+    begun: [u8; 4],
+    have: usize,
+}
+
+impl Utf8 {
+    fn feed(&mut self, mut piece: &[u8]) {
+        while self.have > 0 && !self.invalid {
+            let Some((next, rest)) = piece.split_first() else { return };
+            piece = rest;
+            self.begun[self.have] = *next;
+            self.have += 1;
+            match std::str::from_utf8(&self.begun[..self.have]) {
+                Ok(_) => self.have = 0,
+                Err(error) => self.invalid = error.error_len().is_some(),
+            }
+        }
+        if self.invalid {
+            return;
+        }
+        if let Err(error) = simdutf8::compat::from_utf8(piece) {
+            let rest = &piece[error.valid_up_to()..];
+            self.invalid = error.error_len().is_some();
+            self.have = rest.len().min(3);
+            self.begun[..self.have].copy_from_slice(&rest[..self.have]);
+        }
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.invalid && self.have == 0
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -51,10 +51,31 @@ fn unicode(text: &[u8]) -> (char, usize) {
 }
 
 /// The code unit of a `\u` escape at the start of `text`.
+#[inline]
 pub(super) fn unit(text: &[u8]) -> Option<u16> {
-    let digits = text.strip_prefix(b"\\u")?.get(..4)?;
-    digits.iter().try_fold(0u16, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)? as u16))
+    hex(text.strip_prefix(b"\\u")?)
 }
+
+/// The number that the first four bytes of `text` spell, as hexadecimal digits.
+#[inline]
+pub(super) fn hex(text: &[u8]) -> Option<u16> {
+    let digits: &[u8; 4] = text.first_chunk()?;
+    let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
+    // What is no digit has bits above the lowest four, which end up above the lowest sixteen.
+    u16::try_from(a << 12 | b << 8 | c << 4 | d | (a | b | c | d) >> 4 << 16).ok()
+}
+
+/// What each byte is as a hexadecimal digit; 0xFF where it is none.
+static HEX: [u8; 256] = {
+    let mut table = [0xFF; 256];
+    let mut digit = 0;
+    while digit < 16 {
+        table[b"0123456789abcdef"[digit] as usize] = digit as u8;
+        table[b"0123456789ABCDEF"[digit] as usize] = digit as u8;
+        digit += 1;
+    }
+    table
+};
 
 #[cfg(test)]
 mod tests {

@@ -1,5 +1,4 @@
-use serde_json::value::RawValue;
-use std::borrow::Cow;
+use super::machine::Machine;
 use std::ops::Range;
 
 /// One member of an object, as it stands in the line.
@@ -18,6 +17,8 @@ pub struct Member {
 /// Costs a pass over the bytes. Meant for single lines, not for whole files.
 pub fn members(object: &[u8]) -> Option<Vec<Member>> {
     let mut out = Vec::new();
+    let mut machine = Machine::new();
+    let mut end_of_value = |at: usize| Some(at + machine.value_len(object.get(at..)?)?);
     let mut at = space(object, 0);
     if object.get(at) != Some(&b'{') {
         return None;
@@ -27,7 +28,7 @@ pub fn members(object: &[u8]) -> Option<Vec<Member>> {
         return Some(out);
     }
     loop {
-        let key_at = at..end_of_value(object, at)?;
+        let key_at = at..end_of_value(at)?;
         if object.get(at) != Some(&b'"') {
             return None;
         }
@@ -36,7 +37,7 @@ pub fn members(object: &[u8]) -> Option<Vec<Member>> {
             return None;
         }
         at = space(object, at + 1);
-        let value_at = at..end_of_value(object, at)?;
+        let value_at = at..end_of_value(at)?;
         at = space(object, value_at.end);
         let key = super::decode(&object[key_at.start + 1..key_at.end - 1]).into_owned();
         out.push(Member { key, key_at, value_at });
@@ -67,26 +68,6 @@ fn space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// The byte behind the value that begins at `at`.
-fn end_of_value(bytes: &[u8], at: usize) -> Option<usize> {
-    // Bytes that are no UTF-8 count as any other: the text is looked at with them replaced one for one.
-    let rest = &bytes[at..];
-    let text: Cow<'_, str> = match std::str::from_utf8(rest) {
-        Ok(text) => Cow::Borrowed(text),
-        Err(_) => Cow::Owned(
-            rest.iter().map(|byte| if byte.is_ascii() { char::from(*byte) } else { '?' }).collect(),
-        ),
-    };
-    let mut values = serde_json::Deserializer::from_str(&text).into_iter::<&RawValue>();
-    match text.as_bytes().first()? {
-        b'{' | b'[' | b'"' | b't' | b'f' | b'n' | b'-' | b'0'..=b'9' => {
-            let value = values.next()?.ok()?;
-            Some(at + value.get().len())
-        }
-        _ => None,
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,5 +82,39 @@ mod tests {
         assert_eq!(text(&["b"]), Some(r#""\ud83d""#));
         assert_eq!(text(&["c"]), None);
         assert_eq!(text(&["a", "b"]), None);
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn members_stand_in_a_whole_object_only() {
+        let check = |object: &[u8], wanted: Option<&[(&str, &str)]>| {
+            let got = members(object).map(|members| {
+                let text = |at: &Range<usize>| String::from_utf8_lossy(&object[at.clone()]).into_owned();
+                members.iter().map(|member| (member.key.clone(), text(&member.value_at))).collect::<Vec<_>>()
+            });
+            let wanted = wanted.map(|members| members.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect());
+            assert_eq!(got, wanted, "{}", String::from_utf8_lossy(object));
+        };
+        check(b"{}",                          Some(&[]));
+        check(b" { \t} ",                     Some(&[]));
+        check(br#"{"a":-1.5e3,"a" : tru\u0065}"#, None);
+        check(br#"{"a":-1.5e3 , "" : true}"#, Some(&[("a", "-1.5e3"), ("", "true")]));
+        check(br#"{"\"":"\"}","b":[{}]}x"#,   Some(&[("\"", r#""\"}""#), ("b", "[{}]")]));
+        check(b"{\"a\":\"\xFF\"}",           Some(&[("a", "\"\u{FFFD}\"")]));
+        check(br#"{"a":1,}"#,                 None);
+        check(br#"{"a":1"#,                   None);
+        check(br#"{"a":"#,                    None);
+        check(br#"{"a":[}"#,                  None);
+        check(br#"{"a" 1}"#,                  None);
+        check(br#"{1:1}"#,                    None);
+        check(b"[]",                          None);
+        check(b"",                            None);
+    }
+
+    #[test]
+    fn depth_is_no_recursion() {
+        let line = |depth: usize| [br#"{"a":"#, &vec![b'['; depth][..], &vec![b']'; depth], b"}"].concat();
+        assert_eq!(members(&line(1000)).map(|members| members.len()), Some(1));
+        assert_eq!(members(&line(1_000_000)), None);
     }
 }

@@ -1,0 +1,530 @@
+use super::fields::{Field, Found, InBlock, Slot, Sort, Stretch};
+use super::reader::Shape;
+
+/// Reads one line byte by byte, in pieces of any size.
+///
+/// It reads what the two fast stages leave: lines that are broken or odd, of which it tells what is wrong and where,
+/// and lines that are too long to be held. What is wanted of a line is copied, since its pieces don't stay.
+pub(super) struct Machine {
+    state: State,
+    open: Vec<Level>,
+    /// How many bytes of the line were taken.
+    at: u64,
+    /// Where the escape, number or word at hand begins.
+    began: u64,
+    shape: Option<Shape>,
+    lone_surrogate: bool,
+    /// The code unit of the escape at hand, as far as it is read.
+    unit: u16,
+    /// Whether a high surrogate stands right before.
+    high: bool,
+    wanted: Wanted,
+    /// Copies of the strings and numbers that are wanted, one behind the other.
+    copies: Vec<u8>,
+    /// Where the copy at hand begins.
+    copy_from: usize,
+    /// How much of a string is copied at most.
+    copy_most: usize,
+    limits: Limits,
+}
+
+/// How much is kept of one line.
+#[derive(Clone, Copy)]
+pub(super) struct Limits {
+    /// How many bytes of one string.
+    pub(super) string: usize,
+    /// How many bytes of all strings of blocks; as much again of other fields.
+    pub(super) strings: usize,
+    /// How many blocks.
+    pub(super) blocks: usize,
+}
+
+impl Limits {
+    /// Of a line that is held as a whole.
+    pub(super) const HELD: Limits =
+        Limits { string: usize::MAX, strings: usize::MAX / 2, blocks: usize::MAX };
+    /// Of a line of any length.
+    pub(super) const LONG: Limits = Limits { string: 4096, strings: 1 << 20, blocks: 1 << 15 };
+}
+
+/// How deep values may be nested. (serde_json gives up at 128, V8 never does.) Agents nest some tens deep; the
+/// bound is there so that memory does not follow a line of brackets.
+pub(super) const DEPTH: usize = 1024;
+
+/// The longest spelling of a wanted key, each of its characters an escape of six bytes.
+const KEY: usize = 6 * 24;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// A value has to come.
+    Value,
+    /// Behind `[`.
+    FirstItem,
+    /// Behind `{`.
+    FirstKey,
+    /// Behind a comma in an object.
+    Key,
+    /// Behind a key.
+    Colon,
+    /// Behind a value.
+    Behind,
+    /// In a string, a key or not.
+    InString {
+        key: bool,
+    },
+    /// Behind a backslash.
+    Escape {
+        key: bool,
+    },
+    /// Behind so many digits of a `\u` escape.
+    Unicode {
+        key: bool,
+        digits: u8,
+    },
+    Number(Number),
+    /// In a word, of which so many bytes are read.
+    Word(&'static [u8], usize),
+    /// Nothing more is read: the line is broken, or more stands behind it.
+    Stopped,
+}
+
+/// What was read of a number last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Number {
+    Minus,
+    Zero,
+    Digits,
+    Point,
+    Fraction,
+    E,
+    Sign,
+    Exponent,
+}
+
+/// A container that is open.
+#[derive(Clone, Copy)]
+struct Level {
+    object: bool,
+    place: Place,
+}
+
+/// What a container is to the fields.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    Top,
+    Message,
+    Result,
+    /// The list of blocks, of calls or not.
+    Blocks {
+        call: bool,
+    },
+    Block,
+    Elsewhere,
+}
+
+/// What a value is kept as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Wanted {
+    Nothing,
+    Field(Field),
+    InBlock(InBlock),
+}
+
+impl Machine {
+    pub(super) fn new() -> Machine {
+        Machine {
+            state: State::Value,
+            open: Vec::new(),
+            at: 0,
+            began: 0,
+            shape: None,
+            lone_surrogate: false,
+            unit: 0,
+            high: false,
+            wanted: Wanted::Nothing,
+            copies: Vec::new(),
+            copy_from: 0,
+            copy_most: 0,
+            limits: Limits::HELD,
+        }
+    }
+
+    /// Begins a line.
+    pub(super) fn start(&mut self, limits: Limits, found: &mut Found) {
+        found.clear();
+        self.state = State::Value;
+        self.open.clear();
+        self.at = 0;
+        self.shape = None;
+        self.lone_surrogate = false;
+        self.high = false;
+        self.wanted = Wanted::Nothing;
+        self.copies.clear();
+        self.copy_most = 0;
+        self.limits = limits;
+    }
+
+    /// Takes the next bytes of the line.
+    pub(super) fn feed(&mut self, bytes: &[u8], found: &mut Found) {
+        let before = self.at;
+        let mut next = 0;
+        while next < bytes.len() && self.state != State::Stopped {
+            self.at = before + next as u64;
+            next += self.step(&bytes[next..], found);
+        }
+        self.at = before + bytes.len() as u64;
+    }
+
+    /// Ends the line; says what it is.
+    pub(super) fn finish(&mut self, found: &mut Found) -> Shape {
+        if let State::Number(_) = self.state {
+            self.step(b"\n", found);
+        }
+        let (at, nothing) = (self.at, self.shape.is_none());
+        match self.state {
+            State::Stopped => {}
+            State::Value if nothing && self.open.is_empty() => self.shape = Some(Shape::Blank),
+            State::Value | State::FirstItem => self.flaw(at, "ends where a value should stand"),
+            State::FirstKey | State::Key => self.flaw(at, "ends inside an object"),
+            State::Colon => self.flaw(at, "ends behind a key"),
+            State::Behind if self.open.is_empty() => {}
+            State::Behind | State::Word(..) => self.flaw(at, "ends inside a value"),
+            State::InString { .. } | State::Escape { .. } | State::Unicode { .. } => {
+                self.flaw(at, "ends inside a string")
+            }
+            State::Number(_) => unreachable!("a line feed ends a number"),
+        }
+        found.settle();
+        self.shape.expect("each way to end gives a shape")
+    }
+
+    /// What the slots of [`Found`] point into.
+    pub(super) fn copies(&self) -> &[u8] {
+        &self.copies
+    }
+
+    /// Whether a string had a lone surrogate.
+    pub(super) fn lone_surrogate(&self) -> bool {
+        self.lone_surrogate
+    }
+
+    /// How many bytes the JSON value at the start of `bytes` takes; `None` where there is no whole one.
+    pub(super) fn value_len(&mut self, bytes: &[u8]) -> Option<usize> {
+        let mut nothing = Found::new();
+        self.start(Limits::LONG, &mut nothing);
+        if let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.first() {
+            return None;
+        }
+        let mut next = 0;
+        while next < bytes.len() {
+            let passed = self.step(&bytes[next..], &mut nothing);
+            next += passed;
+            match self.state {
+                State::Stopped => return None,
+                State::Behind if self.open.is_empty() => return Some(next),
+                _ => {}
+            }
+        }
+        if let State::Number(_) = self.state {
+            self.step(b"\n", &mut nothing);
+        }
+        (self.state == State::Behind && self.open.is_empty()).then_some(next)
+    }
+
+    /// Takes at least one byte, but where a number ends at a byte that is not its own; gives how many.
+    fn step(&mut self, bytes: &[u8], found: &mut Found) -> usize {
+        let byte = bytes[0];
+        let space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        match self.state {
+            State::InString { key } => return self.in_string(bytes, key, found),
+            State::Escape { key } => self.escape(byte, key),
+            State::Unicode { key, digits } => self.unicode(byte, key, digits),
+            State::Number(number) => return usize::from(self.number(number, byte, found)),
+            State::Word(word, read) => self.word(word, read, byte, found),
+            State::Value | State::FirstItem | State::FirstKey | State::Key | State::Colon | State::Behind
+                if space => {}
+            State::FirstItem if byte == b']' => self.close(),
+            State::Value | State::FirstItem => self.value(byte, found),
+            State::FirstKey if byte == b'}' => self.close(),
+            State::FirstKey | State::Key if byte == b'"' => self.begin_string(true),
+            State::FirstKey | State::Key => self.flaw(self.at, "a key is no string"),
+            State::Colon if byte == b':' => self.state = State::Value,
+            State::Colon => self.flaw(self.at, "no colon behind a key"),
+            State::Behind => self.behind(byte),
+            State::Stopped => {}
+        }
+        1
+    }
+
+    fn flaw(&mut self, at: u64, why: &'static str) {
+        self.state = State::Stopped;
+        self.shape = Some(Shape::Broken { at, why });
+    }
+
+    fn value(&mut self, byte: u8, found: &mut Found) {
+        self.began = self.at;
+        let number = match byte {
+            b'{' | b'[' => return self.open(byte == b'{', found),
+            b'"' => return self.begin_string(false),
+            b't' => return self.state = State::Word(b"true", 1),
+            b'f' => return self.state = State::Word(b"false", 1),
+            b'n' => return self.state = State::Word(b"null", 1),
+            b'-' => Number::Minus,
+            b'0' => Number::Zero,
+            b'1'..=b'9' => Number::Digits,
+            _ => return self.flaw(self.at, "no value stands here"),
+        };
+        self.begin_copy();
+        self.copy(&[byte]);
+        self.state = State::Number(number);
+    }
+
+    fn open(&mut self, object: bool, found: &mut Found) {
+        if self.open.len() == DEPTH {
+            return self.flaw(self.at, "nested too deep");
+        }
+        let outer = self.open.last().map(|level| level.place);
+        let place = match (outer, self.wanted, object) {
+            (None, _, true) => Place::Top,
+            (_, Wanted::Field(Field::Message), true) => Place::Message,
+            (_, Wanted::Field(Field::ToolUseResult), true) => Place::Result,
+            (_, Wanted::Field(Field::Content), false) => Place::Blocks { call: false },
+            (_, Wanted::Field(Field::ToolCalls), false) => Place::Blocks { call: true },
+            (Some(Place::Blocks { call }), ..) if found.blocks() < self.limits.blocks => {
+                found.block(call);
+                if object { Place::Block } else { Place::Elsewhere }
+            }
+            _ => Place::Elsewhere,
+        };
+        self.keep(if object { Sort::Object } else { Sort::List }, found);
+        self.open.push(Level { object, place });
+        self.state = if object { State::FirstKey } else { State::FirstItem };
+    }
+
+    fn close(&mut self) {
+        let level = self.open.pop().expect("a container is open");
+        self.end_value(if level.object { Sort::Object } else { Sort::List });
+    }
+
+    fn end_value(&mut self, sort: Sort) {
+        self.state = State::Behind;
+        if self.open.is_empty() {
+            self.shape = Some(if sort == Sort::Object { Shape::Object } else { Shape::Scalar });
+        }
+    }
+
+    fn behind(&mut self, byte: u8) {
+        let Some(level) = self.open.last() else {
+            match self.shape {
+                Some(Shape::Object) => self.shape = Some(Shape::Trailing { at: self.at }),
+                _ => self.flaw(self.at, "more stands behind the value"),
+            }
+            self.state = State::Stopped;
+            return;
+        };
+        match (byte, level.object) {
+            (b',', true) => self.state = State::Key,
+            (b',', false) => self.state = State::Value,
+            (b'}', true) | (b']', false) => self.close(),
+            (_, true) => self.flaw(self.at, "neither a comma nor `}` behind a member"),
+            (_, false) => self.flaw(self.at, "neither a comma nor `]` behind an item"),
+        }
+    }
+
+    /// Keeps a value where it is wanted: a container as soon as it is open, anything else when it is read.
+    fn keep(&mut self, sort: Sort, found: &mut Found) {
+        let copied = matches!(sort, Sort::String | Sort::Number);
+        let stretch = match copied {
+            true => Stretch { from: self.copy_from as u32, to: self.copies.len() as u32 },
+            false => Stretch::default(),
+        };
+        match std::mem::replace(&mut self.wanted, Wanted::Nothing) {
+            Wanted::Nothing => {}
+            // There was no room left for its copy.
+            Wanted::Field(_) | Wanted::InBlock(_) if copied && self.copy_most == 0 => {}
+            Wanted::Field(field) => found.put(field, Slot { sort, stretch }),
+            Wanted::InBlock(member) => {
+                found.in_block(member, &self.copies, (sort == Sort::String).then_some(stretch));
+            }
+        }
+    }
+
+    fn begin_string(&mut self, key: bool) {
+        if key {
+            self.copy_from = self.copies.len();
+            self.copy_most = KEY;
+        } else {
+            self.begin_copy();
+        }
+        self.high = false;
+        self.state = State::InString { key };
+    }
+
+    fn in_string(&mut self, bytes: &[u8], key: bool, found: &mut Found) -> usize {
+        let plain = plain(bytes);
+        self.copy(&bytes[..plain]);
+        if plain > 0 {
+            self.lone_surrogate |= std::mem::take(&mut self.high);
+        }
+        match bytes.get(plain) {
+            None => return plain,
+            Some(b'"') => {
+                self.lone_surrogate |= std::mem::take(&mut self.high);
+                if key {
+                    self.end_key(found);
+                } else {
+                    self.keep(Sort::String, found);
+                    self.end_value(Sort::String);
+                }
+            }
+            Some(b'\\') => {
+                self.began = self.at + plain as u64;
+                self.copy(b"\\");
+                self.state = State::Escape { key };
+            }
+            Some(_) => self.flaw(self.at + plain as u64, "a control character stands in a string"),
+        }
+        plain + 1
+    }
+
+    fn escape(&mut self, byte: u8, key: bool) {
+        self.copy(&[byte]);
+        match byte {
+            b'u' => {
+                self.unit = 0;
+                self.state = State::Unicode { key, digits: 0 };
+            }
+            b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => {
+                self.lone_surrogate |= std::mem::take(&mut self.high);
+                self.state = State::InString { key };
+            }
+            _ => self.flaw(self.began, "an unknown escape stands in a string"),
+        }
+    }
+
+    fn unicode(&mut self, byte: u8, key: bool, digits: u8) {
+        self.copy(&[byte]);
+        let Some(digit) = char::from(byte).to_digit(16) else {
+            return self.flaw(self.began, "a broken escape stands in a string");
+        };
+        self.unit = self.unit << 4 | digit as u16;
+        if digits < 3 {
+            return self.state = State::Unicode { key, digits: digits + 1 };
+        }
+        let before = std::mem::take(&mut self.high);
+        match self.unit {
+            0xD800..=0xDBFF => {
+                self.lone_surrogate |= before;
+                self.high = true;
+            }
+            0xDC00..=0xDFFF => self.lone_surrogate |= !before,
+            _ => self.lone_surrogate |= before,
+        }
+        self.state = State::InString { key };
+    }
+
+    /// Says what the value of the key just read is wanted as.
+    fn end_key(&mut self, found: &mut Found) {
+        let key = super::decode(&self.copies[self.copy_from..]);
+        let place = self.open.last().expect("a key stands in an object").place;
+        let field = match place {
+            Place::Top => Field::at_top(key.as_bytes()),
+            Place::Message => Field::in_message(key.as_bytes()),
+            Place::Result => Field::in_result(key.as_bytes()),
+            _ => None,
+        };
+        self.wanted = match field {
+            Some(field) => Wanted::Field(field),
+            None if place == Place::Block => {
+                InBlock::of(key.as_bytes()).map_or(Wanted::Nothing, Wanted::InBlock)
+            }
+            None => Wanted::Nothing,
+        };
+        if let Some(field) = field {
+            // Of repeated keys the last counts.
+            found.forget(field);
+        }
+        drop(key);
+        self.copies.truncate(self.copy_from);
+        self.state = State::Colon;
+    }
+
+    /// Takes a byte of a number; says whether it was one.
+    fn number(&mut self, number: Number, byte: u8, found: &mut Found) -> bool {
+        use Number::*;
+        let next = match (number, byte) {
+            (Minus, b'0') => Zero,
+            (Minus | Digits, b'0'..=b'9') => Digits,
+            (Zero | Digits, b'.') => Point,
+            (Point | Fraction, b'0'..=b'9') => Fraction,
+            (Zero | Digits | Fraction, b'e' | b'E') => E,
+            (E, b'+' | b'-') => Sign,
+            (E | Sign | Exponent, b'0'..=b'9') => Exponent,
+            (Zero | Digits | Fraction | Exponent, _) => {
+                self.keep(Sort::Number, found);
+                self.end_value(Sort::Number);
+                return false;
+            }
+            (Minus | Point | E | Sign, _) => {
+                self.flaw(self.at, "a digit is missing");
+                return false;
+            }
+        };
+        self.copy(&[byte]);
+        self.state = State::Number(next);
+        true
+    }
+
+    fn word(&mut self, word: &'static [u8], read: usize, byte: u8, found: &mut Found) {
+        if word[read] != byte {
+            return self.flaw(self.began, "no value stands here");
+        }
+        if read + 1 < word.len() {
+            return self.state = State::Word(word, read + 1);
+        }
+        let sort = match word[0] {
+            b't' => Sort::True,
+            b'f' => Sort::False,
+            _ => Sort::Null,
+        };
+        self.keep(sort, found);
+        self.end_value(sort);
+    }
+
+    /// Begins to copy a value, if it is wanted and there is room.
+    fn begin_copy(&mut self) {
+        self.copy_from = self.copies.len();
+        let room = match self.wanted {
+            Wanted::Nothing => 0,
+            Wanted::InBlock(_) => self.limits.strings,
+            Wanted::Field(_) => self.limits.strings * 2,
+        };
+        self.copy_most = if self.copy_from < room { self.limits.string } else { 0 };
+    }
+
+    fn copy(&mut self, bytes: &[u8]) {
+        let room = self.copy_most.saturating_sub(self.copies.len() - self.copy_from);
+        self.copies.extend_from_slice(&bytes[..bytes.len().min(room)]);
+    }
+}
+
+/// How many bytes at the start have no meaning in a string: up to the first quote, backslash or control character.
+fn plain(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // The high bit of each byte that is zero; above the first of these there may be false ones.
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let mut passed = 0;
+    for eight in bytes.as_chunks::<8>().0 {
+        let word = u64::from_le_bytes(*eight);
+        let quote = zero(word ^ ONES * u64::from(b'"'));
+        let backslash = zero(word ^ ONES * u64::from(b'\\'));
+        let control = word.wrapping_sub(ONES * 0x20) & !word;
+        let stops = (quote | backslash | control) & (ONES * 0x80);
+        if stops != 0 {
+            return passed + stops.trailing_zeros() as usize / 8;
+        }
+        passed += 8;
+    }
+    let stop = bytes[passed..].iter().position(|byte| matches!(byte, b'"' | b'\\' | 0..0x20));
+    stop.map_or(bytes.len(), |stop| passed + stop)
+}

@@ -1,0 +1,63 @@
+use super::{Block, Escapes, Inside, Kernel, Outside};
+
+/// Masks by arithmetic on words of eight bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Portable;
+
+const ONES: u64 = 0x0101_0101_0101_0101;
+const LOW: u64 = 0x7F * ONES;
+const HIGH: u64 = 0x80 * ONES;
+
+type Words = [u64; 8];
+
+impl Kernel for Portable {
+    #[inline(always)]
+    fn inside(self, block: &Block) -> Inside {
+        let words = words(block);
+        Inside {
+            quote: equal(words, b'"'),
+            backslash: equal(words, b'\\'),
+            control: equal(words.map(|word| word & (0xE0 * ONES)), 0),
+        }
+    }
+
+    #[inline(always)]
+    fn outside(self, block: &Block) -> Outside {
+        let words = words(block);
+        // Brackets and braces differ in the bit 0x20 alone.
+        let folded = words.map(|word| word | 0x20 * ONES);
+        let newline = equal(words, b'\n');
+        Outside {
+            structural: equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b','),
+            space: equal(words, b' ') | equal(words, b'\t') | equal(words, b'\r') | newline,
+            newline,
+        }
+    }
+
+    #[inline(always)]
+    fn escapes(self, block: &Block) -> Escapes {
+        let words = words(block);
+        let unicode = equal(words, b'u');
+        let known = b"\"\\/bfnrt".iter().fold(unicode, |known, byte| known | equal(words, *byte));
+        Escapes { known, unicode }
+    }
+}
+
+fn words(block: &Block) -> Words {
+    let (eights, _) = block.as_chunks::<8>();
+    std::array::from_fn(|at| u64::from_le_bytes(eights[at]))
+}
+
+/// A bit for each byte that is `byte`.
+#[inline(always)]
+fn equal(words: Words, byte: u8) -> u64 {
+    let mut mask = 0;
+    for (at, word) in words.into_iter().enumerate() {
+        let differs = word ^ u64::from(byte) * ONES;
+        // The high bit of each byte that is zero; no carry runs from one byte into the next.
+        let zero = !((differs & LOW).wrapping_add(LOW) | differs | LOW);
+        // The eight high bits, brought side by side.
+        mask |= ((zero & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (at * 8);
+    }
+    mask
+}

@@ -1,0 +1,153 @@
+use super::*;
+use proptest::prelude::*;
+
+/// The same masks, byte by byte.
+#[derive(Clone, Copy)]
+struct Plain;
+
+fn bits(block: &Block, is: impl Fn(u8) -> bool) -> u64 {
+    block.iter().enumerate().fold(0, |mask, (at, byte)| mask | u64::from(is(*byte)) << at)
+}
+
+impl Kernel for Plain {
+    fn inside(self, block: &Block) -> Inside {
+        Inside {
+            quote: bits(block, |byte| byte == b'"'),
+            backslash: bits(block, |byte| byte == b'\\'),
+            control: bits(block, |byte| byte < 0x20),
+        }
+    }
+
+    fn outside(self, block: &Block) -> Outside {
+        Outside {
+            structural: bits(block, |byte| b"{}:,".contains(&(byte | 0x20))),
+            space: bits(block, |byte| b" \t\r\n".contains(&byte)),
+            newline: bits(block, |byte| byte == b'\n'),
+        }
+    }
+
+    fn escapes(self, block: &Block) -> Escapes {
+        Escapes {
+            known: bits(block, |byte| b"\"\\/bfnrtu".contains(&byte)),
+            unicode: bits(block, |byte| byte == b'u'),
+        }
+    }
+
+    fn parity(self, bits: u64) -> u64 {
+        (0..64).fold(0, |mask, at| mask | u64::from((bits & u64::MAX >> (63 - at)).count_ones() & 1) << at)
+    }
+}
+
+fn agrees(kernel: impl Kernel, block: &Block) {
+    let plain = Plain;
+    assert_eq!(kernel.inside(block), plain.inside(block), "{block:?}");
+    assert_eq!(kernel.outside(block), plain.outside(block), "{block:?}");
+    assert_eq!(kernel.escapes(block), plain.escapes(block), "{block:?}");
+    let quotes = plain.inside(block).quote;
+    assert_eq!(kernel.parity(quotes), plain.parity(quotes), "{quotes:b}");
+}
+
+fn each_agrees(block: &Block) {
+    agrees(portable::Portable, block);
+    #[cfg(target_arch = "x86_64")]
+    if let Some(avx2) = x86::Avx2::detect() {
+        agrees(avx2, block);
+    }
+    #[cfg(target_arch = "aarch64")]
+    agrees(neon::Neon, block);
+}
+
+#[test]
+fn each_kernel_gives_the_same_masks_of_each_byte() {
+    for byte in 0..=255u8 {
+        for place in [0, 1, 7, 8, 31, 32, 63] {
+            let mut block = [b'a'; 64];
+            block[place] = byte;
+            each_agrees(&block);
+            each_agrees(&[byte; 64]);
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn each_kernel_gives_the_same_masks(block in proptest::array::uniform32(any::<[u8; 2]>())) {
+        each_agrees(block.as_flattened().try_into().unwrap());
+    }
+
+    #[test]
+    fn each_scanner_gives_the_same_positions(text in r#"([\\"{}:,a1u\n \u{0}d8c0]|\\u[dD][89a-cA-C][0-9a-f]{2}){0,400}"#) {
+        let lines = format!("{text}\n").into_bytes();
+        let of = |scanner| {
+            let mut index = Index::new(scanner);
+            index.build(&lines);
+            (index.positions().to_vec(), index.suspects().to_vec())
+        };
+        let mut positions = vec![0; lines.len() + 64];
+        let mut suspects = Vec::new();
+        let count = scan(Plain, &lines, &mut positions, &mut suspects);
+        positions.truncate(count);
+        for scanner in Scanner::all() {
+            prop_assert_eq!(of(scanner), (positions.clone(), suspects.clone()), "{:?}", scanner);
+        }
+    }
+}
+
+/// `line`: a line's bytes with what is at each, or a blank.
+fn check(lines: &str, positions: &str) {
+    for scanner in Scanner::all() {
+        let mut index = Index::new(scanner);
+        index.build(lines.as_bytes());
+        let got: String = (0..lines.len())
+            .map(|at| if index.positions().contains(&(at as u32)) { '^' } else { ' ' })
+            .collect();
+        assert_eq!(got.trim_end(), positions, "{lines}");
+    }
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn what_stands_where() {
+    check("{\"a\": [1, true,\"b\"]}\n",
+          "^^ ^^ ^^^ ^   ^^ ^^^^");
+    check("{\"\\\"\": -1.5e3}\n",
+          "^^  ^^ ^     ^^");
+    check("{\"\\\\\":\"{[]}\"}\n",
+          "^^  ^^^    ^^^");
+    check("1 2\n\n\"a\n{\"b\":1}\n",        // a string that is not ended does not reach the next line
+          "^ ^^^^ ^^^ ^^^^^");
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn a_second_look_is_due() {
+    let check = |lines: &str, due: bool| {
+        // Wherever it stands in its block, and over the border of two.
+        for before in 0..130 {
+            let lines = format!("{}{lines}\n", " ".repeat(before));
+            for scanner in Scanner::all() {
+                let mut index = Index::new(scanner);
+                index.build(lines.as_bytes());
+                assert_eq!(!index.suspects().is_empty(), due, "{lines:?}");
+            }
+        }
+    };
+    check(r#""a\n\\\"\u00e9b""#,               false);
+    check(r#""\ud83d\ude00""#,                 false);
+    check(r#""\uD83D\uDE00\ud83d\ude01""#,     false);
+    check(r#""\ud83d""#,                       true);
+    check(r#""\ude00""#,                       true);
+    check(r#""\ud83d\ud83d\ude00""#,           true);
+    check(r#""\ud83d\ude00\ude00""#,           true);
+    check(r#""\ud83d\n""#,                     true);
+    check(r#""\ud83d\\ude00""#,                true);
+    check(r#""\\ud83d""#,                      false);
+    check(r#""\u12g4""#,                       true);
+    check(r#""\u12""#,                         true);
+    check(r#""\x""#,                           true);
+    check("\"a\tb\"",                          true);
+    check("\"a",                               true);
+    check("\"a\\",                             true);
+    check("{\t}",                              false);
+    check("\"\u{7f}\"",                        false);
+}
