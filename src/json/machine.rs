@@ -516,8 +516,8 @@ fn plain(bytes: &[u8]) -> usize {
     let mut passed = 0;
     for eight in bytes.as_chunks::<8>().0 {
         let word = u64::from_le_bytes(*eight);
-        let quote = zero(word ^ ONES * u64::from(b'"'));
-        let backslash = zero(word ^ ONES * u64::from(b'\\'));
+        let quote = zero(word ^ (ONES * u64::from(b'"')));
+        let backslash = zero(word ^ (ONES * u64::from(b'\\')));
         let control = word.wrapping_sub(ONES * 0x20) & !word;
         let stops = (quote | backslash | control) & (ONES * 0x80);
         if stops != 0 {

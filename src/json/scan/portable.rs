@@ -25,7 +25,7 @@ impl Kernel for Portable {
     fn outside(self, block: &Block) -> Outside {
         let words = words(block);
         // Brackets and braces differ in the bit 0x20 alone.
-        let folded = words.map(|word| word | 0x20 * ONES);
+        let folded = words.map(|word| word | (0x20 * ONES));
         let newline = equal(words, b'\n');
         Outside {
             structural: equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b','),
@@ -53,7 +53,7 @@ fn words(block: &Block) -> Words {
 fn equal(words: Words, byte: u8) -> u64 {
     let mut mask = 0;
     for (at, word) in words.into_iter().enumerate() {
-        let differs = word ^ u64::from(byte) * ONES;
+        let differs = word ^ (u64::from(byte) * ONES);
         // The high bit of each byte that is zero; no carry runs from one byte into the next.
         let zero = !((differs & LOW).wrapping_add(LOW) | differs | LOW);
         // The eight high bits, brought side by side.
