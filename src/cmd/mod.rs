@@ -6,15 +6,10 @@ mod config;
 mod context;
 mod exit;
 mod global;
-mod label;
-mod landing;
 mod man;
-mod op;
 mod open;
 mod rev_parse;
 mod status;
-mod switch;
-mod undo;
 mod writing;
 
 pub use exit::{Exit, Failure};
@@ -46,13 +41,9 @@ enum Command {
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
-    Label(label::Args),
     Man(man::Args),
-    Op(op::Args),
     RevParse(rev_parse::Args),
     Status(status::Args),
-    Switch(switch::Args),
-    Undo(undo::Args),
 }
 
 /// Runs the program on the words of the command line, its name first; gives the exit status.
@@ -93,13 +84,9 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
-        Command::Label(args) => label::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),
-        Command::Op(args) => op::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),
-        Command::Switch(args) => switch::run(args, global, ui),
-        Command::Undo(args) => undo::run(args, global, ui),
     }
 }
 

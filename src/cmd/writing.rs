@@ -1,11 +1,13 @@
 //! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
 
+#![allow(dead_code, reason = "the commands that write come next")]
+
 use super::{global::Global, open};
 use crate::format::Ids;
 use crate::model::{Change, Plan, Time, parse_time};
-use crate::store::Opened;
 use crate::store::oplog::Log;
 use crate::store::write::{Done, Orders, Proof, Refusal, carry_out};
+use crate::store::{self, Opened};
 use crate::ui::{Ui, text};
 use serde_json::json;
 use std::path::Path;
@@ -39,7 +41,7 @@ pub(super) fn run<M>(
     let path = open::path(global, named, ui)?;
     let mut last_try = false;
     loop {
-        let opened = open::by_path(global, &path)?;
+        let opened = store::open(&path, global.options())?;
         if !last_try {
             open::warn(&opened, ui);
         }
@@ -119,13 +121,7 @@ pub(super) fn show<'p>(
         let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
         let field = if change.field.is_empty() { String::new() } else { format!(" {}", change.field) };
         let why = if change.why.is_empty() { String::new() } else { format!(" ({})", change.why) };
-        writeln!(
-            ui.out(),
-            "{}{at}: {}{}",
-            text::safe(&file),
-            change.op,
-            text::safe(&format!("{field}{why}"))
-        )?;
+        writeln!(ui.out(), "{}{at}: {}{field}{}", text::safe(&file), change.op, text::one_line(&why))?;
         for (sign, lines) in [('-', &change.old), ('+', &change.new)] {
             for line in lines.lines() {
                 writeln!(ui.out(), "{sign} {}", text::safe(line))?;

@@ -1,6 +1,7 @@
 use super::side::Side;
+use super::spread::Spread;
 use super::{Format, Link, ParentRef, Place};
-use crate::json::{Ending, Field, Line, Shape, Str};
+use crate::json::{Ending, Field, Line, Reader, Shape, Str};
 use crate::model::{Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Parent, Span, Time, Tree};
 use std::collections::HashMap;
 
@@ -33,6 +34,8 @@ pub struct Session {
     pub previous: Option<Key>,
     /// Tool calls, and what rare lines name; only where it was asked for.
     pub side: Option<Side>,
+    /// What a transcript of Claude Code says of itself; empty for other formats.
+    pub claude: super::claude::Facts,
     /// Whether only the end of the file was read. Line numbers are then unknown, and count from the first
     /// line that was read.
     pub partial: bool,
@@ -212,6 +215,8 @@ pub struct Gathered {
     pub(super) marks: super::pi::Marks,
     /// The last line that the real program would parse, if that is no entry with an id.
     pub last_without_id: bool,
+    /// What a transcript of Claude Code says of itself.
+    pub claude: super::claude::Facts,
 }
 
 /// Makes a session of lines. `store` feeds it, tests do too.
@@ -225,6 +230,9 @@ pub struct Builder {
     partial: bool,
     copies: Option<Copies>,
     side: Option<Side>,
+    spread: Spread,
+    /// Reads lines again that were held.
+    again: Option<Reader>,
 }
 
 impl Builder {
@@ -240,6 +248,8 @@ impl Builder {
             partial: false,
             copies: None,
             side: None,
+            spread: Spread::default(),
+            again: None,
         }
     }
 
@@ -260,6 +270,7 @@ impl Builder {
 
     /// Begins the next file of the session; the first is the main file.
     pub fn begin_file(&mut self) {
+        self.place_held(true);
         self.gathered.file = self.files.len() as u16;
         self.files.push(FileFacts { ends_in_newline: true, ..FileFacts::default() });
         self.entries.begin_file();
@@ -267,11 +278,48 @@ impl Builder {
 
     /// Takes the next line of the file.
     pub fn line(&mut self, line: &Line<'_>) {
+        self.note(line);
+        if self.format.dialect().joins_lines() {
+            if self.spread.takes(line) {
+                return self.place_held(false);
+            }
+            self.place_held(true);
+        }
+        self.place(line);
+    }
+
+    /// Places the lines that were held, as far as it is certain what they are; all where no more will come.
+    fn place_held(&mut self, end: bool) {
+        while let Some(raw) = self.spread.next(end) {
+            let mut reader = self.again.take().unwrap_or_default();
+            reader.restart(raw.offset, raw.number - 1);
+            let line_end: &[u8] = match raw.ending {
+                Ending::Lf => b"\n",
+                Ending::CrLf => b"\r\n",
+                Ending::None => b"",
+            };
+            for mut bytes in [&raw.bytes[..], line_end] {
+                while !bytes.is_empty() {
+                    let space = reader.space();
+                    let count = bytes.len().min(space.len());
+                    space[..count].copy_from_slice(&bytes[..count]);
+                    bytes = &bytes[count..];
+                    reader.advance(count, |line| self.place(line));
+                }
+            }
+            reader.finish(|line| self.place(line));
+            self.again = Some(reader);
+        }
+    }
+
+    /// Notes what a line of the file is, whatever is made of it.
+    fn note(&mut self, line: &Line<'_>) {
         let facts = self.files.last_mut().expect("a file was begun");
         facts.lines = line.number;
         facts.bytes = line.offset + line.len + [1, 2, 0][line.ending as usize];
         facts.crlf += u64::from(line.ending == Ending::CrLf);
         facts.ends_in_newline = line.ending != Ending::None;
+        facts.blank += u64::from(line.shape == Shape::Blank);
         if line.notes.bom {
             self.fault(line, FaultKind::Bom);
         }
@@ -279,11 +327,7 @@ impl Builder {
             self.fault(line, FaultKind::Nul);
         }
         let usable = match line.shape {
-            Shape::Blank => {
-                let facts = self.files.last_mut().expect("a file was begun");
-                facts.blank += 1;
-                return self.other(line, OtherKind::Blank);
-            }
+            Shape::Blank => false,
             Shape::Broken { at, why } => {
                 self.fault(line, FaultKind::Broken { at, why });
                 false
@@ -300,6 +344,14 @@ impl Builder {
         if line.notes.lone_surrogate && usable {
             self.fault(line, FaultKind::LoneSurrogate);
         }
+    }
+
+    /// Makes an entry of a line, or something else.
+    fn place(&mut self, line: &Line<'_>) {
+        if line.shape == Shape::Blank {
+            return self.other(line, OtherKind::Blank);
+        }
+        let usable = matches!(line.shape, Shape::Object | Shape::Scalar);
         let headed = self.gathered.header.is_some();
         let place = self.format.dialect().place(line, &mut self.gathered);
         match place {
@@ -320,7 +372,7 @@ impl Builder {
     }
 
     fn entry(&mut self, line: &Line<'_>, link: &Link<'_>) {
-        if link.id.is_none() && self.format != Format::PiV1 {
+        if link.id.is_none() && !matches!(self.format, Format::PiV1 | Format::Claude) {
             self.fault(line, FaultKind::MissingId);
         }
         let parent = match link.parent {
@@ -331,9 +383,16 @@ impl Builder {
         flags.set(Flags::SURROGATE, line.notes.lone_surrogate);
         let (ty, session) =
             (link.ty.map(Str::text).unwrap_or_default(), link.session.map(Str::text).unwrap_or_default());
+        // What stands behind the object on its line is no part of the entry.
+        let len = match line.shape {
+            Shape::Trailing { at } => line.bytes.map_or(at, |bytes| {
+                bytes.get(..at as usize).map_or(at, |object| object.trim_ascii_end().len() as u64)
+            }),
+            _ => line.len,
+        };
         self.entries.push(&Entry {
             offset: line.offset,
-            len: line.len,
+            len,
             line: line.number,
             key: link.id.map_or(Key::NONE, |id| id.key()),
             start: link.id.and_then(|id| id.start()),
@@ -374,6 +433,7 @@ impl Builder {
 
     /// Links the entries, and finds the position.
     pub fn finish(mut self) -> Session {
+        self.place_held(true);
         let format = super::pi::settle(self.format, &self.gathered);
         for (file, facts) in self.files.iter().enumerate() {
             if !facts.ends_in_newline {
@@ -391,17 +451,19 @@ impl Builder {
             let kind = FaultKind::MissingHeader;
             self.faults.push(Fault { file: 0, line: 0, offset: 0, len: 0, kind });
         }
+        let name = format.dialect().name(&mut self.gathered);
         let tree = Tree::build(&self.entries, self.copies.unwrap_or(format.dialect().copies()));
         let labels = Labels::resolve(self.gathered.labels, &self.entries, &tree);
         let mut session = Session {
             format,
             header: self.gathered.header,
-            name: self.gathered.name,
+            name,
             entries: self.entries,
             tree,
             others: self.others,
             labels,
             pointers: self.gathered.pointers,
+            claude: self.gathered.claude,
             head: Head::default(),
             faults: self.faults,
             files: self.files,

@@ -284,6 +284,12 @@ impl Entries {
         u64::from(self.line[ix.at()])
     }
 
+    /// How many entries stand in a file.
+    pub fn count_in(&self, file: u16) -> u32 {
+        let begin = |file: usize| self.files.get(file).map_or(self.len() as u32, |first| *first);
+        begin(usize::from(file) + 1) - begin(usize::from(file))
+    }
+
     /// The entry on a line of a file.
     pub fn on_line(&self, file: u16, line: u64) -> Option<Ix> {
         let from = *self.files.get(usize::from(file))? as usize;

@@ -1,6 +1,7 @@
 //! What a user sees, and what must hold of the whole: one binary, a module for each subject.
 
 mod cases;
+mod claude_load;
 mod context;
 mod corpus;
 mod generated;

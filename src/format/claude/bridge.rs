@@ -1,0 +1,89 @@
+use super::load::{Loader, NONE};
+use crate::model::{Flags, Ix};
+
+/// How much older the entry may be that an orphan is joined to, in milliseconds.
+const NEAR: i64 = 5_000;
+
+/// Finds where an orphan is joined: under the newest entry at most five seconds older, on whatever branch it is, that is
+/// no sidechain and does not hang below the orphan itself.
+///
+/// Who hangs below whom is kept as a union of components, and positions in time as runs of one component, so that
+/// joining all orphans costs little more than sorting the entries by time.
+pub(super) struct Bridger {
+    /// Entries with a time, by time and then by place in the file.
+    by_time: Vec<(i64, u32)>,
+    /// The component of each entry: a link towards its root.
+    above: Vec<u32>,
+    /// The first position of the run of one component that each position in time belongs to.
+    run: Vec<u32>,
+}
+
+impl Bridger {
+    pub(super) fn new(loader: &Loader<'_>) -> Bridger {
+        let entries = &loader.session.entries;
+        let mut by_time: Vec<(i64, u32)> = loader
+            .rows()
+            .filter(|ix| !entries.flags(Ix(*ix)).has(Flags::SIDECHAIN) && entries.time(Ix(*ix)).is_some())
+            .map(|ix| (entries.time(Ix(ix)).0, ix))
+            .collect();
+        // Rows stand in file order, and a stable sort keeps that among equal times.
+        by_time.sort_by_key(|(time, _)| *time);
+        let run = (0..by_time.len() as u32).collect();
+        let mut bridger = Bridger { by_time, above: (0..loader.count).collect(), run };
+        for ix in loader.rows() {
+            let parent = loader.parent[ix as usize];
+            if parent < NONE && bridger.root(parent) != ix {
+                bridger.above[ix as usize] = parent;
+            }
+        }
+        bridger
+    }
+
+    /// The entry that `ix` is joined to, if there is one. `ix` is an orphan, or closes a ring.
+    pub(super) fn nearest(&mut self, loader: &Loader<'_>, ix: u32) -> Option<u32> {
+        let time = loader.session.entries.time(Ix(ix));
+        if !time.is_some() {
+            return None;
+        }
+        let own = self.root(ix);
+        let mut end = self.by_time.partition_point(|(known, _)| *known <= time.0);
+        while end > 0 {
+            let at = end - 1;
+            let (known, found) = self.by_time[at];
+            if known < time.0 - NEAR {
+                return None;
+            }
+            if self.root(found) != own {
+                return Some(found);
+            }
+            // The whole run is below the orphan; so is what adjoins it, perhaps.
+            let mut from = start(&mut self.run, at as u32);
+            while from > 0 && self.root(self.by_time[from as usize - 1].1) == own {
+                let before = start(&mut self.run, from - 1);
+                self.run[from as usize] = before;
+                from = before;
+            }
+            end = from as usize;
+        }
+        None
+    }
+
+    /// Notes that the orphan `ix` was joined to `to`.
+    pub(super) fn join(&mut self, ix: u32, to: u32) {
+        self.above[ix as usize] = to;
+    }
+
+    fn root(&mut self, ix: u32) -> u32 {
+        start(&mut self.above, ix)
+    }
+}
+
+/// Follows links to their end, and shortens them on the way.
+fn start(links: &mut [u32], mut at: u32) -> u32 {
+    while links[at as usize] != at {
+        let next = links[at as usize];
+        links[at as usize] = links[next as usize];
+        at = next;
+    }
+    at
+}

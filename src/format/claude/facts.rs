@@ -1,0 +1,206 @@
+use crate::format::session::Gathered;
+use crate::json::{Field, Line, Str, each_item, each_member, string, value};
+use crate::model::{Flags, Ix, Key};
+use std::borrow::Cow;
+
+/// What a transcript says of itself, gathered as its lines go by. Empty for the other formats.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// The last `compact_boundary` of the main file, with the messages that it kept.
+    pub boundary: Option<Boundary>,
+    /// The agent whose transcript it is: the first `agentId` on a sidechain line.
+    pub agent: Option<String>,
+    /// The version of the client that wrote the last line which names one.
+    pub version: Option<String>,
+    /// The folder that the first line with a `cwd` names.
+    pub cwd: Option<String>,
+    /// The user's title: the last `custom-title` line; empty where it was taken away.
+    pub custom_title: Option<String>,
+    /// The model's title: the last `ai-title` line.
+    pub ai_title: Option<String>,
+    /// The newest prompt, as the last pointer with one gives it.
+    pub last_prompt: Option<String>,
+    /// The last title of the old kind: `summary` lines.
+    pub summary: Option<String>,
+    /// The first prompt that the user typed, cut at 200 characters.
+    pub first_prompt: Option<String>,
+    /// The name of the first command that the user gave.
+    pub first_command: Option<String>,
+}
+
+/// A `compact_boundary` line: the conversation above it is replaced by the summary below it.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Boundary {
+    /// The entry.
+    pub entry: Ix,
+    /// The entry behind which the kept messages are put: the summary.
+    pub anchor: Option<Key>,
+    /// The kept messages, in order; empty where they are named by their ends alone, or none was kept.
+    pub kept: Vec<Key>,
+    /// The first kept message, and the last.
+    pub ends: Option<(Key, Key)>,
+}
+
+impl Boundary {
+    /// Reads the lists of a `compact_boundary` line.
+    pub fn of(entry: Ix, line: &[u8]) -> Boundary {
+        let metadata = value(line, &["compactMetadata"]).unwrap_or_default();
+        let (mut kept_anchor, mut segment_anchor) = (None, None);
+        let (mut head, mut tail, mut kept) = (None, None, Vec::new());
+        for (key, list) in each_member(metadata) {
+            match &*key {
+                "preservedMessages" => {
+                    for (key, value) in each_member(list) {
+                        match &*key {
+                            "anchorUuid" => kept_anchor = id(value),
+                            "uuids" => kept = each_item(value).filter_map(id).collect(),
+                            _ => {}
+                        }
+                    }
+                }
+                "preservedSegment" => {
+                    for (key, value) in each_member(list) {
+                        match &*key {
+                            "anchorUuid" => segment_anchor = id(value),
+                            "headUuid" => head = id(value),
+                            "tailUuid" => tail = id(value),
+                            _ => {}
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        Boundary { entry, anchor: kept_anchor.or(segment_anchor), kept, ends: head.zip(tail) }
+    }
+
+    /// Whether it names messages that were kept.
+    pub fn keeps(&self) -> bool {
+        self.anchor.is_some() && !(self.kept.is_empty() && self.ends.is_none())
+    }
+}
+
+/// The key of an id, given as JSON.
+fn id(value: &[u8]) -> Option<Key> {
+    match value.first()? {
+        b'"' => string(value).filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes())),
+        b'0'..=b'9' | b'-' => Some(Key::of(value)),
+        _ => None,
+    }
+}
+
+/// How much of a prompt is kept as a title, in characters.
+const TITLE: usize = 200;
+
+/// What a prompt begins with that the user did not type.
+const NOT_TYPED: &[&str] = &[
+    "<command-message>",
+    "<command-args>",
+    "<local-command-stdout>",
+    "<local-command-stderr>",
+    "<local-command-caveat>",
+    "<bash-input>",
+    "<bash-stdout>",
+    "<bash-stderr>",
+    "<session-start-hook>",
+    "<task-notification>",
+    "<teammate-message",
+    "<cross-session-message",
+    "<system-reminder>",
+    "<tick>",
+    "<goal>",
+    "[Request interrupted by user",
+];
+
+impl Facts {
+    /// The title in force: the user's, else the model's, else the newest prompt, a summary, the first prompt.
+    pub(super) fn name(&self) -> Option<String> {
+        [
+            &self.custom_title,
+            &self.ai_title,
+            &self.last_prompt,
+            &self.summary,
+            &self.first_prompt,
+            &self.first_command,
+        ]
+        .into_iter()
+        .flatten()
+        .find(|name| !name.trim().is_empty())
+        .cloned()
+    }
+
+    /// Notes what any line of the main file may say.
+    pub(super) fn line(gathered: &mut Gathered, line: &Line<'_>) {
+        let (fields, facts) = (&line.fields, &mut gathered.claude);
+        if let Some(version) = fields.str(Field::Version) {
+            let known = facts.version.get_or_insert_default();
+            if known.as_bytes() != version.raw {
+                known.clear();
+                known.push_str(&version.text());
+            }
+        }
+        if facts.cwd.is_none() {
+            facts.cwd = fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned());
+        }
+        if facts.agent.is_none() && fields.is_true(Field::IsSidechain) {
+            facts.agent = fields.str(Field::AgentId).map(|agent| agent.text().into_owned());
+        }
+    }
+
+    /// Notes a line about the session as a whole.
+    pub(super) fn note(gathered: &mut Gathered, ty: &str, line: &Line<'_>) {
+        let facts = &mut gathered.claude;
+        let (place, key) = match ty {
+            "custom-title" => (&mut facts.custom_title, "customTitle"),
+            "ai-title" => (&mut facts.ai_title, "aiTitle"),
+            "last-prompt" => (&mut facts.last_prompt, "lastPrompt"),
+            "summary" => (&mut facts.summary, "summary"),
+            _ => return,
+        };
+        let Some(bytes) = line.bytes else { return };
+        if let Some((_, text)) = each_member(bytes).filter(|(member, _)| member == key).last()
+            && let Some(text) = string(text)
+        {
+            *place = Some(text.chars().take(TITLE).collect());
+        }
+    }
+
+    /// Notes a prompt, until the first that was typed is known.
+    pub(super) fn prompt(gathered: &mut Gathered, line: &Line<'_>, flags: Flags) {
+        let facts = &mut gathered.claude;
+        if facts.first_prompt.is_some()
+            || flags.has(Flags::RESULT)
+            || flags.has(Flags::META)
+            || flags.has(Flags::COMPACT_SUMMARY)
+            || !flags.has(Flags::TEXT)
+        {
+            return;
+        }
+        let Some(text) = text(line) else { return };
+        let text = text.trim();
+        if let Some(name) = text.strip_prefix("<command-name>") {
+            let name = name.split('<').next().unwrap_or_default();
+            facts.first_command.get_or_insert_with(|| name.chars().take(TITLE).collect());
+        } else if !NOT_TYPED.iter().any(|start| text.starts_with(start)) && !is_lone_tag(text) {
+            facts.first_prompt = Some(text.chars().take(TITLE).collect());
+        }
+    }
+}
+
+/// Whether nothing but what an editor says of its open file is in a prompt.
+fn is_lone_tag(text: &str) -> bool {
+    text.starts_with("<ide_") && text.ends_with('>') && text.matches("</ide_").count() == 1
+}
+
+/// The text of a message: its content, or the first block of it with a text.
+fn text<'l>(line: &Line<'l>) -> Option<Cow<'l, str>> {
+    if let Some(text) = line.fields.str(Field::Content) {
+        return Some(Str::text(text));
+    }
+    let content = value(line.bytes?, &["message", "content"])?;
+    let texts = each_item(content).filter_map(|block| {
+        let text = each_member(block).filter(|(key, _)| key == "text").last()?.1;
+        string(text).filter(|text| !text.trim().is_empty())
+    });
+    texts.into_iter().find(|text| !is_lone_tag(text.trim()))
+}

@@ -1,0 +1,911 @@
+//! What the client loads of a transcript when it resumes it: which entries, how they hang together, and the leaf.
+//!
+//! 1. **Entries.** The last copy of a `uuid` counts. In a file of 5 MiB or more, nothing before the last
+//!    `compact_boundary` is read, pointers included; messages that it kept are.
+//! 2. **Links.** `parentUuid`, through `progress` lines. Where the last boundary names messages that it kept, these are put behind its
+//!    summary, what hung under the summary comes behind the last of them, and all else before the boundary is gone;
+//!    where one of those that it names is not in the file, none of this is done.
+//! 3. **Orphans** are joined to the newest entry that is at most five seconds older ([`Loader::is_bridged`]); else they are roots. A ring is cut
+//!    where the way up closes it, and goes on as from an orphan.
+//! 4. **The tip** is the last entry in the file that is no sidechain and has a turn on its way up; if leaves
+//!    hang below it that are no older, the newest of these.
+//! 5. **The pointer** that stands last in the file decides if it names an entry that is not on the way up from the tip. On the way, it decides only
+//!    as a pin (`explicit`) with no entry behind it in the file; a later pointer to another entry takes a pin away. A pin on null
+//!    is an empty conversation; a pointer at a sidechain makes a session that can't be opened.
+//! 6. **The leaf** is the turn (`user` or `assistant`) at or above what was chosen. The next prompt hangs behind the
+//!    `system` and `attachment` entries that follow it.
+//! 7. **The trunk** is the way up from there, with all parts of each reply on it (entries with its `message.id`, on
+//!    whatever branch) and the results that hang under these, put behind the last part on the way.
+//!
+//! Everything here costs passes over columns, in memory that comes and goes: some ten bytes an entry; forty where orphans
+//! are joined. Only entries of the main file take part.
+
+use super::bridge::Bridger;
+use crate::format::{Head, Session};
+use crate::model::{Copies, Flags, Ix, Key, Kind, Parent, Tree};
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+/// The bytes from which on a file is read from its last boundary.
+const BIG: u64 = 5 << 20;
+
+/// Links that lead to no entry begin here.
+pub(super) const NONE: u32 = LOST;
+/// The parent is not among the entries that are loaded.
+const LOST: u32 = u32::MAX - 1;
+const ROOT: u32 = u32::MAX;
+
+/// Loaded at all.
+const IN: u8 = 1;
+/// A note of the client about the compaction, which hangs under a kept message and is not followed.
+const ASIDE: u8 = 1 << 1;
+/// Kept by the last compaction.
+const KEPT: u8 = 1 << 2;
+/// Before the last compaction, and gone with it.
+const GONE: u8 = 1 << 3;
+/// An orphan that was joined to an entry near in time.
+const BRIDGED: u8 = 1 << 4;
+
+/// A transcript as the client links it.
+pub struct Loader<'s> {
+    pub(super) session: &'s Session,
+    tree: Cow<'s, Tree>,
+    /// How many entries the main file has.
+    pub(super) count: u32,
+    /// The first entry that is read, but for kept ones.
+    from: u32,
+    pub(super) parent: Vec<u32>,
+    state: Vec<u8>,
+    /// The entries in the order in which their ids occur first, where that is not the order of what stands for them.
+    rows: Option<Vec<u32>>,
+    place: HashMap<u32, u32>,
+    kids: Option<Kids>,
+    bridger: Option<Bridger>,
+}
+
+/// Where the client would go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Leaf {
+    /// The turn that the next prompt would come behind.
+    pub turn: Option<Ix>,
+    /// The entry that the next prompt would hang under, system and attachment entries behind the turn included.
+    pub end: Option<Ix>,
+    /// The entry that the way up begins at. Parts and results of the last reply may come behind it on the trunk.
+    pub from: Option<Ix>,
+    /// What decided.
+    pub rule: Rule,
+}
+
+/// What decides about the leaf.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Rule {
+    /// No pointer counts: the last entry of the main conversation in the file.
+    Last,
+    /// No pointer counts: the newest leaf below the last entry, which stands before it in the file.
+    NewestBelow,
+    /// The last pointer, at an entry that is not on the way up from the last.
+    Pointer,
+    /// The last pointer, at an entry above the last: it is pinned, and nothing came after.
+    Pin,
+    /// An agent's transcript: its last turn.
+    Agent,
+    /// The caller said where.
+    Asked,
+    /// A pin on nothing: the client begins an empty conversation.
+    Emptied,
+    /// The last pointer names a sidechain: the client does not open the session.
+    PointerAtSidechain,
+    /// The turn that was found is a sidechain: the client does not open the session.
+    Sidechain,
+    /// There is no turn to go on from: the client does not open the session.
+    NoTurn,
+}
+
+impl Rule {
+    /// The rule as words: what decided, or why there is no position.
+    pub fn words(self) -> &'static str {
+        match self {
+            Rule::Last => "the last entry of the conversation in the file",
+            Rule::NewestBelow => "the newest leaf below the last entry in the file",
+            Rule::Pointer => "the last pointer in the file",
+            Rule::Pin => "a pin, with nothing behind it",
+            Rule::Agent => "the last turn of an agent's transcript",
+            Rule::Asked => "as asked",
+            Rule::Emptied => "a pin on nothing: the client would begin an empty conversation",
+            Rule::PointerAtSidechain => {
+                "the last pointer names a sidechain: the client would not open the session"
+            }
+            Rule::Sidechain => "the last turn is a sidechain: the client would not open the session",
+            Rule::NoTurn => "there is no turn to go on from: the client would not open the session",
+        }
+    }
+}
+
+/// One entry of the trunk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Step {
+    /// The entry.
+    pub entry: Ix,
+    /// How it came to be on the trunk.
+    pub way: Way,
+}
+
+/// How an entry comes to be on the trunk.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Way {
+    /// By the links, from the leaf up.
+    Link,
+    /// As a kept message of the last compaction.
+    Kept,
+    /// As an ancestor of an orphan that was joined to an entry near in time.
+    Bridge,
+    /// As another part of a reply on the trunk.
+    Part,
+    /// As a result of a call in a reply on the trunk.
+    Answer,
+}
+
+/// What other readers take for the leaf, where that is another turn than the client's.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct OtherReaders {
+    /// Clients before 2.1.122, which know no pointers: the last entry in the file.
+    pub without_pointers: Option<Ix>,
+    /// Clients up to 2.1.100: the newest turn by time.
+    pub newest: Option<Ix>,
+    /// The software development kit: the last turn in the file that ends a branch.
+    pub last_end: Option<Ix>,
+}
+
+impl OtherReaders {
+    /// Whether all agree with the client.
+    pub fn agree(&self) -> bool {
+        *self == OtherReaders::default()
+    }
+}
+
+/// The position of a session, for [`Session::head`].
+pub(super) fn head(session: &Session) -> Head {
+    let leaf = Loader::new(session).leaf();
+    Head { entry: leaf.turn, leaf: leaf.end, rule: leaf.rule.words() }
+}
+
+impl<'s> Loader<'s> {
+    /// Links the entries of a transcript as the client does.
+    pub fn new(session: &'s Session) -> Loader<'s> {
+        let count = session.entries.count_in(0);
+        let tree = match session.tree.copies() {
+            Copies::Last => Cow::Borrowed(&session.tree),
+            Copies::First => Cow::Owned(Tree::build(&session.entries, Copies::Last)),
+        };
+        let mut loader = Loader {
+            session,
+            tree,
+            count,
+            from: 0,
+            parent: vec![ROOT; count as usize],
+            state: vec![0; count as usize],
+            rows: None,
+            place: HashMap::new(),
+            kids: None,
+            bridger: None,
+        };
+        loader.take_in();
+        loader.link();
+        loader.keep();
+        loader.bridge();
+        loader
+    }
+
+    /// Whether the client loads an entry at all.
+    pub fn is_loaded(&self, ix: Ix) -> bool {
+        ix.0 < self.count && self.has(ix.0, IN)
+    }
+
+    /// Whether an entry is gone with what the last compaction replaced: no branch of the file leads there.
+    pub fn is_gone(&self, ix: Ix) -> bool {
+        ix.0 < self.count && (self.has(ix.0, GONE) || ix.0 < self.from && !self.has(ix.0, IN))
+    }
+
+    /// Whether an entry is an orphan that the client joins to one near in time.
+    pub fn is_bridged(&self, ix: Ix) -> bool {
+        ix.0 < self.count && self.has(ix.0, BRIDGED)
+    }
+
+    /// Whether an entry is one that the last compaction kept, and it took effect.
+    pub fn is_kept(&self, ix: Ix) -> bool {
+        ix.0 < self.count && self.has(ix.0, KEPT)
+    }
+
+    /// The entry that the client hangs an entry under: through progress lines, and as compaction and bridging have it.
+    pub fn parent(&self, ix: Ix) -> Option<Ix> {
+        (self.is_loaded(ix) && self.parent[ix.at()] < NONE).then(|| Ix(self.parent[ix.at()]))
+    }
+
+    /// Whether the file is so big that the client does not read what stands before its last boundary.
+    pub fn reads_from_boundary(&self) -> bool {
+        self.from > 0
+    }
+
+    /// Where the client would go on.
+    pub fn leaf(&mut self) -> Leaf {
+        if let Some(leaf) = self.agent_leaf() {
+            return leaf;
+        }
+        let none = |rule| Leaf { turn: None, end: None, from: None, rule };
+        let tip = self.tip();
+        let (pointer, pinned) = self.pointer();
+        let mut chosen = tip;
+        match pointer {
+            Some(None) => return none(Rule::Emptied),
+            Some(Some(key)) => {
+                if let Some(target) = self.find(key)
+                    && self.stored(target).iter().any(|ix| self.is_turn(*ix))
+                {
+                    let sidechain = self.is_sidechain(target);
+                    let older = tip.is_some_and(|(tip, _)| {
+                        let way = self.stored(tip);
+                        way.contains(&target) || !sidechain && self.is_pulled_in(target, &way)
+                    });
+                    if !older || pinned {
+                        if sidechain {
+                            return none(Rule::PointerAtSidechain);
+                        }
+                        chosen = Some((target, if older { Rule::Pin } else { Rule::Pointer }));
+                    }
+                }
+            }
+            None => {}
+        }
+        match chosen {
+            Some((chosen, rule)) => self.settle(chosen, rule),
+            None => none(Rule::NoTurn),
+        }
+    }
+
+    /// Where the client would go on if a pin named `ix`.
+    pub fn leaf_at(&mut self, ix: Ix) -> Leaf {
+        if !self.is_loaded(ix) {
+            return Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn };
+        }
+        self.settle(ix.0, Rule::Asked)
+    }
+
+    /// The trunk whose way up begins at `from` ([`Leaf::from`]), root first: the way up by links, parts and results put
+    /// back, nothing cut at a boundary.
+    pub fn trunk(&mut self, from: Ix) -> Vec<Step> {
+        if !self.is_loaded(from) {
+            return Vec::new();
+        }
+        let way = self.chain(from.0);
+        self.whole(&way)
+    }
+
+    /// What readers by other rules take for the leaf.
+    ///
+    /// Up to three passes over the entries.
+    pub fn other_readers(&mut self, leaf: &Leaf) -> OtherReaders {
+        if leaf.rule == Rule::Agent {
+            return OtherReaders::default();
+        }
+        let entries = &self.session.entries;
+        let turn = |ix: &u32| self.is_turn(*ix) && !self.is_sidechain(*ix);
+        let newest = self.rows().filter(turn).max_by_key(|ix| (entries.time(Ix(*ix)), *ix)).map(Ix);
+        let last_end = self.last_end();
+        let tip = self.tip().and_then(|(tip, rule)| self.settle(tip, rule).turn);
+        let other = |other: Option<Ix>| other.filter(|other| Some(*other) != leaf.turn);
+        OtherReaders { without_pointers: other(tip), newest: other(newest), last_end: other(last_end) }
+    }
+
+    fn has(&self, ix: u32, bit: u8) -> bool {
+        self.state[ix as usize] & bit != 0
+    }
+
+    fn kind(&self, ix: u32) -> Kind {
+        self.session.entries.kind(Ix(ix))
+    }
+
+    fn is_turn(&self, ix: u32) -> bool {
+        matches!(self.kind(ix), Kind::User | Kind::Assistant | Kind::Tool)
+    }
+
+    fn is_sidechain(&self, ix: u32) -> bool {
+        self.session.entries.flags(Ix(ix)).has(Flags::SIDECHAIN)
+    }
+
+    fn group(&self, ix: u32) -> Key {
+        self.session.entries.group(Ix(ix))
+    }
+
+    /// The entries that are loaded, in the order in which their ids occur first in the file.
+    pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
+        let count = self.rows.as_ref().map_or(self.count as usize, Vec::len);
+        (0..count)
+            .map(|at| self.rows.as_ref().map_or(at as u32, |rows| rows[at]))
+            .filter(|ix| self.has(*ix, IN))
+    }
+
+    /// Where the id of an entry occurs first.
+    fn place(&self, ix: u32) -> u32 {
+        self.place.get(&ix).copied().unwrap_or(ix)
+    }
+
+    fn find(&self, key: Key) -> Option<u32> {
+        let keys = &self.session.entries.keys()[..self.count as usize];
+        keys.iter().rposition(|known| *known == key).map(|at| at as u32).filter(|ix| self.has(*ix, IN))
+    }
+
+    /// Says which entries are loaded.
+    fn take_in(&mut self) {
+        let session = self.session;
+        let entries = &session.entries;
+        let big = session.files.first().is_some_and(|file| file.bytes >= BIG);
+        let boundary = session.claude.boundary.as_ref();
+        self.from = boundary.filter(|_| big).map_or(0, |boundary| boundary.entry.0);
+        let mut kept = boundary.map(|boundary| boundary.kept.clone()).unwrap_or_default();
+        kept.sort_unstable();
+        for ix in 0..self.count {
+            let chain = !matches!(entries.kind(Ix(ix)), Kind::Progress);
+            if chain && (ix >= self.from || kept.binary_search(&entries.key(Ix(ix))).is_ok()) {
+                self.state[ix as usize] = IN;
+            }
+        }
+        let copies: Vec<u32> = self.tree.shadowed().map(|ix| ix.0).filter(|ix| *ix < self.count).collect();
+        if copies.is_empty() {
+            return;
+        }
+        // What stands for an id is loaded at the place of its first copy.
+        let mut first: HashMap<Key, u32> = HashMap::new();
+        for ix in &copies {
+            if self.has(*ix, IN) {
+                first.entry(entries.key(Ix(*ix))).or_insert(*ix);
+            }
+            self.state[*ix as usize] = 0;
+        }
+        for ix in 0..self.count {
+            if self.has(ix, IN)
+                && let Some(first) = first.get(&entries.key(Ix(ix)))
+            {
+                self.place.insert(ix, *first);
+            }
+        }
+        let mut rows: Vec<u32> = (0..self.count).filter(|ix| self.has(*ix, IN)).collect();
+        rows.sort_by_key(|ix| self.place(*ix));
+        self.rows = Some(rows);
+    }
+
+    /// Finds the parent of each entry, through progress lines.
+    fn link(&mut self) {
+        let mut through: Vec<u32> = Vec::new();
+        for ix in 0..self.count {
+            self.parent[ix as usize] = match self.tree.link(Ix(ix)) {
+                Parent::Root => ROOT,
+                Parent::Missing => LOST,
+                Parent::Entry(parent) | Parent::Ring(parent) if parent.0 < self.count => parent.0,
+                Parent::Entry(_) | Parent::Ring(_) => LOST,
+            };
+        }
+        for ix in 0..self.count {
+            let mut at = self.parent[ix as usize];
+            if at >= NONE || self.has(at, IN) {
+                continue;
+            }
+            // Progress lines that are passed get the answer too, so that none is passed twice.
+            through.push(ix);
+            while at < NONE && self.kind(at) == Kind::Progress && at >= self.from {
+                through.push(at);
+                let next = self.parent[at as usize];
+                // A ring of progress lines leads nowhere.
+                self.parent[at as usize] = LOST;
+                at = next;
+            }
+            let found = if at < NONE && !self.has(at, IN) { LOST } else { at };
+            for ix in through.drain(..) {
+                self.parent[ix as usize] = found;
+            }
+        }
+    }
+
+    /// Moves the messages that the last boundary kept behind its summary, and drops what it replaced.
+    fn keep(&mut self) {
+        let session = self.session;
+        let Some(boundary) = session.claude.boundary.as_ref().filter(|boundary| boundary.keeps()) else {
+            return;
+        };
+        let at = boundary.entry.0;
+        let Some(anchor) = boundary.anchor.and_then(|anchor| self.find(anchor)) else { return };
+        let kept = if boundary.kept.is_empty() {
+            boundary.ends.and_then(|(head, tail)| self.segment(head, tail))
+        } else {
+            self.find_all(&boundary.kept)
+        };
+        let Some(kept) = kept.filter(|_| at < self.count && self.has(at, IN)) else { return };
+        let Some(last) = kept.last().copied() else { return };
+        for ix in &kept {
+            self.state[*ix as usize] |= KEPT;
+        }
+        let border = self.place(at);
+        for ix in 0..self.count {
+            if self.has(ix, IN) && !self.has(ix, KEPT) && self.place(ix) < border {
+                self.state[ix as usize] = GONE;
+            }
+        }
+        let after: Vec<u32> = self.rows().filter(|ix| self.place(*ix) > border).collect();
+        for ix in &after {
+            let parent = self.parent[*ix as usize];
+            if self.is_turn(*ix) || self.has(*ix, KEPT) || parent >= NONE {
+                continue;
+            }
+            if self.has(parent, GONE) {
+                self.state[*ix as usize] = GONE;
+            } else if self.has(parent, KEPT) {
+                self.state[*ix as usize] |= ASIDE;
+            }
+        }
+        for ix in 0..self.count {
+            let parent = self.parent[ix as usize];
+            if self.has(ix, IN)
+                && !self.has(ix, KEPT)
+                && parent < NONE
+                && (parent == anchor || self.has(parent, GONE))
+            {
+                self.parent[ix as usize] = last;
+            }
+        }
+        let mut before = anchor;
+        for ix in kept.into_iter().filter(|ix| *ix != anchor) {
+            self.parent[ix as usize] = before;
+            before = ix;
+        }
+    }
+
+    /// The entries with these ids, in order, each once; `None` if one is not there.
+    fn find_all(&self, keys: &[Key]) -> Option<Vec<u32>> {
+        let mut wanted: Vec<(Key, u32)> = keys.iter().map(|key| (*key, LOST)).collect();
+        wanted.sort_unstable();
+        wanted.dedup();
+        for ix in 0..self.count {
+            let key = self.session.entries.key(Ix(ix));
+            if self.has(ix, IN)
+                && let Ok(at) = wanted.binary_search_by_key(&key, |(key, _)| *key)
+            {
+                wanted[at].1 = ix;
+            }
+        }
+        let mut found = Vec::with_capacity(keys.len());
+        for key in keys {
+            let at = wanted.binary_search_by_key(key, |(key, _)| *key).expect("all keys are wanted");
+            match std::mem::replace(&mut wanted[at].1, ROOT) {
+                LOST => return None,
+                ROOT => {}
+                ix => found.push(ix),
+            }
+        }
+        Some(found)
+    }
+
+    /// The entries from `tail` up to `head`, `head` first.
+    fn segment(&self, head: Key, tail: Key) -> Option<Vec<u32>> {
+        let (head, mut at) = (self.find(head)?, self.find(tail)?);
+        let (mut found, mut seen) = (Vec::new(), Seen::new(self.count));
+        while at < NONE && self.has(at, IN) && seen.add(at) {
+            found.push(at);
+            if at == head {
+                found.reverse();
+                return Some(found);
+            }
+            at = self.parent[at as usize];
+        }
+        None
+    }
+
+    /// Joins the orphans to what is near in time.
+    fn bridge(&mut self) {
+        let orphans: Vec<u32> = self
+            .rows()
+            .filter(|ix| {
+                let parent = self.parent[*ix as usize];
+                parent == LOST || parent < NONE && !self.has(parent, IN)
+            })
+            .collect();
+        if orphans.is_empty() {
+            return;
+        }
+        for ix in &orphans {
+            self.parent[*ix as usize] = LOST;
+        }
+        let mut bridger = Bridger::new(self);
+        for ix in orphans {
+            if let Some(to) = bridger.nearest(self, ix) {
+                bridger.join(ix, to);
+                self.parent[ix as usize] = to;
+                self.state[ix as usize] |= BRIDGED;
+            }
+        }
+        self.bridger = Some(bridger);
+    }
+
+    /// Where the way up goes on that would close a ring at `ix`.
+    fn past_ring(&mut self, ix: u32) -> Option<u32> {
+        let mut bridger = self.bridger.take().unwrap_or_else(|| Bridger::new(self));
+        let found = bridger.nearest(self, ix);
+        self.bridger = Some(bridger);
+        found
+    }
+
+    /// The way up from an entry, root first.
+    fn chain(&mut self, from: u32) -> Vec<u32> {
+        let (mut way, mut seen) = (Vec::new(), Seen::new(self.count));
+        let mut at = Some(from);
+        while let Some(ix) = at.filter(|ix| self.has(*ix, IN) && seen.add(*ix)) {
+            way.push(ix);
+            let parent = self.parent[ix as usize];
+            at = match parent {
+                LOST | ROOT => None,
+                parent if seen.has(parent) => self.past_ring(ix),
+                parent => Some(parent),
+            };
+        }
+        way.reverse();
+        way
+    }
+
+    /// The way up by what is stored, root first: no orphan is joined, no ring passed.
+    fn stored(&self, from: u32) -> Vec<u32> {
+        let (mut way, mut seen) = (Vec::new(), Seen::new(self.count));
+        let mut at = from;
+        while at < NONE && self.has(at, IN) && seen.add(at) {
+            way.push(at);
+            at = if self.has(at, BRIDGED) { LOST } else { self.parent[at as usize] };
+        }
+        way.reverse();
+        way
+    }
+
+    /// The last entry of the main conversation, and the rule by which it is that.
+    fn tip(&mut self) -> Option<(u32, Rule)> {
+        // Ways up that were found to have no turn are not walked twice.
+        let (mut without, mut now) = (Seen::new(self.count), Seen::new(self.count));
+        let mut walk = Vec::new();
+        let mut tip = None;
+        for ix in (0..self.count).rev() {
+            if !self.has(ix, IN) || self.has(ix, ASIDE) || self.is_sidechain(ix) {
+                continue;
+            }
+            let mut at = ix;
+            while at < NONE && self.has(at, IN) && !self.is_turn(at) && !without.has(at) && now.add(at) {
+                walk.push(at);
+                at = self.parent[at as usize];
+            }
+            let ring = at < NONE && now.has(at);
+            for ix in walk.drain(..) {
+                now.clear(ix);
+                without.set(ix);
+            }
+            if at < NONE && self.has(at, IN) && self.is_turn(at)
+                || ring && self.chain(ix).iter().any(|ix| self.is_turn(*ix))
+            {
+                tip = Some(ix);
+                break;
+            }
+        }
+        let tip = tip?;
+        Some(self.newest_below(tip).map_or((tip, Rule::Last), |newest| (newest, Rule::NewestBelow)))
+    }
+
+    /// The newest leaf below an entry that is not older than it.
+    fn newest_below(&mut self, tip: u32) -> Option<u32> {
+        let session = self.session;
+        let time = |ix: u32| session.entries.time(Ix(ix));
+        if !time(tip).is_some() || !self.has_kids(tip) {
+            return None;
+        }
+        let mut best: Option<u32> = None;
+        let mut seen = Seen::new(self.count);
+        let mut todo: Vec<u32> = self.kids().of(tip).to_vec();
+        while let Some(ix) = todo.pop() {
+            if !seen.add(ix) {
+                continue;
+            }
+            let kids = self.kids().of(ix);
+            todo.extend(kids.iter().filter(|kid| !seen.has(**kid)));
+            let fits = kids.is_empty() && !self.is_sidechain(ix) && time(ix) >= time(tip);
+            if fits && best.is_none_or(|best| time(ix) >= time(best)) {
+                best = Some(ix);
+            }
+        }
+        best
+    }
+
+    /// The pointer that counts: what it names, or that it names nothing; and whether it is pinned with no entry behind it.
+    fn pointer(&self) -> (Option<Option<Key>>, bool) {
+        let zero = Key::of(b"00000000-0000-0000-0000-000000000000");
+        let (mut last, mut pin) = (None, None);
+        for pointer in
+            self.session.pointers.iter().filter(|pointer| pointer.before > self.from || self.from == 0)
+        {
+            let explicit = pointer.explicit == Some(true);
+            match pointer.target {
+                Some(target) => {
+                    last = Some(Some(target));
+                    if explicit {
+                        pin = (target != zero).then_some((target, pointer.before));
+                    } else if pin.is_some_and(|(pinned, _)| pinned != target) {
+                        pin = None;
+                    }
+                }
+                None if explicit => last = Some(None),
+                None => {}
+            }
+        }
+        let pinned = pin.is_some_and(|(_, before)| {
+            (before..self.count).all(|ix| self.is_sidechain(ix) || self.kind(ix) == Kind::Progress)
+        });
+        (last, pinned)
+    }
+
+    /// From what was chosen to the turn at or above it, and to the end of what follows that.
+    fn settle(&mut self, chosen: u32, rule: Rule) -> Leaf {
+        let none = |rule| Leaf { turn: None, end: None, from: None, rule };
+        let mut at = chosen;
+        let mut seen = Seen::new(self.count);
+        while !self.is_turn(at) && seen.add(at) {
+            match self.parent[at as usize] {
+                parent if parent < NONE && self.has(parent, IN) => at = parent,
+                _ => break,
+            }
+        }
+        if self.is_sidechain(at) && rule != Rule::Asked {
+            return none(Rule::Sidechain);
+        }
+        let mut seen = Seen::new(self.count);
+        while seen.add(at) && self.has_kids(at) {
+            let follows = |ix: &&u32| !self.is_turn(**ix) && !self.has(**ix, ASIDE);
+            match self.kids.as_ref().and_then(|kids| kids.of(at).iter().find(follows)) {
+                Some(next) => at = *next,
+                None => break,
+            }
+        }
+        let way = self.chain(at);
+        let Some((turn, pulled)) = self.last_turn(&way) else { return none(Rule::NoTurn) };
+        let end = if pulled { turn } else { at };
+        Leaf { turn: Some(Ix(turn)), end: Some(Ix(end)), from: Some(Ix(at)), rule }
+    }
+
+    /// The last turn of the trunk whose way up is `way`, without making the whole of it; and whether it was put there
+    /// from elsewhere.
+    fn last_turn(&self, way: &[u32]) -> Option<(u32, bool)> {
+        let at = way.iter().rposition(|ix| self.is_turn(*ix))?;
+        let end = way[at];
+        // The reply whose other parts and results are put behind the end, and the place in the way where they are.
+        let (group, trigger) = match self.kind(end) {
+            Kind::Assistant => (self.group(end), at),
+            Kind::Tool if at > 0 && self.kind(way[at - 1]) == Kind::Assistant => {
+                (self.group(way[at - 1]), at - 1)
+            }
+            _ => return Some((end, false)),
+        };
+        if !group.is_some() {
+            return Some((end, false));
+        }
+        let mut on_way = Seen::new(self.count);
+        way.iter().for_each(|ix| on_way.set(*ix));
+        let last = |found: Option<u32>, ix: u32| match found {
+            Some(found) if self.place(found) > self.place(ix) => Some(found),
+            _ => Some(ix),
+        };
+        let off_way = |ix: &u32| !on_way.has(*ix) || trigger < at && *ix == end;
+        let answers = self.rows().filter(|ix| self.answers(*ix) == group).filter(off_way);
+        if let Some(found) = answers.fold(None, last) {
+            return Some((found, found != end));
+        }
+        let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group;
+        let parts = self.rows().filter(is_part).filter(off_way);
+        Some(parts.fold(None, last).map_or((end, false), |found| (found, true)))
+    }
+
+    /// The reply that a result hangs under a part of.
+    fn answers(&self, ix: u32) -> Key {
+        let parent = self.parent[ix as usize];
+        if self.kind(ix) == Kind::Tool && parent < NONE && self.kind(parent) == Kind::Assistant {
+            self.group(parent)
+        } else {
+            Key::NONE
+        }
+    }
+
+    /// Whether an entry off the way is put onto its trunk: as a part of a reply there, or a result of one.
+    fn is_pulled_in(&self, ix: u32, way: &[u32]) -> bool {
+        let group = match self.kind(ix) {
+            Kind::Assistant => self.group(ix),
+            _ => self.answers(ix),
+        };
+        group.is_some() && way.iter().any(|ix| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group)
+    }
+
+    /// The trunk of a way up: with the other parts of each reply, and its results, behind the last part on the way.
+    fn whole(&self, way: &[u32]) -> Vec<Step> {
+        let mut on_way = Seen::new(self.count);
+        way.iter().for_each(|ix| on_way.set(*ix));
+        // Of each reply on the way, its parts and its results as chains through one column, in file order.
+        let is_part = |ix: &&u32| self.kind(**ix) == Kind::Assistant && self.group(**ix).is_some();
+        let mut groups: HashMap<Key, Rest> = HashMap::new();
+        for ix in way.iter().filter(is_part) {
+            groups
+                .entry(self.group(*ix))
+                .or_insert(Rest { to_come: 0, parts: NONE, answers: NONE })
+                .to_come += 1;
+        }
+        let mut next = vec![NONE; self.count as usize];
+        for ix in self.rows().rev() {
+            let (group, part) = match self.kind(ix) {
+                Kind::Assistant => (self.group(ix), true),
+                _ => (self.answers(ix), false),
+            };
+            if group.is_some()
+                && let Some(rest) = groups.get_mut(&group)
+            {
+                let first = if part { &mut rest.parts } else { &mut rest.answers };
+                next[ix as usize] = std::mem::replace(first, ix);
+            }
+        }
+        let chain = |first: u32| {
+            std::iter::successors(Some(first), |ix| next.get(*ix as usize).copied())
+                .take_while(|ix| *ix < NONE)
+        };
+        let (mut trunk, mut have) = (Vec::with_capacity(way.len()), Seen::new(self.count));
+        // What stands above an orphan that was joined to it.
+        let above_bridge = way.iter().rposition(|ix| self.has(*ix, BRIDGED)).unwrap_or(0);
+        for (at, ix) in way.iter().enumerate() {
+            if have.add(*ix) {
+                let way = match () {
+                    () if self.has(*ix, KEPT) => Way::Kept,
+                    () if at < above_bridge => Way::Bridge,
+                    () => Way::Link,
+                };
+                trunk.push(Step { entry: Ix(*ix), way });
+            }
+            // The last part on the way brings the rest.
+            let rest = groups.get_mut(&self.group(*ix)).filter(|_| is_part(&ix));
+            let Some(rest) = rest else { continue };
+            rest.to_come -= 1;
+            if rest.to_come > 0 {
+                continue;
+            }
+            for ix in chain(rest.parts).filter(|ix| !on_way.has(*ix)) {
+                if have.add(ix) {
+                    trunk.push(Step { entry: Ix(ix), way: Way::Part });
+                }
+            }
+            for ix in chain(rest.answers) {
+                if have.add(ix) {
+                    let way = if on_way.has(ix) { Way::Link } else { Way::Answer };
+                    trunk.push(Step { entry: Ix(ix), way });
+                }
+            }
+        }
+        trunk
+    }
+
+    /// The last turn of an agent's own transcript, which the client never resumes by itself.
+    fn agent_leaf(&self) -> Option<Leaf> {
+        self.session.claude.agent.as_ref()?;
+        if self.rows().any(|ix| !self.is_sidechain(ix)) {
+            return None;
+        }
+        let last = (0..self.count).rev().find(|ix| self.has(*ix, IN))?;
+        let turn = (0..self.count).rev().find(|ix| self.has(*ix, IN) && self.is_turn(*ix));
+        let rule = if turn.is_some() { Rule::Agent } else { Rule::NoTurn };
+        let last = turn.map(|_| Ix(last));
+        Some(Leaf { turn: turn.map(Ix), end: last, from: last, rule })
+    }
+
+    /// The turn above the end of a branch that is last in the file.
+    fn last_end(&self) -> Option<Ix> {
+        let mut has_kids = Seen::new(self.count);
+        for ix in self.rows() {
+            let parent = self.parent[ix as usize];
+            if parent < NONE && !self.has(ix, BRIDGED) {
+                has_kids.set(parent);
+            }
+        }
+        let mut climbed = Seen::new(self.count);
+        let mut best: Option<u32> = None;
+        for end in self.rows().filter(|ix| !has_kids.has(*ix)) {
+            let mut at = end;
+            while at < NONE && self.has(at, IN) && !self.is_turn(at) && climbed.add(at) {
+                at = if self.has(at, BRIDGED) { LOST } else { self.parent[at as usize] };
+            }
+            let flags = |ix| self.session.entries.flags(Ix(ix));
+            if at < NONE
+                && self.is_turn(at)
+                && !flags(at).has(Flags::SIDECHAIN)
+                && !flags(at).has(Flags::META)
+            {
+                best = best.max(Some(at));
+            }
+        }
+        best.map(Ix)
+    }
+
+    fn has_kids(&mut self, ix: u32) -> bool {
+        match &self.kids {
+            Some(kids) => !kids.of(ix).is_empty(),
+            // Mostly the end of the file is asked for, which has none: no need to sort them all.
+            None if self.rows().any(|kid| self.parent[kid as usize] == ix) => {
+                self.kids = Some(Kids::of_all(self));
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn kids(&self) -> &Kids {
+        self.kids.as_ref().expect("`has_kids` sorted them")
+    }
+}
+
+/// What is put behind the last part of a reply on the way up: the first of two chains of entries.
+struct Rest {
+    /// Parts on the way that are still to come.
+    to_come: u32,
+    parts: u32,
+    answers: u32,
+}
+
+/// The children of each entry, in the order of [`Loader::rows`].
+struct Kids {
+    first: Vec<u32>,
+    list: Vec<u32>,
+}
+
+impl Kids {
+    fn of_all(loader: &Loader<'_>) -> Kids {
+        let mut first = vec![0u32; loader.count as usize + 2];
+        let linked = || loader.rows().map(|ix| (ix, loader.parent[ix as usize])).filter(|(_, up)| *up < NONE);
+        for (_, parent) in linked() {
+            first[parent as usize + 2] += 1;
+        }
+        for at in 2..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut list = vec![0u32; first[first.len() - 1] as usize];
+        for (ix, parent) in linked() {
+            let next = &mut first[parent as usize + 1];
+            list[*next as usize] = ix;
+            *next += 1;
+        }
+        Kids { first, list }
+    }
+
+    fn of(&self, ix: u32) -> &[u32] {
+        &self.list[self.first[ix as usize] as usize..self.first[ix as usize + 1] as usize]
+    }
+}
+
+/// A set of entries: a bit each.
+struct Seen(Vec<u64>);
+
+impl Seen {
+    fn new(count: u32) -> Seen {
+        Seen(vec![0; count as usize / 64 + 1])
+    }
+
+    fn has(&self, ix: u32) -> bool {
+        self.0[ix as usize / 64] >> (ix % 64) & 1 == 1
+    }
+
+    fn set(&mut self, ix: u32) {
+        self.0[ix as usize / 64] |= 1 << (ix % 64);
+    }
+
+    fn clear(&mut self, ix: u32) {
+        self.0[ix as usize / 64] &= !(1 << (ix % 64));
+    }
+
+    /// Puts an entry in; whether it was not there.
+    fn add(&mut self, ix: u32) -> bool {
+        let new = !self.has(ix);
+        self.set(ix);
+        new
+    }
+}

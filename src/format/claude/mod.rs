@@ -1,0 +1,194 @@
+//! Claude Code's transcripts.
+//!
+//! One JSON object a line. The format is the client's own and has no specification; what stands here was measured: files
+//! went into the real client, and what it sent was looked at (2.1.332, where no other version is named).
+//!
+//! # Lines
+//!
+//! Lines of type `user`, `assistant`, `system` and `attachment` are the chain: each has a `uuid`, and hangs by
+//! `parentUuid` under the one before. A line of type `progress` is a link only: what hangs under it joins its parent.
+//! All five are entries here. One reply is written as several `assistant` lines, one for each block, with the same
+//! `message.id` ([`crate::model::Entries::group`]). A turn without a `uuid` is loaded, though nothing can hang under it, and so is an entry without an
+//! id. All other types have no place in the tree, and a link through one leads nowhere, even if it has a `uuid`:
+//!
+//! | type | what it says |
+//! | --- | --- |
+//! | `last-prompt` | the position of the leaf (`leafUuid`, `explicit`): [`crate::format::Pointer`] |
+//! | `custom-title`, `ai-title`, `summary` | the title; the last of a kind counts |
+//! | `bough-label` | a label: our own, ignored by the client |
+//! | `file-history-snapshot`, `file-history-delta`, `queue-operation`, `mode`, and whatever comes with the next version | state of the client, carried along |
+//!
+//! A line that is whole up to its first object, with something else behind it, counts as that object; an object may be
+//! spread over several lines; any other broken line is skipped by the client.
+//!
+//! # Position
+//!
+//! The client's rules for what it loads are in [`load`], those for what it sends in [`sent`].
+
+mod bridge;
+mod facts;
+pub mod load;
+pub mod sent;
+
+pub use facts::{Boundary, Facts};
+
+use super::session::{Gathered, Head, LabelLine, OtherKind, Pointer, Session};
+use super::{Dialect, Link, ParentRef, Place};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string};
+use crate::model::{Flags, Ix, Key, Kind, Time, parse_time};
+
+pub(super) struct Claude;
+
+/// What a marker of `switch` says: a `system` line of the subtype `informational`, which the client does not send.
+pub const MARKER: &str = "Switched by bough";
+
+impl Dialect for Claude {
+    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+        let fields = &line.fields;
+        let (Shape::Object | Shape::Trailing { .. }, Some(ty)) = (line.shape, fields.str(Field::Type)) else {
+            return Place::Unknown;
+        };
+        let main = gathered.file == 0;
+        if main {
+            Facts::line(gathered, line);
+        }
+        let subtype = |wanted: &str| fields.str(Field::Subtype).is_some_and(|subtype| subtype.is(wanted));
+        let mut flags = Flags::default();
+        flags.set(Flags::SIDECHAIN, fields.is_true(Field::IsSidechain));
+        flags.set(Flags::META, fields.is_true(Field::IsMeta));
+        flags.set(Flags::COMPACT_SUMMARY, fields.is_true(Field::IsCompactSummary));
+        let id = id(fields.get(Field::Uuid));
+        let mut group = None;
+        let name = ty.text();
+        let kind = match &*name {
+            "user" | "assistant" => {
+                if id.is_none() && fields.get(Field::Message) != Value::Object {
+                    return Place::Other(OtherKind::Note);
+                }
+                let kind = message(line, ty.is("user"), &mut flags);
+                if kind == Kind::Assistant {
+                    group = fields.str(Field::MessageId);
+                } else if main {
+                    Facts::prompt(gathered, line, flags);
+                }
+                kind
+            }
+            "system" if subtype("compact_boundary") => {
+                if main {
+                    let lists = line.bytes.unwrap_or_default();
+                    gathered.claude.boundary = Some(Boundary::of(Ix(gathered.entries), lists));
+                }
+                Kind::Compaction
+            }
+            "system" => {
+                flags.set(Flags::MARKER, subtype("informational") && is_marker(line));
+                Kind::System
+            }
+            "attachment" => Kind::Attachment,
+            // A link that nothing can name is none.
+            "progress" if id.is_some() => {
+                flags.set(Flags::PASSED, true);
+                Kind::Progress
+            }
+            "last-prompt" => {
+                if main {
+                    gathered.pointers.extend(pointer(line, gathered.entries));
+                    Facts::note(gathered, &name, line);
+                }
+                return Place::Other(OtherKind::Pointer);
+            }
+            "bough-label" => {
+                gathered.labels.push(LabelLine {
+                    entry: None,
+                    line: line.number,
+                    target: fields.str(Field::TargetUuid).map_or(Key::NONE, Str::key),
+                    text: fields.str(Field::Label).map(|label| label.text().into_owned()).unwrap_or_default(),
+                });
+                return Place::Other(OtherKind::Label);
+            }
+            other => {
+                if main {
+                    Facts::note(gathered, other, line);
+                }
+                return Place::Other(OtherKind::Note);
+            }
+        };
+        let parent = match self::id(fields.get(Field::ParentUuid)) {
+            Some(parent) => ParentRef::Id(parent),
+            None => ParentRef::None,
+        };
+        let time = match fields.get(Field::Timestamp) {
+            Value::String(text) => parse_time(text.raw),
+            _ => Time::NONE,
+        };
+        Place::Entry(Link {
+            id,
+            parent,
+            time,
+            kind,
+            ty: Some(ty),
+            flags,
+            session: fields.str(Field::SessionId),
+            group,
+        })
+    }
+
+    fn name(&self, gathered: &mut Gathered) -> Option<String> {
+        gathered.claude.name()
+    }
+
+    fn joins_lines(&self) -> bool {
+        true
+    }
+
+    fn head(&self, session: &Session) -> Head {
+        load::head(session)
+    }
+}
+
+/// An id as the client compares them: any string that is not empty, and numbers too.
+fn id<'l>(value: Value<'l>) -> Option<Str<'l>> {
+    match value {
+        Value::String(id) if !id.raw.is_empty() => Some(id),
+        Value::Number(raw) if raw != b"0" => Some(Str { raw }),
+        _ => None,
+    }
+}
+
+/// What a `last-prompt` line points at. One whose `leafUuid` is neither an id nor null says nothing.
+fn pointer(line: &Line<'_>, before: u32) -> Option<Pointer> {
+    let target = match line.fields.get(Field::LeafUuid) {
+        Value::String(leaf) if !leaf.raw.is_empty() => Some(leaf.key()),
+        Value::Null | Value::Absent => None,
+        _ => return None,
+    };
+    let explicit = match line.fields.get(Field::Explicit) {
+        Value::Bool(explicit) => Some(explicit),
+        _ => None,
+    };
+    Some(Pointer { line: line.number, before, target, explicit })
+}
+
+fn is_marker(line: &Line<'_>) -> bool {
+    let content = line.bytes.and_then(|bytes| each_member(bytes).filter(|(key, _)| key == "content").last());
+    content.and_then(|(_, text)| string(text)).is_some_and(|text| text.starts_with(MARKER))
+}
+
+fn message(line: &Line<'_>, user: bool, flags: &mut Flags) -> Kind {
+    let fields = &line.fields;
+    if let Some(text) = fields.str(Field::Content) {
+        flags.set(Flags::TEXT, !text.is_blank());
+    }
+    for block in fields.blocks() {
+        flags.set(Flags::TEXT, block.kind == BlockKind::Text && block.says);
+        flags.set(Flags::EMPTY_TEXT, block.kind == BlockKind::Text && block.empty);
+        flags.set(Flags::CALL, block.kind == BlockKind::Call);
+        flags.set(Flags::RESULT, block.kind == BlockKind::Result);
+        flags.set(Flags::IMAGE, block.kind == BlockKind::Image);
+    }
+    match user {
+        true if flags.has(Flags::RESULT) => Kind::Tool,
+        true => Kind::User,
+        false => Kind::Assistant,
+    }
+}

@@ -1,0 +1,207 @@
+//! Objects that are spread over several lines, and lines behind a form feed: some programs take them.
+
+use crate::json::{Ending, Line, Shape};
+use std::collections::VecDeque;
+
+/// The bytes that are held at most while it is open whether lines are one object.
+const HELD: usize = 4 << 20;
+
+/// The bytes that are looked at in vain at most; what comes after is taken line by line. Without this, a file of lines
+/// that each begin an object and never end it would be read again for each of them.
+const VAIN: usize = 64 << 20;
+
+/// A line, or several that are one object, to be read again.
+pub(super) struct Raw {
+    /// Its bytes, without the ending; line breaks inside are blanks.
+    pub bytes: Vec<u8>,
+    /// The first byte in the file.
+    pub offset: u64,
+    /// The number of the first line.
+    pub number: u64,
+    pub ending: Ending,
+}
+
+/// Lines that may be parts of one object.
+#[derive(Default)]
+pub(super) struct Spread {
+    held: VecDeque<Raw>,
+    bytes: usize,
+    open: Option<Nest>,
+    /// How many of the held lines the open object has.
+    fed: usize,
+    vain: usize,
+}
+
+impl Spread {
+    /// Takes a line, or gives it back: where no object is open, and it begins none.
+    pub fn takes(&mut self, line: &Line<'_>) -> bool {
+        if self.held.is_empty() && (self.vain > VAIN || !may_begin(line)) {
+            return false;
+        }
+        let Some(bytes) = line.bytes.filter(|bytes| bytes.len() <= HELD) else { return false };
+        self.bytes += bytes.len();
+        self.held.push_back(Raw {
+            bytes: bytes.to_vec(),
+            offset: line.offset,
+            number: line.number,
+            ending: line.ending,
+        });
+        true
+    }
+
+    /// What is certain by now: lines as they are, and lines joined. `end` says that no more will come.
+    pub fn next(&mut self, end: bool) -> Option<Raw> {
+        while self.fed < self.held.len() {
+            let front = &self.held[0];
+            if self.open.is_none() {
+                let skip = front.bytes.iter().take_while(|byte| is_space(**byte)).count();
+                if front.bytes.get(skip) != Some(&b'{') || self.vain > VAIN {
+                    return self.pop(skip);
+                }
+                self.open = Some(Nest::default());
+            }
+            let nest = self.open.as_mut().expect("opened above");
+            let line = &self.held[self.fed].bytes;
+            self.fed += 1;
+            match nest.line(line) {
+                Step::Open if self.bytes <= HELD => {}
+                Step::Done => return self.join(),
+                Step::Open | Step::Wrong => return self.give_up(),
+            }
+        }
+        if end && !self.held.is_empty() { self.give_up() } else { None }
+    }
+
+    fn give_up(&mut self) -> Option<Raw> {
+        self.vain += self.held.iter().take(self.fed).map(|raw| raw.bytes.len() + 1).sum::<usize>();
+        self.open = None;
+        let skip = self.held[0].bytes.iter().take_while(|byte| is_space(**byte)).count();
+        self.pop(skip)
+    }
+
+    /// The first line by itself, without the white space before it.
+    fn pop(&mut self, skip: usize) -> Option<Raw> {
+        self.fed = 0;
+        let mut raw = self.held.pop_front()?;
+        self.bytes -= raw.bytes.len();
+        raw.bytes.drain(..skip);
+        raw.offset += skip as u64;
+        Some(raw)
+    }
+
+    fn join(&mut self) -> Option<Raw> {
+        let count = self.fed;
+        self.open = None;
+        let first = self.held.front().map_or(0, |raw| raw.bytes.len() - raw.bytes.trim_ascii_start().len());
+        let mut all = self.pop(first)?;
+        for _ in 1..count {
+            let next = self.pop(0)?;
+            let gap = (next.offset - all.offset) as usize - all.bytes.len();
+            all.bytes.extend(std::iter::repeat_n(b' ', gap));
+            all.bytes.extend_from_slice(&next.bytes);
+            all.ending = next.ending;
+        }
+        Some(all)
+    }
+}
+
+fn may_begin(line: &Line<'_>) -> bool {
+    let Shape::Broken { .. } = line.shape else { return false };
+    let Some(bytes) = line.bytes else { return false };
+    match bytes.iter().position(|byte| !b" \t\r\n".contains(byte)) {
+        Some(at) => matches!(bytes[at], b'{' | 0x0B | 0x0C),
+        None => false,
+    }
+}
+
+/// White space between lines: that of JSON, and the vertical tab and the form feed.
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0B | 0x0C)
+}
+
+/// Follows the brackets of one object over lines.
+#[derive(Default)]
+struct Nest {
+    /// The closing brackets that are due.
+    stack: Vec<u8>,
+    due: Due,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Due {
+    #[default]
+    Value,
+    FirstItem,
+    FirstKey,
+    Key,
+    Colon,
+    Comma,
+}
+
+enum Step {
+    Open,
+    Done,
+    Wrong,
+}
+
+/// How deep values may be nested.
+const DEPTH: usize = 1024;
+
+impl Nest {
+    fn line(&mut self, line: &[u8]) -> Step {
+        let mut at = 0;
+        while let Some(byte) = line.get(at).copied() {
+            at += 1;
+            // Only before the object, other white space than JSON's does no harm.
+            if byte.is_ascii_whitespace() && (byte != 0x0C || self.stack.is_empty())
+                || byte == 0x0B && self.stack.is_empty()
+            {
+                continue;
+            }
+            let closes = self.stack.last() == Some(&byte);
+            match (self.due, byte) {
+                (Due::FirstItem | Due::FirstKey | Due::Comma, _) if closes => {
+                    self.stack.pop();
+                    self.due = Due::Comma;
+                    if self.stack.is_empty() {
+                        return Step::Done;
+                    }
+                }
+                (Due::Value | Due::FirstItem, b'{' | b'[') if self.stack.len() < DEPTH => {
+                    self.stack.push(if byte == b'{' { b'}' } else { b']' });
+                    self.due = if byte == b'{' { Due::FirstKey } else { Due::FirstItem };
+                }
+                (Due::Value | Due::FirstItem | Due::FirstKey | Due::Key, b'"') => {
+                    let Some(end) = end_of_string(line, at) else { return Step::Wrong };
+                    at = end;
+                    let key = matches!(self.due, Due::FirstKey | Due::Key);
+                    self.due = if key { Due::Colon } else { Due::Comma };
+                }
+                (Due::Value | Due::FirstItem, b'-' | b'0'..=b'9' | b'a'..=b'z') => {
+                    let more = line[at..].iter().take_while(|byte| {
+                        byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'+' | b'.')
+                    });
+                    at += more.count();
+                    self.due = Due::Comma;
+                }
+                (Due::Colon, b':') => self.due = Due::Value,
+                (Due::Comma, b',') => {
+                    self.due = if self.stack.last() == Some(&b'}') { Due::Key } else { Due::Value };
+                }
+                _ => return Step::Wrong,
+            }
+        }
+        Step::Open
+    }
+}
+
+/// The byte behind a string's closing quote; `None` where the line ends before.
+fn end_of_string(line: &[u8], mut at: usize) -> Option<usize> {
+    loop {
+        at += memchr::memchr2(b'"', b'\\', line.get(at..)?)?;
+        if line[at] == b'"' {
+            return Some(at + 1);
+        }
+        at += 2;
+    }
+}

@@ -1,0 +1,188 @@
+//! What bough says that Claude Code loads and sends is what the real client did, over all files where that was recorded.
+
+use crate::cases::project;
+use bough::format::Format;
+use bough::format::claude::sent::{self, Made, Part};
+use bough::model::{Ix, Source};
+use bough::store::{self, Opened, Options};
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Recorded cases where bough's answer differs: which, and why.
+const EXCEPTIONS: &[(&str, &str)] = &[];
+
+#[test]
+fn measured_cases() {
+    let folder = sessions().join("claude");
+    let table = fs::read(folder.join("measured.lines")).unwrap();
+    let table: Vec<&[u8]> = table.split(|byte| *byte == b'\n').collect();
+    let cases = fs::read_to_string(folder.join("measured.tsv")).unwrap();
+    let scratch = tempfile::tempdir().unwrap();
+    let path = scratch.path().join("case.jsonl");
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for row in cases.lines().skip(1) {
+        let [name, resumed, leaf, sent, lines] = row.split('\t').collect::<Vec<_>>()[..] else {
+            panic!("five fields: {row}");
+        };
+        let mut bytes = Vec::new();
+        for (at, line) in numbers(lines).enumerate() {
+            bytes.extend_from_slice(if at > 0 { b"\n" } else { b"" });
+            bytes.extend_from_slice(table[line]);
+        }
+        fs::write(&path, bytes).unwrap();
+        let (our_leaf, our_sent) = match open(&path) {
+            Some(opened) => answer(&opened),
+            None => (None, Vec::new()),
+        };
+        let fits = our_sent.len() == sent.split(' ').filter(|block| !block.is_empty()).count()
+            && our_sent.iter().zip(sent.split(' ')).all(|(ours, block)| {
+                let (lines, kind) = block.split_at(block.len() - 1);
+                ours.ends_with(kind) && lines.split('|').any(|line| line == &ours[..ours.len() - 1])
+            });
+        let same_leaf = our_leaf.as_deref().unwrap_or("-") == leaf || our_leaf.as_deref() == Some("");
+        if !(fits && same_leaf) {
+            wrong.push((
+                name.to_owned(),
+                format!(
+                    "{name} ({resumed}): leaf {our_leaf:?}, not {leaf}; sent {}, not {sent}",
+                    our_sent.join(" ")
+                ),
+            ));
+        }
+        count += 1;
+    }
+    judge(wrong);
+    assert_eq!(count, 405);
+}
+
+#[test]
+fn real_transcripts() {
+    let folder = sessions().join("claude/real");
+    let index: Value = serde_json::from_str(&fs::read_to_string(folder.join("index.json")).unwrap()).unwrap();
+    let (mut wrong, mut count) = (Vec::new(), 0);
+    for file in index.as_array().unwrap() {
+        let name = file["file"].as_str().unwrap();
+        let Some(opened) = open(&folder.join(name)) else {
+            assert_eq!(file["ok"], false, "{name} is opened by the client");
+            continue;
+        };
+        count += 1;
+        let uuid = |ix: Option<Ix>| ix.map(|ix| id(&opened, ix));
+        let head = opened.session.head;
+        let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+        let mut ours = Vec::new();
+        for message in &sending.messages {
+            let role = if message.role == sent::Role::User { "user" } else { "assistant" };
+            for part in &message.parts {
+                if let Some(kind) = kind(&opened, message.entry, part) {
+                    let made = matches!(part, Part::Made(_));
+                    ours.push(format!(
+                        "{role} {kind} {}",
+                        uuid(message.entry).filter(|_| !made).unwrap_or_default()
+                    ));
+                }
+            }
+        }
+        let theirs: Vec<String> = file["sent"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|block| {
+                let kind = &block[1].as_str().unwrap();
+                let letter = ["text", "tool_use", "tool_result"].iter().position(|known| known == kind);
+                let letter = letter.map_or("t", |at| ["t", "c", "r"][at]);
+                let uuid = block[2].as_str().unwrap_or_default();
+                format!("{} {letter} {uuid}", block[0].as_str().unwrap())
+            })
+            .collect();
+        // Of old clients only what they sent is recorded.
+        let same = |recorded: &Value, ours: Option<Ix>| {
+            recorded.is_null() || recorded.as_str().map(str::to_owned) == uuid(ours)
+        };
+        let leaf = same(&file["leaf"], head.entry);
+        // A prompt after the user's own last turn hangs under a reply that is not in the file.
+        let made = matches!(
+            sending.messages.last().and_then(|last| last.parts.last()),
+            Some(Part::Made(Made::NoResponse))
+        );
+        let end = made || same(&file["attached_to"], head.leaf);
+        if ours != theirs || !leaf || !end {
+            wrong.push((
+                name.to_owned(),
+                format!(
+                    "{name}: leaf {:?} not {}, end {:?} not {}\n  ours   {ours:?}\n  theirs {theirs:?}",
+                    uuid(head.entry),
+                    file["leaf"],
+                    uuid(head.leaf),
+                    file["attached_to"]
+                ),
+            ));
+        }
+    }
+    judge(wrong);
+    assert!(count > 30, "{count} transcripts");
+}
+
+/// The turn that the next prompt would hang under (empty where it has no id), and what is sent, as `measured.tsv` has it.
+fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
+    let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+    assert_eq!(sending.leaf.turn, opened.session.head.entry);
+    let mut out = Vec::new();
+    for message in &sending.messages {
+        for part in &message.parts {
+            let Some(kind) = kind(opened, message.entry, part) else { continue };
+            match (part, message.entry) {
+                (Part::Made(_), _) | (_, None) => out.push(format!("?{kind}")),
+                (_, Some(ix)) => out.push(format!("{}{kind}", opened.session.entries.line(ix))),
+            }
+        }
+    }
+    (opened.session.head.entry.map(|ix| id(opened, ix)), out)
+}
+
+/// A letter for the kind of a part; `None` for attachments, which were not recorded.
+fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static str> {
+    Some(match part {
+        Part::Rendered(_) => return None,
+        Part::Made(Made::Result(_)) => "r",
+        Part::Made(_) | Part::Command => "t",
+        Part::Stored(at) => {
+            let line = opened.files.bytes(opened.session.span(entry.unwrap())).unwrap();
+            let block = sent::block(&line, *at).unwrap();
+            match serde_json::from_slice::<Value>(block).map(|block| block["type"].clone()) {
+                Ok(ty) if ty == "tool_use" => "c",
+                Ok(ty) if ty == "tool_result" => "r",
+                _ => "t",
+            }
+        }
+    })
+}
+
+fn id(opened: &Opened, ix: Ix) -> String {
+    let line = opened.files.bytes(opened.session.span(ix)).unwrap();
+    let id = bough::json::value(&line, &["uuid"]).unwrap_or_default();
+    bough::json::string(id).map_or_else(|| String::from_utf8_lossy(id).into_owned(), |id| id.into_owned())
+}
+
+fn open(path: &Path) -> Option<Opened> {
+    store::open(path, Options { format: Some(Format::Claude), ..Options::default() }).ok()
+}
+
+fn judge(wrong: Vec<(String, String)>) {
+    let known = |name: &str| EXCEPTIONS.iter().any(|(known, _)| *known == name);
+    let wrong: Vec<&str> = wrong.iter().filter(|(name, _)| !known(name)).map(|(_, words)| &**words).collect();
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+}
+
+/// `1-3 7` as 1, 2, 3, 7.
+fn numbers(text: &str) -> impl Iterator<Item = usize> {
+    text.split(' ').flat_map(|run| {
+        let (from, to) = run.split_once('-').unwrap_or((run, run));
+        from.parse::<usize>().unwrap()..=to.parse::<usize>().unwrap()
+    })
+}
+
+fn sessions() -> PathBuf {
+    project().join("tests/cli/sessions")
+}
