@@ -5,6 +5,7 @@ pub mod context;
 mod error;
 mod forest;
 pub mod graph;
+pub mod grep;
 pub mod ids;
 pub mod linearize;
 pub mod migrate;

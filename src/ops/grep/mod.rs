@@ -1,0 +1,172 @@
+//! `bough grep`: what entries say, searched.
+//!
+//! A [`Pattern`] is matched against the strings of an entry that say something, escapes resolved: texts, thinking,
+//! arguments and results of tools, summaries, names. Keys, ids and what else makes up a line are no part of it. Before a
+//! line is read its bytes are sifted ([`Pattern::sieve`]), so that most lines cost no more than their passing.
+
+mod needed;
+mod said;
+
+pub use said::{Part, each_said};
+
+use crate::format::Format;
+use crate::json::Sieve;
+use regex::Regex;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// What is searched for.
+pub struct Pattern {
+    regex: Regex,
+    sieve: Option<Sieve>,
+}
+
+/// How a pattern is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Options {
+    /// Whether upper and lower case are the same.
+    pub ignore_case: bool,
+    /// Whether it must stand between the bounds of words.
+    pub word: bool,
+    /// Whether it is a plain text, no expression.
+    pub fixed: bool,
+}
+
+/// A line of text in which the pattern was found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Hit {
+    /// In which part of the entry.
+    pub part: Part,
+    /// The line, or the lines that a match spans.
+    pub text: String,
+    /// Where in `text` the matches stand, as bytes.
+    pub at: Vec<Range<usize>>,
+}
+
+impl Pattern {
+    /// Reads a pattern; fails with what is wrong with it.
+    pub fn new(pattern: &str, options: Options) -> Result<Pattern, regex::Error> {
+        let mut pattern: Cow<'_, str> = match options.fixed {
+            true => regex::escape(pattern).into(),
+            false => pattern.into(),
+        };
+        if options.word {
+            pattern = format!(r"\b{{start-half}}(?:{pattern})\b{{end-half}}").into();
+        }
+        let regex = regex::RegexBuilder::new(&pattern)
+            .multi_line(true)
+            .case_insensitive(options.ignore_case)
+            .build()?;
+        // The expression is known to be one: where its parts can't be had, all lines are looked at.
+        let sieve = regex_syntax::ParserBuilder::new()
+            .multi_line(true)
+            .case_insensitive(options.ignore_case)
+            .build()
+            .parse(&pattern)
+            .ok()
+            .and_then(|hir| Sieve::new(&needed::needed(&hir)?));
+        Ok(Pattern { regex, sieve })
+    }
+
+    /// What finds the lines that may match; `None` where all may.
+    pub fn sieve(&self) -> Option<&Sieve> {
+        self.sieve.as_ref()
+    }
+
+    /// Whether an entry matches, given its line.
+    pub fn is_in(&self, format: Format, line: &[u8]) -> bool {
+        let mut found = false;
+        each_said(format, line, &mut |_, text| {
+            found = found || self.regex.is_match(text);
+        });
+        found
+    }
+
+    /// The lines of an entry's text that match, in order, given its line.
+    pub fn hits(&self, format: Format, line: &[u8]) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        each_said(format, line, &mut |part, text| self.hits_in(part, text, &mut hits));
+        hits
+    }
+
+    fn hits_in(&self, part: Part, text: &str, hits: &mut Vec<Hit>) {
+        let from = hits.len();
+        // Where the lines of the last hit end in the text, and where they begin.
+        let mut lines = 0..0;
+        for found in self.regex.find_iter(text) {
+            if hits.len() > from && found.start() < lines.end {
+                let hit = hits.last_mut().expect("there is a hit");
+                if found.end() > lines.end {
+                    lines.end = line_end(text, found.end());
+                    hit.text = text[lines.clone()].to_owned();
+                }
+                hit.at.push(found.start() - lines.start..found.end() - lines.start);
+                continue;
+            }
+            let start = text[..found.start()].rfind('\n').map_or(0, |at| at + 1);
+            lines = start..line_end(text, found.end());
+            let at = vec![found.start() - start..found.end() - start];
+            hits.push(Hit { part, text: text[lines.clone()].to_owned(), at });
+        }
+    }
+}
+
+/// The end of the line in which a match ends at `at`.
+fn line_end(text: &str, at: usize) -> usize {
+    text[at..].find('\n').map_or(text.len(), |more| at + more)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hits(pattern: &str, options: Options, line: &str) -> Vec<String> {
+        let pattern = Pattern::new(pattern, options).unwrap();
+        let hits = pattern.hits(Format::Pi, line.as_bytes());
+        assert_eq!(!hits.is_empty(), pattern.is_in(Format::Pi, line.as_bytes()));
+        if let Some(sieve) = pattern.sieve() {
+            assert!(hits.is_empty() || sieve.find(line.as_bytes(), 0).is_some(), "the sieve misses {line}");
+        }
+        hits.iter()
+            .map(|hit| {
+                let found: Vec<&str> = hit.at.iter().map(|at| &hit.text[at.clone()]).collect();
+                format!("{}: {} [{}]", hit.part.word(), hit.text, found.join(","))
+            })
+            .collect()
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn lines_of_text_are_found() {
+        let check = |pattern: &str, line: &str, wanted: &[&str]| {
+            assert_eq!(hits(pattern, Options::default(), line), wanted, "{pattern} in {line}");
+        };
+        let user = r#"{"type":"message","id":"needle","message":{"role":"user","content":"one \u0061 two\nthree \"two\" a\/b"}}"#;
+        check("two",          user, &["text: one a two [two]", "text: three \"two\" a/b [two]"]);
+        check("a two",        user, &["text: one a two [a two]"]);
+        check(r#""two""#,     user, &["text: three \"two\" a/b [\"two\"]"]);
+        check("a/b",          user, &["text: three \"two\" a/b [a/b]"]);
+        check(r"two\nthree",  user, &["text: one a two\nthree \"two\" a/b [two\nthree]"]);
+        check("^three",       user, &["text: three \"two\" a/b [three]"]);
+        check("needle",       user, &[]);      // an id is not said
+        check("content",      user, &[]);      // nor is a key
+        check("e",            user, &["text: one a two [e]", "text: three \"two\" a/b [e,e]"]);
+        let reply = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Hmm, ls"},{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"ls -l","opts":{"n":[8080,true]}}}]}}"#;
+        check("ls",           reply, &["thinking: Hmm, ls [ls]", "call: ls -l [ls]"]);
+        check("8080",         reply, &["call: 8080 [8080]"]);
+        check("command",      reply, &[]);
+        let result = r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":[{"type":"text","text":"a b"},{"type":"image","data":"abab"}]}}"#;
+        check("a.?b",         result, &["result: a b [a b]"]);
+        check("so far",       r#"{"type":"compaction","summary":"so far"}"#, &["summary: so far [so far]"]);
+    }
+
+    #[test]
+    fn options_change_how_a_pattern_is_read() {
+        let line = r#"{"type":"message","message":{"role":"user","content":"Cat catalog a.c \u004bo"}}"#;
+        let all = Options { ignore_case: true, word: true, fixed: true };
+        assert_eq!(hits("CAT", all, line), ["text: Cat catalog a.c Ko [Cat]"]);
+        assert_eq!(hits("a.c", all, line), ["text: Cat catalog a.c Ko [a.c]"]);
+        assert_eq!(hits("ko", all, line).len(), 1);
+        assert_eq!(hits("A.C", Options { fixed: true, ..Options::default() }, line).len(), 0);
+    }
+}
