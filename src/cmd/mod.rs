@@ -4,8 +4,10 @@ mod complete;
 mod completions;
 mod config;
 mod context;
+mod entry;
 mod exit;
 mod global;
+mod grep;
 mod man;
 mod open;
 mod rev_parse;
@@ -41,6 +43,7 @@ enum Command {
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
+    Grep(grep::Args),
     Man(man::Args),
     RevParse(rev_parse::Args),
     Status(status::Args),
@@ -84,6 +87,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
+        Command::Grep(args) => grep::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),

@@ -11,6 +11,7 @@ mod ids;
 pub mod image;
 mod layout;
 mod names;
+mod one_line;
 mod pi;
 mod session;
 mod side;
@@ -22,6 +23,7 @@ pub use detect::{Detected, detect};
 pub use ids::Ids;
 pub use layout::{Layout, Sidecar, Transcript};
 pub use names::Names;
+pub use one_line::OneLine;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
 };

@@ -37,7 +37,8 @@ impl Sieve {
     pub fn new(texts: &[Run]) -> Option<Sieve> {
         let texts: Vec<&[Vec<char>]> = texts.iter().map(|text| &text[..text.len().min(LONGEST)]).collect();
         let usable = |text: &&[Vec<char>]| {
-            !text.is_empty() && text.iter().all(|place| !place.is_empty() && place.iter().all(|c| is_plain(*c)))
+            !text.is_empty()
+                && text.iter().all(|place| !place.is_empty() && place.iter().all(|c| is_plain(*c)))
         };
         if texts.is_empty() || !texts.iter().all(usable) {
             return None;

@@ -298,6 +298,14 @@ impl Entries {
         Some(Ix((from + at) as u32))
     }
 
+    /// The entry whose line begins at a byte of a file.
+    pub fn at_offset(&self, file: u16, offset: u64) -> Option<Ix> {
+        let from = *self.files.get(usize::from(file))? as usize;
+        let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
+        let at = self.offset[from..to].binary_search(&offset).ok()?;
+        Some(Ix((from + at) as u32))
+    }
+
     /// The id of an entry, as a key.
     pub fn key(&self, ix: Ix) -> Key {
         self.key[ix.at()]

@@ -9,7 +9,9 @@ pub mod grep;
 pub mod ids;
 pub mod linearize;
 pub mod migrate;
+mod owners;
 pub mod revision;
 
 pub use error::Error;
 pub use forest::Forest;
+pub use owners::Owners;

@@ -56,6 +56,20 @@ impl Files {
         &self.files[usize::from(file)].0
     }
 
+    /// Puts the bytes of a span into `into`, which is as long as the span.
+    pub(super) fn read_into(&self, span: Span, into: &mut [u8]) -> io::Result<()> {
+        match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {
+            Content::File(file) => file.read_exact_at(into, span.offset),
+            Content::Memory(bytes) => {
+                let from = usize::try_from(span.offset).map_err(|_| io::ErrorKind::UnexpectedEof)?;
+                let found = bytes.get(from..from + into.len()).ok_or(io::ErrorKind::UnexpectedEof)?;
+                into.copy_from_slice(found);
+                Ok(())
+            }
+            Content::Closed => File::open(self.path(span.file))?.read_exact_at(into, span.offset),
+        }
+    }
+
     /// How many files the session has.
     pub fn len(&self) -> usize {
         self.files.len()

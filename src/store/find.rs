@@ -81,6 +81,27 @@ pub fn in_folder(folder: &Path) -> Vec<Found> {
     out
 }
 
+/// All files `*.jsonl` below a folder, however deep, those of agents included, in the order of their paths.
+///
+/// Links to folders are not followed, so that a ring of them does no harm.
+pub fn below(folder: &Path) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    let mut open = vec![folder.to_owned()];
+    while let Some(folder) = open.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                open.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file() {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
 fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Found>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -9,12 +9,14 @@ pub mod find;
 mod open;
 pub mod oplog;
 pub mod project;
+mod sift;
 pub mod undo;
 pub mod write;
 
 pub use error::Error;
 pub use files::Files;
 pub use open::{Opened, Options, open, open_raw};
+pub use sift::{Taker, sift};
 
 use std::path::Path;
 

@@ -83,7 +83,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
     Ok((files, facts.len()))
 }
 
-fn told(path: &Path, head: &[u8], options: Options) -> Result<Format, Error> {
+pub(super) fn told(path: &Path, head: &[u8], options: Options) -> Result<Format, Error> {
     match (options.format, detect(head)) {
         (_, Detected::Empty) => Err(Error::Empty { path: path.to_owned() }),
         (Some(format), _) | (None, Detected::Format(format)) => Ok(format),

@@ -105,8 +105,8 @@ impl Pattern {
             }
             let start = text[..found.start()].rfind('\n').map_or(0, |at| at + 1);
             lines = start..line_end(text, found.end());
-            let at = vec![found.start() - start..found.end() - start];
-            hits.push(Hit { part, text: text[lines.clone()].to_owned(), at });
+            let first = found.start() - start..found.end() - start;
+            hits.push(Hit { part, text: text[lines.clone()].to_owned(), at: vec![first] });
         }
     }
 }
@@ -168,5 +168,49 @@ mod tests {
         assert_eq!(hits("a.c", all, line), ["text: Cat catalog a.c Ko [a.c]"]);
         assert_eq!(hits("ko", all, line).len(), 1);
         assert_eq!(hits("A.C", Options { fixed: true, ..Options::default() }, line).len(), 0);
+    }
+
+    /// Spells a text as JSON, each character in the way that a number chooses.
+    fn spelled(text: &str, ways: &[u8]) -> String {
+        let mut out = String::new();
+        for (character, way) in text.chars().zip(ways.iter().cycle()) {
+            match (character, way % 4) {
+                ('"' | '\\', _) => out.extend(['\\', character]),
+                ('/', 1) => out.push_str("\\/"),
+                ('\n', _) => out.push_str("\\n"),
+                (_, 2) => {
+                    for unit in character.encode_utf16(&mut [0; 2]) {
+                        out.push_str(&format!("\\u{unit:04x}"));
+                    }
+                }
+                (_, 3) => {
+                    for unit in character.encode_utf16(&mut [0; 2]) {
+                        out.push_str(&format!("\\u{unit:04X}"));
+                    }
+                }
+                _ => out.push(character),
+            }
+        }
+        out
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn nothing_is_missed_however_it_is_spelled(
+            text in r#"[a-cK/\\" \nöß中😀\u{212A}-]{1,20}"#,
+            ways in proptest::collection::vec(0u8..8, 1..20),
+            from in 0usize..20, len in 1usize..20, ignore_case: bool, fixed: bool,
+        ) {
+            let wanted: String = text.chars().skip(from % text.chars().count()).take(len).collect();
+            let pattern = if fixed { wanted.clone() } else { regex::escape(&wanted).replace("a", "[ax]") };
+            let pattern = Pattern::new(&pattern, Options { ignore_case, word: false, fixed }).unwrap();
+            let line = format!(
+                r#"{{"type":"message","message":{{"role":"user","content":"{}"}}}}"#, spelled(&text, &ways)
+            );
+            proptest::prop_assert!(pattern.is_in(Format::Pi, line.as_bytes()), "{line}");
+            if let Some(sieve) = pattern.sieve() {
+                proptest::prop_assert!(sieve.find(line.as_bytes(), 0).is_some(), "{wanted} in {line}");
+            }
+        }
     }
 }

@@ -1,0 +1,513 @@
+//! `bough grep`: what was said, searched.
+
+use super::{Exit, Failure, complete, global::Global, open};
+use crate::format::{Content, OneLine, Session};
+use crate::model::{Count, Ix, Kind, Source};
+use crate::ops::grep::{Hit, Options, Pattern};
+use crate::ops::{Owners, ids, revision};
+use crate::store::{self, Opened, find};
+use crate::ui::{Look, Ui, text};
+use clap_complete::engine::ArgValueCompleter;
+use owo_colors::OwoColorize;
+use rayon::prelude::*;
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::fmt::Write;
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+/// Search what was said
+///
+/// Searches the texts of entries on all branches: prompts, replies, thinking, arguments and results of tools, summaries,
+/// names. Escapes are resolved; keys, ids and the rest of the lines are no part of it. Prints for each line of text that
+/// matches the entry, the branch (`@` is the path to HEAD, else the branch's label or leaf), the kind and the line.
+/// Exits with 1 where nothing is found.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// A regular expression, in the syntax of Rust's `regex`
+    #[arg(value_name = "RE", allow_hyphen_values = false)]
+    pattern: String,
+
+    /// Files, and folders with all that is in them; without any, the session
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::words))]
+    files: Vec<PathBuf>,
+
+    /// Search all stores of all agents
+    #[arg(long, conflicts_with = "files")]
+    all: bool,
+
+    /// Take upper and lower case for the same
+    #[arg(short, long)]
+    ignore_case: bool,
+
+    /// Find whole words only
+    #[arg(short, long)]
+    word_regexp: bool,
+
+    /// Take RE for a plain text
+    #[arg(short = 'F', long)]
+    fixed_strings: bool,
+
+    /// Print how many entries match, for each file
+    #[arg(short, long)]
+    count: bool,
+
+    /// Print the names of the files in which something matches
+    #[arg(short = 'l', long, conflicts_with = "count")]
+    files_with_matches: bool,
+
+    /// End file names with a NUL byte, not a newline
+    #[arg(short = 'z', long)]
+    null: bool,
+
+    /// Print the line of the file behind the entry
+    #[arg(short = 'n', long)]
+    line_number: bool,
+
+    /// Print the entries that do not match
+    #[arg(short = 'v', long)]
+    invert_match: bool,
+
+    /// Print also N entries that follow on the path
+    #[arg(short = 'A', long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    after_context: usize,
+
+    /// Print also N entries that come before on the path
+    #[arg(short = 'B', long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    before_context: usize,
+
+    /// Print also N entries before and after
+    #[arg(short = 'C', long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    context: usize,
+
+    /// Search only entries of these kinds
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
+    kind: Vec<Kind>,
+
+    /// Search only what REV stands for: an entry's path, or a range
+    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    on: Option<String>,
+}
+
+/// Reads a kind of `--kind`.
+fn kind(word: &str) -> Result<Kind, String> {
+    Kind::named(word).ok_or_else(|| format!("it is one of {}", Kind::ALL.map(Kind::word).join(", ")))
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let options =
+        Options { ignore_case: args.ignore_case, word: args.word_regexp, fixed: args.fixed_strings };
+    let pattern = Pattern::new(&args.pattern, options).map_err(|error| Failure::Usage {
+        what: format!("`{}` is no expression: {}", args.pattern, reason(&error)),
+        hint: "`-F` searches for a plain text".into(),
+    })?;
+    let files = Files::of(args, global, ui)?;
+    let search = Search { args, global, pattern: &pattern, look: ui.look, named: files.several };
+    let (mut found, mut failed, mut faults) = (false, None, 0);
+    // A batch at a time, so that what is found early is seen early and little is held.
+    for batch in files.paths.chunks(64) {
+        let results: Vec<_> = match batch {
+            [one] => vec![search.file(one)],
+            several => several.par_iter().map(|path| search.file(path)).collect(),
+        };
+        for (path, result) in batch.iter().zip(results) {
+            match result {
+                Ok(outcome) => {
+                    found |= outcome.found;
+                    faults += outcome.faults;
+                    ui.out().write_all(outcome.printed.as_bytes())?;
+                }
+                Err(error) if files.several => {
+                    let known = error.downcast_ref::<store::Error>();
+                    // Beside sessions a folder holds files of all sorts.
+                    let other = matches!(
+                        known,
+                        Some(store::Error::UnknownFormat { .. } | store::Error::Empty { .. })
+                    );
+                    if !other || args.files.contains(path) {
+                        ui.note(format_args!("error: {}", text::safe(&format!("{error:#}"))));
+                        failed = Some(error);
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+    if faults > 0 {
+        let place = match (&*files.paths, files.several) {
+            ([path], false) => path.display().to_string(),
+            _ => "the files with hits".to_owned(),
+        };
+        let faults = Count("fault", "faults", faults);
+        ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
+    }
+    match failed {
+        Some(error) if !found => Err(error),
+        _ => Ok(if found { Exit::Done } else { Exit::No }),
+    }
+}
+
+/// What is wrong with an expression, on one line.
+fn reason(error: &regex::Error) -> String {
+    let words = error.to_string();
+    let last = words.lines().last().unwrap_or_default();
+    last.strip_prefix("error: ").unwrap_or(last).to_owned()
+}
+
+/// The files that are searched.
+struct Files {
+    paths: Vec<PathBuf>,
+    /// Whether there could be several, so that each is named.
+    several: bool,
+}
+
+impl Files {
+    fn of(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Files> {
+        if args.all {
+            let found = find::stores(&[]).into_iter().flat_map(|store| find::below(&store.root)).collect();
+            return Ok(Files { paths: found, several: true });
+        }
+        if args.files.is_empty() {
+            let path = open::path(global, None, ui)?;
+            return Ok(Files { paths: vec![path], several: false });
+        }
+        let mut paths = Vec::new();
+        let mut several = args.files.len() > 1;
+        for path in &args.files {
+            if path.is_dir() {
+                several = true;
+                paths.extend(find::below(path));
+            } else {
+                paths.push(path.clone());
+            }
+        }
+        Ok(Files { paths, several })
+    }
+}
+
+/// A search, as all files share it.
+struct Search<'s> {
+    args: &'s Args,
+    global: &'s Global,
+    pattern: &'s Pattern,
+    look: Look,
+    /// Whether files are named before what is found in them.
+    named: bool,
+}
+
+/// What came of one file.
+#[derive(Default)]
+struct Outcome {
+    found: bool,
+    printed: String,
+    /// How many faults were met, where the whole file was read.
+    faults: usize,
+}
+
+impl Search<'_> {
+    fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
+        let args = self.args;
+        let needs_tree = args.on.is_some() || args.invert_match;
+        let only_whether = args.files_with_matches && !needs_tree;
+        let mut hits: Vec<u64> = Vec::new();
+        let mut one_line = OneLine::default();
+        store::sift(path, self.global.options(), self.pattern.sieve(), &mut |format, offset, line| {
+            if self.pattern.is_in(format, line)
+                && let Some(kind) = one_line.kind(format, line)
+                && (args.kind.is_empty() || args.kind.contains(&kind))
+            {
+                hits.push(offset);
+                if only_whether {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        if !needs_tree && (hits.is_empty() || args.count || args.files_with_matches) {
+            return Ok(self.counted(path, hits.len()));
+        }
+        let opened = store::open(path, self.global.options())?;
+        let entries = self.entries(&opened, &hits)?;
+        if args.count || args.files_with_matches {
+            return Ok(self.counted(path, entries.len()));
+        }
+        let mut outcome = Outcome { found: !entries.is_empty(), ..Outcome::default() };
+        outcome.faults = opened.session.faults.len();
+        if outcome.found {
+            Shown::new(self, path, &opened).all(&entries, &mut outcome.printed)?;
+        }
+        Ok(outcome)
+    }
+
+    fn counted(&self, path: &Path, count: usize) -> Outcome {
+        let mut outcome = Outcome { found: count > 0, ..Outcome::default() };
+        let file = path.display().to_string();
+        // Of a folder only the files are told in which something is found; of files all.
+        if self.args.count && (count > 0 || !self.named || self.args.files.iter().any(|file| file == path)) {
+            if self.look.json {
+                let object = json!({ "schema": "bough.count/1", "file": file, "entries": count });
+                outcome.printed = format!("{object}\n");
+            } else if self.named {
+                outcome.printed = format!("{}:{count}\n", text::one_line(&file));
+            } else {
+                outcome.printed = format!("{count}\n");
+            }
+        } else if self.args.files_with_matches && count > 0 {
+            outcome.printed = match (self.look.json, self.args.null) {
+                (true, _) => format!("{}\n", json!({ "schema": "bough.count/1", "file": file })),
+                (false, true) => format!("{file}\0"),
+                (false, false) => format!("{}\n", text::safe(&file)),
+            };
+        }
+        outcome
+    }
+
+    /// The entries to print, in file order.
+    fn entries(&self, opened: &Opened, hits: &[u64]) -> anyhow::Result<Vec<Ix>> {
+        let session = &opened.session;
+        let mut found: Vec<Ix> =
+            hits.iter().filter_map(|offset| session.entries.at_offset(0, *offset)).collect();
+        if self.args.invert_match {
+            let hits: HashSet<Ix> = found.into_iter().collect();
+            let kinds = &self.args.kind;
+            found = session
+                .entries
+                .all()
+                .filter(|ix| !hits.contains(ix))
+                .filter(|ix| kinds.is_empty() || kinds.contains(&session.entries.kind(*ix)))
+                .collect();
+        }
+        if let Some(on) = &self.args.on {
+            let set = revision::set(session, &opened.files, std::slice::from_ref(on))?;
+            // One entry stands for its path, as in `log`.
+            let set: HashSet<Ix> = match set.as_slice() {
+                [one] => session.tree.path(*one).into_iter().collect(),
+                _ => set.into_iter().collect(),
+            };
+            found.retain(|ix| set.contains(ix));
+        }
+        Ok(found)
+    }
+}
+
+/// Prints what was found in one session.
+struct Shown<'s> {
+    search: &'s Search<'s>,
+    path: String,
+    session: &'s Session,
+    source: &'s dyn Source,
+    owners: Owners,
+    short: ids::ShortIds,
+    line: Vec<u8>,
+}
+
+impl<'s> Shown<'s> {
+    fn new(search: &'s Search<'s>, path: &Path, opened: &'s Opened) -> Shown<'s> {
+        Shown {
+            search,
+            path: path.display().to_string(),
+            session: &opened.session,
+            source: &opened.files,
+            owners: Owners::of(&opened.session),
+            short: ids::ShortIds::default(),
+            line: Vec::new(),
+        }
+    }
+
+    fn all(&mut self, found: &[Ix], out: &mut String) -> anyhow::Result<()> {
+        let args = self.search.args;
+        let (before, after) = (args.before_context.max(args.context), args.after_context.max(args.context));
+        if before == 0 && after == 0 {
+            for entry in found {
+                self.hit(*entry, out)?;
+            }
+            return Ok(());
+        }
+        for (place, group) in self.groups(found, before, after).into_iter().enumerate() {
+            if place > 0 && !self.search.look.json {
+                out.push_str("--\n");
+            }
+            for (entry, hit) in group {
+                if hit { self.hit(entry, out)? } else { self.neighbour(entry, out)? }
+            }
+        }
+        Ok(())
+    }
+
+    /// The found entries with their neighbours on the path, in stretches that hang together.
+    fn groups(&self, found: &[Ix], before: usize, after: usize) -> Vec<Vec<(Ix, bool)>> {
+        let tree = &self.session.tree;
+        let hits: HashSet<Ix> = found.iter().copied().collect();
+        let mut shown: BTreeSet<Ix> = BTreeSet::new();
+        for &entry in found {
+            shown.extend(tree.ancestors(entry).take(before + 1));
+            let mut at = entry;
+            for _ in 0..after {
+                // Where branches part, the way goes on along the branch that the entry is shown with.
+                let owner = self.owners.tip(at);
+                let mut children = tree.children(at);
+                let Some(next) = children.find(|child| self.owners.tip(*child) == owner) else { break };
+                shown.insert(next);
+                at = next;
+            }
+        }
+        let mut groups: Vec<Vec<(Ix, bool)>> = Vec::new();
+        // The group that each entry went to, by the last of its entries so far.
+        let mut ends: BTreeMap<Ix, usize> = BTreeMap::new();
+        for entry in shown {
+            let group = tree.parent(entry).and_then(|parent| ends.remove(&parent));
+            let group = group.unwrap_or_else(|| {
+                groups.push(Vec::new());
+                groups.len() - 1
+            });
+            groups[group].push((entry, hits.contains(&entry)));
+            ends.insert(entry, group);
+        }
+        groups
+    }
+
+    fn hit(&mut self, entry: Ix, out: &mut String) -> anyhow::Result<()> {
+        self.source.read(self.session.span(entry), &mut self.line)?;
+        let hits = match self.search.args.invert_match {
+            true => Vec::new(),
+            false => self.search.pattern.hits(self.session.format, &self.line),
+        };
+        if self.search.look.json {
+            let object = self.object(entry, &hits)?;
+            writeln!(out, "{object}")?;
+            return Ok(());
+        }
+        let head = self.head(entry, ':')?;
+        if hits.is_empty() {
+            let content = Content::of(self.session.format, &self.line);
+            let words = text::fit(&text::one_line(&content.summary()), WIDEST);
+            writeln!(out, "{}", format!("{head}{words}").trim_end())?;
+        }
+        for hit in hits {
+            writeln!(out, "{head}{}", self.marked(&hit))?;
+        }
+        Ok(())
+    }
+
+    fn neighbour(&mut self, entry: Ix, out: &mut String) -> anyhow::Result<()> {
+        self.source.read(self.session.span(entry), &mut self.line)?;
+        if self.search.look.json {
+            let mut object = self.object(entry, &[])?;
+            object["neighbour"] = true.into();
+            writeln!(out, "{object}")?;
+            return Ok(());
+        }
+        let words = text::one_line(&Content::of(self.session.format, &self.line).summary());
+        let head = self.head(entry, '-')?;
+        writeln!(out, "{}", format!("{head}{}", text::fit(&words, WIDEST)).trim_end())?;
+        Ok(())
+    }
+
+    /// What stands before the text: file, entry, line, branch, kind.
+    fn head(&self, entry: Ix, mark: char) -> io::Result<String> {
+        let color = self.search.look.color;
+        let mut head = String::new();
+        if self.search.named {
+            let file = text::one_line(&self.path);
+            let file = if color { file.magenta().to_string() } else { file };
+            head = format!("{file}{mark}");
+        }
+        let mut id = text::one_line(&self.short.of(self.session, self.source, entry)?);
+        if self.search.args.line_number {
+            id = format!("{id}{mark}{}", self.session.entries.line(entry));
+        }
+        let id = text::pad(&id, 8);
+        let id = if color { id.yellow().to_string() } else { id };
+        let branch = text::pad(&text::fit(&self.branch(entry)?, 14), 8);
+        let branch = if color { branch.green().to_string() } else { branch };
+        let kind = text::pad(self.session.entries.kind(entry).word(), 10);
+        let _ = write!(head, "{id} {branch} {kind} ");
+        Ok(head)
+    }
+
+    /// The branch that an entry is shown with, as words.
+    fn branch(&self, entry: Ix) -> io::Result<String> {
+        if self.owners.on_head(entry) {
+            return Ok("@".into());
+        }
+        let Some(tip) = self.owners.tip(entry) else { return Ok("-".into()) };
+        match self.owners.name(self.session, tip) {
+            Some(name) => Ok(text::one_line(name)),
+            None => Ok(text::one_line(&self.short.of(self.session, self.source, tip)?)),
+        }
+    }
+
+    /// A line of text that matches; a very long one around its first match.
+    fn marked(&self, hit: &Hit) -> String {
+        let color = self.search.look.color;
+        let (from, to) = window(&hit.text, hit.at.first().map_or(0, |at| at.start));
+        let mut out = String::new();
+        if from > 0 {
+            out.push('…');
+        }
+        let mut at = from;
+        for found in &hit.at {
+            if found.start < at || found.end > to {
+                continue;
+            }
+            out.push_str(&flat(&hit.text[at..found.start]));
+            let text = flat(&hit.text[found.clone()]);
+            if color && !text.is_empty() {
+                let _ = write!(out, "{}", text.red().bold());
+            } else {
+                out.push_str(&text);
+            }
+            at = found.end;
+        }
+        out.push_str(&flat(&hit.text[at.min(to)..to]));
+        if to < hit.text.len() {
+            let _ = write!(out, "… ({} more bytes)", hit.text.len() - to);
+        }
+        out
+    }
+
+    fn object(&self, entry: Ix, hits: &[Hit]) -> io::Result<Value> {
+        let mut object = super::entry::object(self.session, self.source, entry, &self.line, &self.path)?;
+        object["branch"] = match self.owners.tip(entry) {
+            Some(tip) => ids::name(self.session, self.source, tip)?.into(),
+            None => Value::Null,
+        };
+        if object["branch"].is_null() {
+            object.as_object_mut().expect("it is an object").remove("branch");
+        }
+        let matches = hits.iter().map(|hit| {
+            let at: Vec<_> = hit.at.iter().map(|at| json!([at.start, at.end])).collect();
+            json!({ "part": hit.part.word(), "text": hit.text, "at": at })
+        });
+        object["matches"] = matches.collect();
+        Ok(object)
+    }
+}
+
+/// How many cells of an entry that does not match are shown.
+const WIDEST: usize = 100;
+
+/// How many bytes of a line are shown at most.
+const LONGEST: usize = 500;
+
+/// The part of a long text that is shown so that what stands at `at` is seen.
+fn window(text: &str, at: usize) -> (usize, usize) {
+    if text.len() <= LONGEST {
+        return (0, text.len());
+    }
+    let mut from = if at < LONGEST / 2 { 0 } else { at - LONGEST / 4 };
+    let mut to = (from + LONGEST).min(text.len());
+    while !text.is_char_boundary(from) {
+        from -= 1;
+    }
+    while !text.is_char_boundary(to) {
+        to += 1;
+    }
+    (from, to)
+}
+
+/// Safe text on one line; blanks stay.
+fn flat(words: &str) -> String {
+    text::safe(words).replace('\n', "⏎").replace('\t', " ")
+}

@@ -1,0 +1,101 @@
+//! Which branch an entry is shown with, where several go through it.
+
+use crate::format::Session;
+use crate::model::{Flags, Ix};
+
+/// For each entry one branch of those that go through it: that of HEAD where it is one of them, else the one whose
+/// tip was written last.
+pub struct Owners {
+    tip: Vec<u32>,
+    head: Option<Ix>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Owners {
+    /// Costs a pass over the entries.
+    pub fn of(session: &Session) -> Owners {
+        let (entries, tree) = (&session.entries, &session.tree);
+        let mut tip = vec![NONE; entries.len()];
+        let mut own = |leaf: Ix| {
+            let mut above = Vec::new();
+            // Bookkeeping at the end of a branch belongs to it, and is not what it is known by.
+            let mut known = None;
+            for ix in tree.ancestors(leaf) {
+                if tip[ix.at()] != NONE {
+                    known = known.or(Some(tip[ix.at()]));
+                    break;
+                }
+                if known.is_none() && !entries.flags(ix).has(Flags::BOOKKEEPING) {
+                    known = Some(ix.0);
+                }
+                above.push(ix);
+            }
+            for ix in above {
+                tip[ix.at()] = known.unwrap_or(leaf.0);
+            }
+        };
+        let head = session.head.entry;
+        if let Some(leaf) = session.head.leaf.or(head) {
+            own(leaf);
+        }
+        tree.leaves().rev().for_each(&mut own);
+        let head = head.map(|head| tip[head.at()]).filter(|tip| *tip != NONE).map(Ix);
+        Owners { tip, head }
+    }
+
+    /// The last entry of the branch that is no bookkeeping; none for a copy of an entry that is no part of the tree.
+    pub fn tip(&self, entry: Ix) -> Option<Ix> {
+        self.tip.get(entry.at()).filter(|tip| **tip != NONE).map(|tip| Ix(*tip))
+    }
+
+    /// Whether an entry is on the path to HEAD.
+    pub fn on_head(&self, entry: Ix) -> bool {
+        self.head.is_some() && self.tip(entry) == self.head
+    }
+
+    /// The name of a branch, if its tip or an entry below only its own has a label.
+    pub fn name<'s>(&self, session: &'s Session, tip: Ix) -> Option<&'s str> {
+        session.labels.of(tip)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `"a; b<a"`: a message `a` without a parent, and `b` under `a`; `(b)` is a marker.
+    fn session(text: &str) -> Session {
+        let mut lines = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
+        for item in text.split(';').map(str::trim) {
+            let (id, parent) = item.split_once('<').unwrap_or((item, ""));
+            let ty = if id.starts_with('l') { "label" } else { "message" };
+            let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
+            lines.push_str(&format!(
+                "{{\"type\":\"{ty}\",\"id\":\"{id}\",\"parentId\":{parent},\"message\":{{\"role\":\"user\"}}}}\n"
+            ));
+        }
+        Session::read(lines.as_bytes()).unwrap()
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn an_entry_is_shown_with_one_branch() {
+        let check = |text: &str, wanted: &str| {
+            let session = session(text);
+            let owners = Owners::of(&session);
+            let ids: Vec<&str> = text.split(';').map(|item| item.trim().split('<').next().unwrap()).collect();
+            let shown = |ix: Ix| {
+                let tip = owners.tip(ix).map_or("-", |tip| ids[tip.at()]);
+                format!("{tip}{}", if owners.on_head(ix) { "*" } else { "" })
+            };
+            assert_eq!(session.entries.all().map(shown).collect::<Vec<_>>().join(" "), wanted, "{text}");
+        };
+        //     entries                        branch of each; * is on the way to HEAD
+        check("a; b<a; c<b",                  "c* c* c*");
+        check("a; b<a; c<a",                  "c* b c*");
+        check("a; b<a; c<b; d<b; e<a",        "e* d c d e*");
+        check("a; b<a; l<b",                  "b* b* b*");
+        check("a; b<a; a<b",                  "- b a*");       // the ring is cut
+    }
+}

@@ -1,0 +1,274 @@
+use super::Error;
+use super::files::Files;
+use super::open::{Options, open_raw, told};
+use crate::format::Format;
+use crate::json::Sieve;
+use crate::model::{Source, Span};
+use std::io;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// How many bytes are read at a time.
+const BLOCK: usize = 256 * 1024;
+
+/// What takes the lines: the format of the file, where the line begins in it, and the line without its ending.
+pub type Taker<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
+
+/// Gives the lines of a session file that a sieve lets through, without building an index; all where there is none.
+///
+/// Of the lines that fall through nothing is kept, however long they are. Ends where `each` breaks. Fails as [`super::open`] does.
+pub fn sift(
+    path: &Path,
+    options: Options,
+    sieve: Option<&Sieve>,
+    each: &mut Taker<'_>,
+) -> Result<Format, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let (files, len) = open_raw(path)?;
+    let mut pass =
+        Pass { files: &files, len, buffer: Vec::new(), base: 0, line: 0, open: false, long: Vec::new() };
+    pass.more(0).map_err(io)?;
+    // The format is told from the first block; where that holds no whole line, from a longer one.
+    while memchr::memchr(b'\n', &pass.buffer).is_none() && pass.buffer.len() < 64 * BLOCK {
+        if !pass.more(pass.buffer.len()).map_err(io)? {
+            break;
+        }
+    }
+    let format = told(path, &pass.buffer[..pass.buffer.len().min(FIRST)], options)
+        .or_else(|_| told(path, &pass.buffer, options))?;
+    pass.run(sieve, &mut |offset, line| each(format, offset, line)).map_err(io)?;
+    Ok(format)
+}
+
+/// How many bytes the format is mostly told from.
+const FIRST: usize = 16 * 1024;
+
+/// One pass over a file, block by block.
+struct Pass<'f> {
+    files: &'f Files,
+    len: u64,
+    buffer: Vec<u8>,
+    /// The first byte of the buffer in the file.
+    base: u64,
+    /// Where the line begins that the buffer ends in.
+    line: u64,
+    /// Whether that line is wanted.
+    open: bool,
+    /// A line that is longer than a block.
+    long: Vec<u8>,
+}
+
+impl Pass<'_> {
+    /// Reads the next block behind the last `keep` bytes of this one; says whether there was one.
+    fn more(&mut self, keep: usize) -> io::Result<bool> {
+        let drop = self.buffer.len() - keep;
+        self.base += drop as u64;
+        self.buffer.copy_within(drop.., 0);
+        self.buffer.truncate(keep);
+        let from = self.base + keep as u64;
+        let count = (self.len - from).min(BLOCK as u64);
+        self.buffer.resize(keep + count as usize, 0);
+        self.files.read_into(Span { file: 0, offset: from, len: count }, &mut self.buffer[keep..])?;
+        Ok(count > 0)
+    }
+
+    fn run(
+        &mut self,
+        sieve: Option<&Sieve>,
+        each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<()> {
+        loop {
+            let flow = match sieve {
+                Some(sieve) => self.block(sieve, each)?,
+                None => self.whole_block(each)?,
+            };
+            if flow.is_break() {
+                return Ok(());
+            }
+            let keep = match sieve {
+                Some(sieve) if !self.open => sieve.overlap().min(self.buffer.len()),
+                _ => 0,
+            };
+            if !self.more(keep)? {
+                break;
+            }
+        }
+        if self.open && self.line < self.len {
+            let _ = self.hand_out(self.line..self.len, each)?;
+        }
+        Ok(())
+    }
+
+    /// Looks for wanted lines in the block at hand.
+    fn block(
+        &mut self,
+        sieve: &Sieve,
+        each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let mut from = 0;
+        if self.open {
+            match memchr::memchr(b'\n', &self.buffer) {
+                None => return Ok(ControlFlow::Continue(())),
+                Some(at) => {
+                    if self.close(at, each)?.is_break() {
+                        return Ok(ControlFlow::Break(()));
+                    }
+                    from = at + 1;
+                }
+            }
+        }
+        // What was handed out reaches into the bytes that two blocks share.
+        from = from.max(self.line.saturating_sub(self.base) as usize).min(self.buffer.len());
+        let mut wanted: Vec<std::ops::Range<usize>> = Vec::new();
+        let mut open = None;
+        let block = &self.buffer[from..];
+        sieve.each(block, |at| {
+            let start = memchr::memrchr(b'\n', &block[..at]).map(|at| at + 1);
+            match memchr::memchr(b'\n', &block[at..]) {
+                Some(more) => {
+                    wanted.push(start.map_or(usize::MAX, |start| from + start)..from + at + more);
+                    Some(at + more + 1)
+                }
+                None => {
+                    open = Some(start.map(|start| from + start));
+                    None
+                }
+            }
+        });
+        for line in wanted {
+            if line.start != usize::MAX {
+                self.line = self.base + line.start as u64;
+            }
+            if self.close(line.end, each)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+        }
+        match open {
+            Some(start) => {
+                self.open = true;
+                if let Some(start) = start {
+                    self.line = self.base + start as u64;
+                }
+            }
+            None => {
+                if let Some(last) = memchr::memrchr(b'\n', &self.buffer) {
+                    self.line = self.line.max(self.base + last as u64 + 1);
+                }
+            }
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Hands out all lines of the block at hand.
+    fn whole_block(
+        &mut self,
+        each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        self.open = true;
+        let mut from = 0;
+        while let Some(more) = memchr::memchr(b'\n', &self.buffer[from..]) {
+            if self.close(from + more, each)?.is_break() {
+                return Ok(ControlFlow::Break(()));
+            }
+            self.open = true;
+            from += more + 1;
+        }
+        Ok(ControlFlow::Continue(()))
+    }
+
+    /// Ends the line at hand at byte `at` of the buffer, and hands it out.
+    fn close(
+        &mut self,
+        at: usize,
+        each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let end = self.base + at as u64;
+        let flow = self.hand_out(self.line..end, each)?;
+        self.open = false;
+        self.line = end + 1;
+        Ok(flow)
+    }
+
+    fn hand_out(
+        &mut self,
+        line: std::ops::Range<u64>,
+        each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
+    ) -> io::Result<ControlFlow<()>> {
+        let whole = if line.start >= self.base {
+            let at = |offset: u64| (offset - self.base) as usize;
+            &self.buffer[at(line.start)..at(line.end)]
+        } else {
+            let span = Span { file: 0, offset: line.start, len: line.end - line.start };
+            self.files.read(span, &mut self.long)?;
+            &self.long[..]
+        };
+        let mut start = line.start;
+        let mut line = whole.strip_suffix(b"\r").unwrap_or(whole);
+        if start == 0
+            && let Some(rest) = line.strip_prefix(b"\xEF\xBB\xBF")
+        {
+            (start, line) = (3, rest);
+        }
+        Ok(each(start, line))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    /// The numbers of the lines that hold `needle`, found through a file.
+    fn sifted(text: &[u8], needle: &str, wanted: usize) -> Vec<Vec<u8>> {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text).unwrap();
+        let sieve = Sieve::new(&[needle.chars().map(|c| vec![c]).collect()]).unwrap();
+        let options = Options { format: Some(Format::Pi), ..Options::default() };
+        let mut out = Vec::new();
+        sift(file.path(), options, Some(&sieve), &mut |_, offset, line| {
+            assert_eq!(&text[offset as usize..offset as usize + line.len()], line);
+            out.push(line.to_vec());
+            if out.len() == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })
+        .unwrap();
+        out
+    }
+
+    #[test]
+    fn lines_are_found_wherever_blocks_end() {
+        for shift in (0..40).chain(BLOCK - 30..BLOCK + 30).chain([3 * BLOCK]) {
+            let mut text = b"{\"first\":1}\n".to_vec();
+            text.extend(std::iter::repeat_n(b'x', shift));
+            text.extend_from_slice(b" needle and needle\nnothing\nneedle again\r\n");
+            text.extend(std::iter::repeat_n(b'y', BLOCK - shift.min(BLOCK)));
+            text.extend_from_slice(b"\nends in a needle");
+            let found = sifted(&text, "needle", usize::MAX);
+            assert_eq!(found.len(), 3, "{shift}");
+            assert!(found[0].starts_with(b"x") || shift == 0, "{shift}");
+            assert_eq!(found[1], b"needle again", "{shift}");
+            assert_eq!(found[2], b"ends in a needle", "{shift}");
+        }
+    }
+
+    #[test]
+    fn a_search_ends_when_it_is_told_to() {
+        let text = b"{}\nneedle 1\nneedle 2\n".to_vec();
+        assert_eq!(sifted(&text, "needle", 1), [b"needle 1"]);
+        assert_eq!(sifted(b"\xEF\xBB\xBF{\"needle\":1}", "needle", 9), [b"{\"needle\":1}"]);
+    }
+
+    #[test]
+    fn without_a_sieve_all_lines_are_given() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        let long = "z".repeat(2 * BLOCK);
+        write!(file, "{{}}\n\n{long}\r\nlast").unwrap();
+        let mut out = Vec::new();
+        let options = Options { format: Some(Format::Pi), ..Options::default() };
+        sift(file.path(), options, None, &mut |_, _, line| {
+            out.push(line.len());
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+        assert_eq!(out, [2, 0, 2 * BLOCK, 4]);
+    }
+}
