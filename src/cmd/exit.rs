@@ -95,6 +95,8 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
             }
             ops::Error::Ambiguous { .. } => (Exit::NotFound, "ambiguous"),
             ops::Error::Malformed { .. } => (Exit::Usage, "usage"),
+            ops::Error::ReadOnly { .. } => (Exit::Refused, "read-only"),
+            ops::Error::NoPlace { .. } | ops::Error::Taken { .. } => (Exit::Refused, "refused"),
             ops::Error::Io(_) => (Exit::Io, "io"),
         };
         return (exit, kind, error.hint());

@@ -8,10 +8,15 @@ mod entry;
 mod exit;
 mod global;
 mod grep;
+mod label;
+mod landing;
 mod man;
+mod op;
 mod open;
 mod rev_parse;
 mod status;
+mod switch;
+mod undo;
 mod writing;
 
 pub use exit::{Exit, Failure};
@@ -44,9 +49,13 @@ enum Command {
     Config(config::Args),
     Context(context::Args),
     Grep(grep::Args),
+    Label(label::Args),
     Man(man::Args),
+    Op(op::Args),
     RevParse(rev_parse::Args),
     Status(status::Args),
+    Switch(switch::Args),
+    Undo(undo::Args),
 }
 
 /// Runs the program on the words of the command line, its name first; gives the exit status.
@@ -88,9 +97,13 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Config(args) => config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
         Command::Grep(args) => grep::run(args, global, ui),
+        Command::Label(args) => label::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),
+        Command::Op(args) => op::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),
+        Command::Switch(args) => switch::run(args, global, ui),
+        Command::Undo(args) => undo::run(args, global, ui),
     }
 }
 

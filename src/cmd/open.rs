@@ -1,7 +1,7 @@
 //! Which session a command works on, and opening it.
 
 use super::{Failure, global::Global};
-use crate::model::Count;
+use crate::model::{Count, Key};
 use crate::store::{self, Opened, find};
 use crate::ui::Ui;
 use std::path::{Path, PathBuf};
@@ -17,7 +17,6 @@ pub(super) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str
     }
 }
 
-#[allow(dead_code, reason = "the commands that write come next")]
 /// The same for a command that writes: there a first `-` is the revision, not standard input.
 pub(super) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
     match words.first() {
@@ -51,7 +50,7 @@ pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
 /// Opens the session that a command works on, and says on standard error how many faults it has.
 pub(super) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
-    let opened = store::open(&path, global.options())?;
+    let opened = by_path(global, &path)?;
     warn(&opened, ui);
     Ok(opened)
 }
@@ -59,7 +58,15 @@ pub(super) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 /// Opens the session of a command that speaks of its faults itself.
 pub(super) fn quietly(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
-    Ok(store::open(&path, global.options())?)
+    by_path(global, &path)
+}
+
+/// Opens a session, and looks up where it stood before its last switch.
+pub(super) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
+    let mut opened = store::open(path, global.options())?;
+    let before = super::landing::position_before(&opened).ok().flatten().flatten();
+    opened.session.previous = before.map(|id| Key::of(id.as_bytes()));
+    Ok(opened)
 }
 
 /// Says in one line how many faults were met, and what to do.

@@ -1,13 +1,11 @@
 //! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
 
-#![allow(dead_code, reason = "the commands that write come next")]
-
 use super::{global::Global, open};
 use crate::format::Ids;
 use crate::model::{Change, Plan, Time, parse_time};
+use crate::store::Opened;
 use crate::store::oplog::Log;
 use crate::store::write::{Done, Orders, Proof, Refusal, carry_out};
-use crate::store::{self, Opened};
 use crate::ui::{Ui, text};
 use serde_json::json;
 use std::path::Path;
@@ -41,7 +39,7 @@ pub(super) fn run<M>(
     let path = open::path(global, named, ui)?;
     let mut last_try = false;
     loop {
-        let opened = store::open(&path, global.options())?;
+        let opened = open::by_path(global, &path)?;
         if !last_try {
             open::warn(&opened, ui);
         }
@@ -121,7 +119,13 @@ pub(super) fn show<'p>(
         let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
         let field = if change.field.is_empty() { String::new() } else { format!(" {}", change.field) };
         let why = if change.why.is_empty() { String::new() } else { format!(" ({})", change.why) };
-        writeln!(ui.out(), "{}{at}: {}{field}{}", text::safe(&file), change.op, text::one_line(&why))?;
+        writeln!(
+            ui.out(),
+            "{}{at}: {}{}",
+            text::safe(&file),
+            change.op,
+            text::safe(&format!("{field}{why}"))
+        )?;
         for (sign, lines) in [('-', &change.old), ('+', &change.new)] {
             for line in lines.lines() {
                 writeln!(ui.out(), "{sign} {}", text::safe(line))?;

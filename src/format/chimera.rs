@@ -5,7 +5,7 @@
 //! file. The last entry parsed is the position, of whatever type; of repeated ids the last counts.
 
 use super::session::{Gathered, Head, Header, LabelLine, Session};
-use super::{Dialect, Link, ParentRef, Place};
+use super::{Dialect, Format, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
@@ -99,6 +99,29 @@ impl Dialect for Chimera {
         let rule = if leaf.is_some() { "the last entry in the file" } else { "there are no entries" };
         Head { entry: session.through_markers(leaf), leaf, rule }
     }
+
+    fn marker(&self, new: &New<'_>, from: Option<&[u8]>, to: Option<&[u8]>) -> Option<Vec<u8>> {
+        let data = Object::of(Format::Chimera).text("bough", "switch").id("from", from).id("to", to).end();
+        Some(entry("custom", new).raw("data", &data).line())
+    }
+
+    fn summary(&self, new: &New<'_>, _from: Option<&[u8]>, text: &str) -> Option<Vec<u8>> {
+        // There is no type of its own for it: a compaction that keeps nothing stands in its place as a message.
+        let entry = entry("compaction", new).text("summary", text).text("first_kept_entry_id", "");
+        let entry = entry.raw("tokens_before", b"0").raw("read_files", b"[]");
+        Some(entry.raw("modified_files", b"[]").line())
+    }
+
+    fn label(&self, new: &New<'_>, target: &[u8], label: Option<&str>) -> Option<Vec<u8>> {
+        Some(entry("label", new).raw("target_id", target).text("label", label.unwrap_or_default()).line())
+    }
+}
+
+/// Begins an entry.
+fn entry(ty: &str, new: &New<'_>) -> Object {
+    let entry = Object::of(Format::Chimera).text("type", ty).text("id", new.id);
+    let seconds = format!("{:?}", new.now.0 as f64 / 1000.0);
+    entry.id("parent_id", new.parent).raw("timestamp", seconds.as_bytes())
 }
 
 /// Seconds since 1970, with a fraction, as Python spells them.

@@ -17,6 +17,7 @@ mod session;
 mod side;
 mod spread;
 pub mod tools;
+mod write;
 
 pub use content::{Block, Content, Usage, blocks, call_words};
 pub use detect::{Detected, detect};
@@ -28,6 +29,7 @@ pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
 };
 pub use side::{Noted, NotedKind, Side, ToolRef};
+pub use write::{New, Object};
 
 use crate::json::{Line, Str};
 use crate::model::{Copies, Flags, Kind, Time};
@@ -201,4 +203,23 @@ pub trait Dialect: Sync {
 
     /// Where the agent would go on if it loaded the session now.
     fn head(&self, session: &Session) -> Head;
+
+    /// Writes the line that puts the position on `to`: an entry under it that says nothing to the model. `None` where
+    /// the format moves by other means.
+    ///
+    /// `from` is the position that is left, `to` is `None` before the first entry; both are JSON.
+    fn marker(&self, _new: &New<'_>, _from: Option<&[u8]>, _to: Option<&[u8]>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Writes the line that tells the model what was on the branch that is left; `None` where the format has no
+    /// such line.
+    fn summary(&self, _new: &New<'_>, _from: Option<&[u8]>, _text: &str) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Writes the line that names the entry `target`, or takes its name away; `None` where labels are no entries.
+    fn label(&self, _new: &New<'_>, _target: &[u8], _label: Option<&str>) -> Option<Vec<u8>> {
+        None
+    }
 }

@@ -7,7 +7,7 @@
 //! missing parent ends the path in silence. Types that are not known are entries like all others.
 
 use super::session::{Gathered, Head, Header, LabelLine, OtherKind, Pointer, Session};
-use super::{Dialect, Format, Link, ParentRef, Place};
+use super::{Dialect, Format, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Key, Kind, Span, Time, parse_time};
 
@@ -117,6 +117,25 @@ impl Dialect for Pi {
         }
         Head { entry: session.through_markers(leaf), leaf, rule }
     }
+
+    fn marker(&self, new: &New<'_>, from: Option<&[u8]>, to: Option<&[u8]>) -> Option<Vec<u8>> {
+        let data = Object::of(Format::Pi).id("from", from).id("to", to).end();
+        let entry = self.entry("custom", new)?;
+        Some(entry.text("customType", "bough.switch").raw("data", &data).line())
+    }
+
+    fn summary(&self, new: &New<'_>, from: Option<&[u8]>, text: &str) -> Option<Vec<u8>> {
+        let entry = self.entry("branch_summary", new)?;
+        Some(entry.raw("fromId", from.unwrap_or(b"\"root\"")).text("summary", text).line())
+    }
+
+    fn label(&self, new: &New<'_>, target: &[u8], label: Option<&str>) -> Option<Vec<u8>> {
+        let entry = self.entry("label", new)?.raw("targetId", target);
+        Some(match label {
+            Some(label) => entry.text("label", label).line(),
+            None => entry.line(),
+        })
+    }
 }
 
 /// The id at a field. An empty one leads nowhere; a number is an id to the programs of the family, as it is spelled.
@@ -125,6 +144,17 @@ fn id(value: Value<'_>) -> Option<Str<'_>> {
         Value::String(id) => Some(id).filter(|id| !id.raw.is_empty()),
         Value::Number(raw) => Some(Str { raw }),
         _ => None,
+    }
+}
+
+impl Pi {
+    /// Begins an entry; `None` for the forms of which bough writes none.
+    fn entry(&self, ty: &str, new: &New<'_>) -> Option<Object> {
+        if self.ids != Ids::Id {
+            return None;
+        }
+        let entry = Object::of(Format::Pi).text("type", ty).text("id", new.id);
+        Some(entry.id("parentId", new.parent).text("timestamp", &new.now.iso()))
     }
 }
 

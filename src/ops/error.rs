@@ -39,6 +39,28 @@ pub enum Error {
         /// Why.
         why: String,
     },
+    /// The session is of a form that is not written to.
+    #[error("this session is not written to: {why}")]
+    ReadOnly {
+        /// Why.
+        why: String,
+    },
+    /// What was asked for has no place in the format, or could not be followed by its program.
+    #[error("{what}")]
+    NoPlace {
+        /// What is not possible.
+        what: String,
+        /// What the user can do instead.
+        instead: Option<String>,
+    },
+    /// A label stands elsewhere.
+    #[error("the label `{name}` is on {by}")]
+    Taken {
+        /// The label.
+        name: String,
+        /// The entry that has it.
+        by: String,
+    },
     /// The bytes of a line could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -58,7 +80,9 @@ impl Error {
             }
             Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
             Error::Malformed { .. } => "`man bough-revisions` describes how entries are named".into(),
-            Error::Unresolved { .. } | Error::Io(_) => return None,
+            Error::Taken { .. } => "`--move` takes it from there".into(),
+            Error::NoPlace { instead, .. } => return instead.clone(),
+            Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => return None,
         })
     }
 }

@@ -21,6 +21,14 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
     Ok(json::decode(raw).into_owned())
 }
 
+/// The id of an entry as it stands in its line, quotes and escapes and all; `null` where it has none.
+///
+/// A line that names the entry repeats these bytes, so that the programs see the same id.
+pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>> {
+    let line = source.bytes(session.span(ix))?;
+    Ok(json::value(&line, &[session.format.id_key()]).unwrap_or(b"null").to_vec())
+}
+
 /// The name by which an entry can be asked for again: its id, or `line:N` where it has none.
 pub fn name(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
     let id = id(session, source, ix)?;

@@ -7,11 +7,28 @@ mod forest;
 pub mod graph;
 pub mod grep;
 pub mod ids;
+pub mod label;
 pub mod linearize;
 pub mod migrate;
 mod owners;
 pub mod revision;
+pub mod switch;
 
 pub use error::Error;
 pub use forest::Forest;
 pub use owners::Owners;
+
+/// Refuses to write to a session whose form no program of today writes.
+fn writable(session: &crate::format::Session) -> Result<(), Error> {
+    let version = session.header.as_ref().and_then(|header| header.version.as_deref());
+    if let Some(why) = session.format.read_only(version) {
+        return Err(Error::ReadOnly { why: why.into() });
+    }
+    if session.format.wants_header() && session.header.is_none() {
+        return Err(Error::NoPlace {
+            what: "the session has no header, so the agent would not open it".into(),
+            instead: Some("`bough fsck --repair` makes one".into()),
+        });
+    }
+    Ok(())
+}

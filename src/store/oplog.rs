@@ -209,6 +209,13 @@ impl Log {
 
     /// The last operation that touched a file, failed ones left out.
     pub fn last_on(&self, path: &Path) -> io::Result<Option<Operation>> {
+        self.last(path, |operation| {
+            operation.file == path || operation.steps.iter().any(|step| step.path == path)
+        })
+    }
+
+    /// The last operation of those that name a file. Reads the log from its end; parses no lines of other files.
+    fn last(&self, path: &Path, wanted: impl Fn(&Operation) -> bool) -> io::Result<Option<Operation>> {
         let text = self.text()?;
         let Ok(name) = serde_json::to_string(&path) else { return Ok(None) };
         let finder = memchr::memmem::Finder::new(name.as_bytes());
@@ -217,9 +224,7 @@ impl Log {
             let Ok(operation) = serde_json::from_slice::<Operation>(line) else { continue };
             if operation.state == Progress::Failed {
                 failed.push(operation.op_id);
-            } else if !failed.contains(&operation.op_id)
-                && (operation.file == path || operation.steps.iter().any(|step| step.path == path))
-            {
+            } else if !failed.contains(&operation.op_id) && wanted(&operation) {
                 return Ok(Some(operation));
             }
         }
@@ -243,11 +248,8 @@ impl Log {
     /// The position of a session before its last switch: `None` where nothing moved it yet, `Some(None)` where it
     /// stood before the first entry.
     pub fn position_before(&self, path: &Path) -> io::Result<Option<Option<String>>> {
-        let operations = self.operations()?;
-        let last = operations.iter().rev().find(|operation| {
-            operation.moved && operation.state != Progress::Failed && operation.file == path
-        });
-        Ok(last.map(|operation| operation.from.clone()))
+        let last = self.last(path, |operation| operation.moved && operation.file == path)?;
+        Ok(last.map(|operation| operation.from))
     }
 
     fn text(&self) -> io::Result<Vec<u8>> {

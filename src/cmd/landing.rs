@@ -1,0 +1,130 @@
+//! What a command says that moved the position: where it is now, what the agent will see, how to go on.
+
+use crate::format::{Content, Format};
+use crate::model::{Count, Flags, Ix, Kind, Source, Time};
+use crate::ops::{ids, switch::Switch};
+use crate::store::{Opened, oplog::Log};
+use crate::ui::{Ui, text};
+use std::path::Path;
+
+/// The position before the last switch of a session, by the operation log: `None` where no switch is known,
+/// `Some(None)` where it was before the first entry.
+pub(super) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<String>>> {
+    let path = opened.files.path(0);
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    match Log::of_user() {
+        Some(log) => log.position_before(&real),
+        None => Ok(None),
+    }
+}
+
+/// Says on standard error where the session stands after a switch.
+pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
+    if ui.look.quiet {
+        return Ok(());
+    }
+    let short = |ix: Ix| short(opened, ix);
+    let is = match (switch.moves, dry_run) {
+        (false, _) => "HEAD is at",
+        (true, false) => "HEAD is now",
+        (true, true) => "HEAD would be",
+    };
+    let mut words = match switch.to {
+        None => format!("{is} before the first entry"),
+        Some(to) => {
+            let path = opened.session.tree.ancestors(to).count();
+            let what = if switch.summarized { ", below it the summary" } else { "" };
+            format!("{is} {}{what} · {} on the path", described(opened, to)?, Count("entry", "entries", path))
+        }
+    };
+    if !switch.moves {
+        words.push_str(" already");
+    } else if let Some(from) = switch.from {
+        words.push_str(&format!(" · it was {}", short(from)?));
+        if !dry_run {
+            words.push_str(" (`bough switch -` goes back)");
+        }
+    }
+    ui.note(words);
+    if !switch.moves {
+        return Ok(());
+    }
+    if let Some(tokens) = switch.to.and_then(|to| tokens(opened, to)) {
+        ui.note(format_args!(
+            "the model will see about {} before the next prompt",
+            Count("token", "tokens", usize::try_from(tokens).unwrap_or(usize::MAX))
+        ));
+    }
+    if let Some(command) = resume_command(opened.session.format, opened.files.path(0), opened.session.id()) {
+        ui.hint(format_args!("resume with: {command}"));
+    }
+    if let Some(to) = switch.to
+        && switch.prompt.is_none()
+        && opened.session.entries.kind(to) == Kind::User
+    {
+        ui.hint(format_args!(
+            "this is a prompt, and the next one will follow it; `bough switch --rewind {}` goes before it and prints \
+             its text",
+            short(to)?
+        ));
+    }
+    Ok(())
+}
+
+/// An entry for a sentence: `3f2a81c0 (user, 14:02)`.
+fn described(opened: &Opened, ix: Ix) -> anyhow::Result<String> {
+    let entries = &opened.session.entries;
+    let time = clock(entries.time(ix));
+    let time = if time.is_empty() { time } else { format!(", {time}") };
+    Ok(format!("{} ({}{time})", short(opened, ix)?, entries.kind(ix).word()))
+}
+
+fn short(opened: &Opened, ix: Ix) -> std::io::Result<String> {
+    Ok(text::one_line(&ids::ShortIds::default().of(&opened.session, &opened.files, ix)?))
+}
+
+/// A time for a sentence: of today the hour, else the date too.
+fn clock(time: Time) -> String {
+    let zoned = |time: Time| {
+        let stamp = jiff::Timestamp::from_millisecond(time.0).ok()?;
+        Some(stamp.to_zoned(jiff::tz::TimeZone::system()))
+    };
+    let (Some(then), Some(now)) = (zoned(time), zoned(super::writing::now())) else { return String::new() };
+    if !time.is_some() {
+        String::new()
+    } else if then.date() == now.date() {
+        then.strftime("%H:%M").to_string()
+    } else {
+        then.strftime("%Y-%m-%d %H:%M").to_string()
+    }
+}
+
+/// How many tokens the conversation had at an entry, by the last reply on its path that tells.
+fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
+    let session = &opened.session;
+    for ix in session.tree.ancestors(to).take(200) {
+        let kind = session.entries.kind(ix);
+        if kind == Kind::Compaction {
+            return None;
+        }
+        if kind != Kind::Assistant || session.entries.flags(ix).has(Flags::ENDED_BADLY) {
+            continue;
+        }
+        let line = opened.files.bytes(session.span(ix)).ok()?;
+        let usage = Content::of(session.format, &line).usage()?;
+        let total = usage.input + usage.output + usage.cache_read + usage.cache_write;
+        return Some(total).filter(|total| *total > 0);
+    }
+    None
+}
+
+/// The command by which the agent goes on with a session.
+pub(super) fn resume_command(format: Format, path: &Path, id: Option<String>) -> Option<String> {
+    let path = shlex::try_quote(path.to_str()?).ok()?.into_owned();
+    match format {
+        Format::Claude => Some(format!("claude --resume {}", id?)),
+        Format::Omp => Some(format!("omp --resume {path}")),
+        Format::Pi | Format::PiV1 | Format::PiV2 => Some(format!("pi --session {path}")),
+        _ => None,
+    }
+}

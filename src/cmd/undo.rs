@@ -1,0 +1,85 @@
+//! `bough undo`: takes operations back.
+
+use super::writing::{self, Writing};
+use super::{Exit, Failure, global::Global, open};
+use crate::store::oplog::{Log, Operation};
+use crate::store::undo;
+use crate::ui::{Ui, text};
+use std::path::PathBuf;
+
+/// Take back what bough did to a session
+///
+/// Takes back the last operation on the named session, without one the last of all, or the operation whose id
+/// is given. The files are then byte for byte what they were, their times included. Undoing an undo does the operation again.
+/// Where a file was changed since, nothing is taken back.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then the operation, as `bough op log` shows it
+    #[arg(value_name = "OP")]
+    words: Vec<String>,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, words) = open::split(global, &args.words);
+    let op = match words {
+        [] => None,
+        [op] => Some(op.as_str()),
+        _ => {
+            let hint = "`bough op log` lists the operations";
+            return Err(Failure::Usage {
+                what: "one operation is taken back at a time".into(),
+                hint: hint.into(),
+            }
+            .into());
+        }
+    };
+    let log = log()?;
+    let path = if op.is_some() { None } else { session(global, named)? };
+    let operation = undo::find(&log, op, path.as_deref())?;
+    let done = undo::undo(&log, &operation, &writing::orders(args.writing, Some(&log), None, false))?;
+    if args.writing.dry_run {
+        let (changes, files) = undo::changes(&operation);
+        writing::show(&changes, |file| &files[usize::from(file)], ui)?;
+    } else if !ui.look.quiet {
+        ui.note(told(&operation));
+        if !done.op_id.is_empty() {
+            ui.hint(format_args!("`bough undo {}` does it again", done.op_id));
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn told(operation: &Operation) -> String {
+    let (op, file) = (&operation.op_id, text::one_line(&operation.file.display().to_string()));
+    match &operation.undoes {
+        Some(undone) => format!("{undone} is done again: the undo {op} of {file} is taken back"),
+        None => format!("{op} ({}) is undone: {file} is as it was before", operation.command),
+    }
+}
+
+/// The log of the user.
+pub(super) fn log() -> anyhow::Result<Log> {
+    Log::of_user().ok_or_else(|| {
+        let hint = "set `HOME` or `XDG_STATE_HOME`";
+        Failure::Usage { what: "there is no folder for the operation log".into(), hint: hint.into() }.into()
+    })
+}
+
+/// The session that is named, if one is. Its file may be gone: an undo may bring it back.
+pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
+    let variable = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty());
+    let Some(word) = global.session.as_deref().or(named).or(variable.as_deref()) else { return Ok(None) };
+    let path = PathBuf::from(word);
+    if open::looks_like_a_file(word) && !path.exists() {
+        // As the log has it: the folder's real name, then the file's.
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+        let folder = folder.unwrap_or(std::path::Path::new(".")).canonicalize();
+        return Ok(Some(
+            folder.map_or(path.clone(), |folder| folder.join(path.file_name().unwrap_or_default())),
+        ));
+    }
+    Ok(Some(open::by_word(word)?))
+}

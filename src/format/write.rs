@@ -1,0 +1,92 @@
+//! The lines that bough writes, as the agents spell them.
+
+use super::Format;
+use crate::json::{Escapes, write_string};
+use crate::model::Time;
+
+/// What every new entry says of itself. Ids of entries that are there already are JSON, as they stand in the file:
+/// a number stays a number, an escape an escape.
+#[derive(Clone, Copy, Debug)]
+pub struct New<'a> {
+    /// Its id.
+    pub id: &'a str,
+    /// The id of the entry that it hangs under; `None` makes a root.
+    pub parent: Option<&'a [u8]>,
+    /// Its time.
+    pub now: Time,
+}
+
+/// An object on its way into a line: members in order, in the spelling of one program.
+pub struct Object {
+    bytes: Vec<u8>,
+    escapes: Escapes,
+}
+
+impl Object {
+    /// Begins an object as `format`'s program spells it: compact as JavaScript does, or with blanks and ASCII
+    /// alone as Python does.
+    pub fn of(format: Format) -> Object {
+        Object { bytes: vec![b'{'], escapes: format.escapes() }
+    }
+
+    /// Adds a member whose value is JSON text.
+    pub fn raw(mut self, key: &str, value: &[u8]) -> Object {
+        let python = self.escapes == Escapes::Ascii;
+        if self.bytes.len() > 1 {
+            self.bytes.extend_from_slice(if python { b", " } else { b"," });
+        }
+        write_string(key, self.escapes, &mut self.bytes);
+        self.bytes.extend_from_slice(if python { b": " } else { b":" });
+        self.bytes.extend_from_slice(value);
+        self
+    }
+
+    /// Adds a member whose value is a string.
+    pub fn text(self, key: &str, value: &str) -> Object {
+        let mut quoted = Vec::with_capacity(value.len() + 2);
+        write_string(value, self.escapes, &mut quoted);
+        self.raw(key, &quoted)
+    }
+
+    /// Adds a member whose value is the id of another entry, as JSON, or `null`.
+    pub fn id(self, key: &str, id: Option<&[u8]>) -> Object {
+        self.raw(key, id.unwrap_or(b"null"))
+    }
+
+    /// The object, without a line ending.
+    pub fn end(mut self) -> Vec<u8> {
+        self.bytes.push(b'}');
+        self.bytes
+    }
+
+    /// The object as a whole line.
+    pub fn line(self) -> Vec<u8> {
+        let mut bytes = self.end();
+        bytes.push(b'\n');
+        bytes
+    }
+}
+
+impl Format {
+    /// How the format's program spells strings.
+    pub fn escapes(self) -> Escapes {
+        if self == Format::Chimera { Escapes::Ascii } else { Escapes::Needed }
+    }
+
+    /// The key under which an entry has its id.
+    pub fn id_key(self) -> &'static str {
+        match self {
+            Format::Claude | Format::PiDesign => "uuid",
+            _ => "id",
+        }
+    }
+
+    /// The key under which an entry names the one that it hangs under.
+    pub fn parent_key(self) -> &'static str {
+        match self {
+            Format::Claude | Format::PiDesign => "parentUuid",
+            Format::Chimera => "parent_id",
+            _ => "parentId",
+        }
+    }
+}

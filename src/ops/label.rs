@@ -1,0 +1,104 @@
+//! Names entries.
+
+use super::switch::Lines;
+use super::{Error, ids};
+use crate::format::{Ids, Session};
+use crate::model::{Flags, Ix, Kind, Plan, Source, Time};
+
+/// What to do with a label.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wish<'a> {
+    /// Put a name on an entry.
+    Set {
+        /// The name.
+        name: &'a str,
+        /// The entry.
+        target: Ix,
+        /// Whether the name is taken from an entry that has it.
+        take: bool,
+    },
+    /// Take the name of an entry away.
+    Clear {
+        /// The entry.
+        target: Ix,
+    },
+}
+
+/// Plans a change of labels; the plan is empty where nothing is to do.
+///
+/// Where labels are entries, the line hangs under the current leaf, whatever it names: under the named entry it would
+/// switch branches.
+pub fn plan(
+    session: &Session,
+    source: &dyn Source,
+    wish: Wish<'_>,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Plan, Error> {
+    super::writable(session)?;
+    let mut plan = Plan { verb: "label".into(), keep_times: true, ..Plan::default() };
+    let mut lines = Lines::new(session, source, fresh, now)?;
+    match wish {
+        Wish::Set { name, target, take } => set(session, source, &mut lines, name, target, take)?,
+        Wish::Clear { target } => {
+            if session.labels.of(target).is_none() {
+                let revision = ids::name(session, source, target)?;
+                return Err(Error::Unresolved { revision, why: "it has no label".into() });
+            }
+            lines.label(target, None)?;
+        }
+    }
+    lines.into_plan(&mut plan);
+    Ok(plan)
+}
+
+/// Adds the lines that put a name on an entry; none where it has the name already.
+pub(super) fn set(
+    session: &Session,
+    source: &dyn Source,
+    lines: &mut Lines<'_>,
+    name: &str,
+    target: Ix,
+    take: bool,
+) -> Result<(), Error> {
+    if name.trim().is_empty() || name.chars().any(char::is_control) {
+        return Err(Error::Malformed {
+            revision: name.into(),
+            why: "a label has letters, on one line".into(),
+        });
+    }
+    if !session.entries.key(target).is_some() {
+        return Err(Error::NoPlace {
+            what: format!("{} has no id, so nothing can name it", ids::name(session, source, target)?),
+            instead: Some("`bough fsck --repair` gives ids".into()),
+        });
+    }
+    let others: Vec<Ix> = session.labels.named(name).filter(|ix| *ix != target).collect();
+    if let Some(other) = others.first()
+        && !take
+    {
+        return Err(Error::Taken { name: name.into(), by: ids::name(session, source, *other)? });
+    }
+    for other in others {
+        lines.label(other, None)?;
+    }
+    if session.labels.of(target) != Some(name) {
+        lines.label(target, Some(name))?;
+    }
+    Ok(())
+}
+
+/// The entry that a label is put on where none is said: HEAD, or what is above it where that is a label.
+///
+/// A label is itself an entry below HEAD in some formats; two labels in a row must not name each other.
+pub fn default_target(session: &Session) -> Result<Ix, Error> {
+    Ok(below_labels(session, super::revision::head(session)?))
+}
+
+/// The entry that labels and markers hang under, one below the other.
+pub(super) fn below_labels(session: &Session, ix: Ix) -> Ix {
+    let mut real = session.tree.ancestors(ix).skip_while(|ix| {
+        session.entries.kind(*ix) == Kind::Label || session.entries.flags(*ix).has(Flags::MARKER)
+    });
+    real.next().unwrap_or(ix)
+}
