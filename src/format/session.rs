@@ -520,6 +520,27 @@ impl Session {
         self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()
     }
 
+    /// Whether this reading knows the last `count` entries on the path to the leaf that are `shown`, or all of that path.
+    ///
+    /// Of a whole reading it is true. Of a part that was read from the end of a file it is false where the path leads
+    /// to an entry before that part.
+    pub fn knows_path(&self, count: usize, shown: impl Fn(Ix) -> bool) -> bool {
+        if !self.partial {
+            return true;
+        }
+        let mut left = count;
+        let mut at = self.head.leaf;
+        while let Some(ix) = at.filter(|_| left > 0) {
+            left -= usize::from(shown(ix));
+            at = match self.tree.link(ix) {
+                Parent::Entry(parent) => Some(parent),
+                Parent::Root => None,
+                Parent::Missing | Parent::Ring(_) => return left == 0,
+            };
+        }
+        true
+    }
+
     /// The entry with an id, by the format's rule for repeated ids. Costs a pass over the ids.
     pub fn find(&self, key: Key) -> Option<Ix> {
         let at = self.entries.keys().iter().position(|known| *known == key)?;

@@ -8,6 +8,7 @@ mod files;
 pub mod find;
 mod open;
 pub mod oplog;
+mod part;
 pub mod project;
 mod sift;
 pub mod undo;
@@ -16,6 +17,7 @@ pub mod write;
 pub use error::Error;
 pub use files::Files;
 pub use open::{Opened, Options, open, open_raw};
+pub use part::{Part, open_part};
 pub use sift::{Taker, sift};
 
 use std::path::Path;

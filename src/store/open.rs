@@ -51,7 +51,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
             return Err(Error::IsFolder { path: path.to_owned() });
         }
         let stamp = Stamp::of(&file).map_err(io)?;
-        let format = told(path, &head(&file).map_err(io)?, options)?;
+        let format = told(path, &read_head(&file).map_err(io)?, options)?;
         let session = read(format, options, &mut Positional { file: &file, at: 0 }).map_err(io)?;
         files.add(path.to_owned(), Content::File(file), Some(stamp));
         session
@@ -92,7 +92,7 @@ pub(super) fn told(path: &Path, head: &[u8], options: Options) -> Result<Format,
 }
 
 /// The first bytes of a file: enough for some lines, where there are any.
-fn head(file: &File) -> io::Result<Vec<u8>> {
+pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut want = HEAD;
     loop {

@@ -1,0 +1,422 @@
+use super::Error;
+use super::files::{Content, Files};
+use super::open::{Opened, Options, open, read_head, told};
+use super::write::Stamp;
+use crate::format::{Builder, Format, Session};
+use crate::json::{Field, Line, Reader};
+use crate::model::{FaultKind, Key};
+use memchr::memmem::Finder;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// What is wanted of a session that is not to be read as a whole.
+pub struct Part<'p> {
+    /// Entries that are wanted wherever they stand, by their whole ids.
+    pub ids: &'p [&'p str],
+    /// Whether all labels are wanted.
+    pub labels: bool,
+    /// Whether the end of the file, read so far, is enough of it. [`Session::knows_path`] answers it for a path.
+    pub enough: &'p dyn Fn(&Session) -> bool,
+}
+
+/// Opens a session as [`open()`] does, and reads no more of it than is wanted, where that can be exact.
+///
+/// Reads from the end, until that is `enough`. `ids` and `labels` are found by their bytes, so that only the lines
+/// that hold them are parsed. Of all that was read [`Session::partial`] is made: it has the header, the position and
+/// the path to it as far as that was read (its first entry then has a parent that is [`Parent::Missing`](crate::model::Parent::Missing)), and
+/// nothing that counts, such as numbers of lines and of entries. Short ids are unique among what was read.
+///
+/// Falls back to [`open()`], and then `partial` is false, whenever a part would not do: for small files, standard
+/// input and side columns; for formats in which more than the last copy of an id decides (Claude Code, the
+/// harness, version 1); where an id is not found by its bytes; and where the end is damaged in a way that could
+/// change the position.
+///
+/// ```no_run
+/// use bough::store::{Options, Part, open_part};
+/// // What `log -n 20` needs.
+/// let enough = |session: &bough::format::Session| session.knows_path(20, |_| true);
+/// let part = Part { ids: &[], labels: false, enough: &enough };
+/// let opened = open_part("session.jsonl".as_ref(), Options::default(), &part)?;
+/// # Ok::<(), bough::store::Error>(())
+/// ```
+pub fn open_part(path: &Path, options: Options, part: &Part<'_>) -> Result<Opened, Error> {
+    match try_part(path, options, part, SIZES)? {
+        Some(opened) => Ok(opened),
+        None => open(path, options),
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Sizes {
+    /// How much of the end is read first; then four times as much, and so on.
+    tail: u64,
+    /// Files that are smaller are read as a whole.
+    file: u64,
+}
+
+const SIZES: Sizes = Sizes { tail: 64 << 10, file: 512 << 10 };
+
+/// How many lines are read by themselves at most; beyond it the whole is read sooner.
+const LINES: usize = 4096;
+
+fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Result<Option<Opened>, Error> {
+    if path == Path::new("-") || options.side {
+        return Ok(None);
+    }
+    // What can't be opened is for `open` to report.
+    let Ok(file) = File::open(path) else { return Ok(None) };
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let facts = file.metadata().map_err(io)?;
+    if !facts.is_file() || facts.len() < sizes.file {
+        return Ok(None);
+    }
+    let stamp = Stamp::of(&file).map_err(io)?;
+    let head = read_head(&file).map_err(io)?;
+    let format = told(path, &head, options)?;
+    if !matches!(format, Format::PiV2 | Format::Pi | Format::Omp | Format::Chimera) {
+        return Ok(None);
+    }
+    let source = PartOf { file: &file, format, head: &head, len: facts.len() };
+    let Some(session) = source.read(part, sizes.tail).map_err(io)? else { return Ok(None) };
+    let mut files = Files::new();
+    files.add(path.to_owned(), Content::File(file), Some(stamp));
+    Ok(Some(Opened { session, files }))
+}
+
+/// A file that is read in part.
+struct PartOf<'f> {
+    file: &'f File,
+    format: Format,
+    head: &'f [u8],
+    len: u64,
+}
+
+impl PartOf<'_> {
+    fn read(&self, part: &Part<'_>, mut tail: u64) -> io::Result<Option<Session>> {
+        let (session, from) = loop {
+            if tail > self.len / 2 {
+                return Ok(None);
+            }
+            let (session, from) = self.build(&[], self.len - tail, part)?;
+            if is_exact(&session) && (part.enough)(&session) {
+                break (session, from);
+            }
+            tail *= 4;
+        };
+        let is_found =
+            |session: &Session| part.ids.iter().all(|id| session.find(Key::of(id.as_bytes())).is_some());
+        if !part.labels && is_found(&session) {
+            return Ok(Some(session));
+        }
+        let mut needles: Vec<Vec<u8>> = part.ids.iter().map(|id| format!("\"{id}\"").into_bytes()).collect();
+        if part.labels {
+            needles.push(b"\"label\"".to_vec());
+        }
+        let Some(lines) = lines_with(self.file, from, &needles)? else { return Ok(None) };
+        let (session, _) = self.build(&lines, from, part)?;
+        // An id that is not found may be spelled with escapes; it may be a label, or a prefix.
+        Ok(Some(session).filter(|session| is_exact(session) && is_found(session)))
+    }
+
+    /// Makes a session of the first lines, of those of `lines` that are wanted, and of all from `from` on, but for a
+    /// line that begins before. Gives too where the first of these lines begins.
+    fn build(&self, lines: &[u64], from: u64, part: &Part<'_>) -> io::Result<(Session, u64)> {
+        let mut builder = Builder::new(self.format);
+        builder.partial();
+        builder.begin_file();
+        let mut reader = Reader::new();
+        let first = self.first_lines(&mut reader, &mut builder);
+        for offset in lines.iter().filter(|offset| **offset >= first) {
+            self.line(&mut reader, *offset, |line| {
+                let id = line.fields.str(Field::Id);
+                let is_label = || line.fields.str(Field::Type).is_some_and(|ty| ty.is("label"));
+                if id.is_some_and(|id| part.ids.iter().any(|wanted| id.is(wanted)))
+                    || part.labels && is_label()
+                {
+                    builder.line(line);
+                }
+            })?;
+        }
+        let mut begins = None;
+        let mut take = |line: &Line<'_>| {
+            // The first line was cut.
+            if begins.is_none() {
+                begins = Some(line.offset + line.len);
+            } else {
+                builder.line(line);
+            }
+        };
+        let mut at = from.saturating_sub(1);
+        reader.restart(at, 1);
+        loop {
+            match read_at(self.file, reader.space(), at)? {
+                0 => break,
+                count => {
+                    at += count as u64;
+                    reader.advance(count, &mut take);
+                }
+            }
+        }
+        reader.finish(&mut take);
+        Ok((builder.finish(), begins.unwrap_or(self.len)))
+    }
+
+    /// Takes the lines at the start that tell of the session as a whole; gives where they end.
+    fn first_lines(&self, reader: &mut Reader, builder: &mut Builder) -> u64 {
+        let mut end = None;
+        let mut rest = self.head;
+        while !rest.is_empty() && end.is_none() {
+            let space = reader.space();
+            let count = rest.len().min(space.len());
+            space[..count].copy_from_slice(&rest[..count]);
+            rest = &rest[count..];
+            reader.advance(count, |line| {
+                let ty = line.fields.str(Field::Type);
+                let tells =
+                    ty.is_some_and(|ty| ["session", "title", "header"].iter().any(|word| ty.is(word)));
+                if end.is_none() && tells {
+                    builder.line(line);
+                } else {
+                    end.get_or_insert(line.offset);
+                }
+            });
+        }
+        end.unwrap_or(self.head.len() as u64)
+    }
+
+    /// Reads the line that begins at `offset`.
+    fn line(&self, reader: &mut Reader, offset: u64, mut each: impl FnMut(&Line<'_>)) -> io::Result<()> {
+        let mut at = offset;
+        let mut taken = false;
+        // Most such lines are labels, which are short.
+        let mut most = 2048;
+        reader.restart(offset, 1);
+        while !taken {
+            let space = reader.space();
+            let some = space.len().min(most);
+            let count = read_at(self.file, &mut space[..some], at)?;
+            at += count as u64;
+            most = usize::MAX;
+            let mut first = |line: &Line<'_>| {
+                if !std::mem::replace(&mut taken, true) {
+                    each(line);
+                }
+            };
+            if count == 0 {
+                reader.finish(&mut first);
+                break;
+            }
+            reader.advance(count, &mut first);
+        }
+        Ok(())
+    }
+}
+
+/// Whether the rest of the file can't change the position, as the end of it tells.
+fn is_exact(session: &Session) -> bool {
+    let harmless = |kind| {
+        matches!(
+            kind,
+            FaultKind::Bom | FaultKind::LoneSurrogate | FaultKind::InvalidUtf8 | FaultKind::NoFinalNewline
+        )
+    };
+    session.head.leaf.is_some()
+        && session.pointers.is_empty()
+        && session.tree.rings().len() == 0
+        && session.faults.iter().all(|fault| harmless(fault.kind))
+}
+
+/// Where the lines before `end` begin that hold one of `needles`; `None` where there are too many.
+fn lines_with(file: &File, end: u64, needles: &[Vec<u8>]) -> io::Result<Option<Vec<u64>>> {
+    const BLOCK: usize = 256 << 10;
+    let finders: Vec<Finder<'_>> = needles.iter().map(Finder::new).collect();
+    let overlap = needles.iter().map(Vec::len).max().unwrap_or(1) - 1;
+    let mut buffer = vec![0; BLOCK + overlap];
+    let (mut base, mut have) = (0u64, 0usize);
+    let mut line = 0;
+    let mut lines = Vec::new();
+    loop {
+        let most = buffer.len().min(have + (end - base - have as u64).min(BLOCK as u64) as usize);
+        let count = read_at(file, &mut buffer[have..most], base + have as u64)?;
+        if count == 0 {
+            lines.sort_unstable();
+            lines.dedup();
+            return Ok(Some(lines));
+        }
+        have += count;
+        let bytes = &buffer[..have];
+        let mut from = 0;
+        // Where each needle is found next, so that a rare one is not looked for again behind each hit of another.
+        let mut next: Vec<Option<usize>> = finders.iter().map(|finder| finder.find(bytes)).collect();
+        while let Some(hit) = next.iter().flatten().min().copied() {
+            if let Some(newline) = memchr::memrchr(b'\n', &bytes[from..hit]) {
+                line = base + (from + newline) as u64 + 1;
+            }
+            if lines.last() != Some(&line) {
+                lines.push(line);
+            }
+            if lines.len() > LINES {
+                return Ok(None);
+            }
+            let Some(newline) = memchr::memchr(b'\n', &bytes[hit..]) else {
+                from = have;
+                break;
+            };
+            from = hit + newline + 1;
+            line = base + from as u64;
+            for (finder, next) in finders.iter().zip(&mut next) {
+                if next.is_some_and(|next| next < from) {
+                    *next = finder.find(&bytes[from..]).map(|at| from + at);
+                }
+            }
+        }
+        if let Some(newline) = memchr::memrchr(b'\n', &bytes[from..]) {
+            line = base + (from + newline) as u64 + 1;
+        }
+        // A needle may stand over the border. What is found twice so, or under the name of the line behind, does
+        // no harm: the lines are told by their fields in the end.
+        let keep = overlap.min(have);
+        buffer.copy_within(have - keep..have, 0);
+        base += (have - keep) as u64;
+        have = keep;
+    }
+}
+
+/// Some bytes of a file; none at its end.
+fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(into, at) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fmt::Write as _;
+
+    /// A session: `"a; b<a"` is an entry `a` without a parent, and `b` under `a`; `!` puts what follows as it is.
+    fn pi(items: &str) -> String {
+        let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}\n".to_owned();
+        for item in items.split(';').map(str::trim).filter(|item| !item.is_empty()) {
+            let (id, parent) = item.split_once('<').unwrap_or((item, ""));
+            let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
+            let _ = match (item.strip_prefix('!'), id.split_once('@')) {
+                (Some(line), _) => writeln!(text, "{line}"),
+                (None, Some((id, target))) => writeln!(
+                    text,
+                    r#"{{"type":"label","id":"{id}","parentId":{parent},"targetId":"{target}","label":"L{target}"}}"#
+                ),
+                (None, None) => writeln!(text, r#"{{"type":"message","id":"{id}","parentId":{parent}}}"#),
+            };
+        }
+        text
+    }
+
+    fn part(text: &str, part: &Part<'_>) -> Option<Opened> {
+        let file = tempfile::Builder::new().suffix(".jsonl").tempfile().unwrap();
+        std::fs::write(file.path(), text).unwrap();
+        try_part(file.path(), Options::default(), part, Sizes { tail: 100, file: 0 }).unwrap()
+    }
+
+    fn names(opened: &Opened, count: usize) -> String {
+        let session = &opened.session;
+        let key = |id: &str| Key::of(id.as_bytes());
+        let ids: Vec<String> = (0..300).map(|at| format!("e{at}")).collect();
+        let name =
+            |ix| ids.iter().find(|id| key(id) == session.entries.key(ix)).cloned().unwrap_or("?".into());
+        let path: Vec<String> =
+            session.tree.ancestors(session.head.leaf.unwrap()).take(count).map(name).collect();
+        path.join(" ")
+    }
+
+    fn chain(from: usize, to: usize) -> String {
+        (from..to).fold(String::new(), |mut text, at| {
+            let _ = match at {
+                0 => write!(text, "e0;"),
+                _ => write!(text, "e{at}<e{};", at - 1),
+            };
+            text
+        })
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn the_end_of_a_path_is_read_from_the_end_of_the_file() {
+        let check = |items: &str, wanted: Option<&str>| {
+            let enough = |session: &Session| session.knows_path(4, |_| true);
+            let opened = part(&pi(items), &Part { ids: &[], labels: false, enough: &enough });
+            assert_eq!(opened.as_ref().map(|opened| names(opened, 4)).as_deref(), wanted, "{items}");
+            if let Some(opened) = opened {
+                assert!(opened.session.partial);
+                assert_eq!(opened.session.header.and_then(|header| header.id).as_deref(), Some("s"));
+                // A part says what the whole says.
+                let whole = Session::read(pi(items).as_bytes()).unwrap();
+                assert_eq!(opened.session.head.leaf.map(|ix| opened.session.entries.key(ix)),
+                           whole.head.leaf.map(|ix| whole.entries.key(ix)));
+            }
+        };
+        let long = chain(0, 100);
+        check(&long,                                        Some("e99 e98 e97 e96"));
+        check(&format!("{long} e200<e10"),                  None);              // its parent stands far before
+        check(&format!("{long} e200; e201<e200"),           Some("e201 e200"));   // a path that is short and whole
+        check(&format!("{long} e200<e99; e99<e97"),         Some("e99 e97 e96 e95")); // the last copy counts
+        check(&format!("{long} !{{\"torn\":"),              None);
+        check(&format!("{long} !{{\"type\":\"message\"}}"), None);              // without an id the agent begins anew
+        check(&format!("{long} !{{\"type\":\"leaf\",\"id\":\"l\",\"parentId\":\"e99\",\"targetId\":\"e3\"}}"), None);
+        check(&format!("{long} e200<e201; e201<e200"),      None);              // a ring
+        check(&format!("{long} e200<e202; e201<e99; e202<e201"), Some("e202 e201 e99 e98"));
+        check("e0; e1<e0",                                  None);              // small enough to be read as a whole
+    }
+
+    #[test]
+    fn entries_and_labels_are_found_by_their_bytes() {
+        let items = format!("{} e200@e3<e9; e201@e5<e200; {}", chain(0, 10), chain(10, 100));
+        let find = |text: &str, ids: &[&str], labels: bool| -> Option<String> {
+            let enough = |session: &Session| session.head.entry.is_some();
+            let opened = part(text, &Part { ids, labels, enough: &enough })?;
+            let session = &opened.session;
+            let ids = ids.iter().filter(|id| session.find(Key::of(id.as_bytes())).is_some()).count();
+            Some(format!(
+                "{ids} {}",
+                session.labels.lines.iter().map(|line| &line.text[..]).collect::<Vec<_>>().join(" ")
+            ))
+        };
+        let text = pi(&items);
+        assert_eq!(find(&text, &["e4"], false).as_deref(), Some("1 "));
+        assert_eq!(find(&text, &["e4", "e98"], false).as_deref(), Some("2 "));
+        assert_eq!(find(&text, &["e4"], true).as_deref(), Some("1 Le3 Le5"));
+        assert_eq!(find(&text, &["lost"], true), None);
+        // Named as a parent and nowhere as an entry; spelled with an escape.
+        assert_eq!(find(&text.replace("\"id\":\"e4\"", "\"id\":\"f4\""), &["e4"], false), None);
+        assert_eq!(find(&text.replace("\"e4\"", "\"\\u00654\""), &["e4"], false), None);
+    }
+
+    #[test]
+    fn lines_are_found_over_the_borders_of_blocks() {
+        let file = tempfile::tempfile().unwrap();
+        let filler = "x".repeat(1000);
+        let mut text = String::new();
+        let mut wanted = Vec::new();
+        for at in 0..2000 {
+            if at % 7 == 0 {
+                wanted.push(text.len() as u64);
+            }
+            let _ = writeln!(text, "{filler}{}", if at % 7 == 0 { "\"needle\"" } else { "needle" });
+        }
+        file.write_all_at(text.as_bytes(), 0).unwrap();
+        let found = lines_with(&file, text.len() as u64, &[b"\"needle\"".to_vec(), b"never".to_vec()])
+            .unwrap()
+            .unwrap();
+        let is_wanted = |line: &u64| wanted.contains(line);
+        assert!(wanted.iter().all(|line| found.contains(line)));
+        // Some lines beside are allowed, at borders.
+        assert!(found.iter().filter(|line| !is_wanted(line)).count() <= text.len() / (256 << 10) + 1);
+        let short = lines_with(&file, wanted[3], &[b"\"needle\"".to_vec()]).unwrap().unwrap();
+        assert_eq!(short, wanted[..3]);
+    }
+}
