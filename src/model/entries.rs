@@ -319,6 +319,25 @@ impl Entries {
         }
     }
 
+    /// The id that an entry names as its parent's, whether there is such an entry or not.
+    pub fn parent_key(&self, ix: Ix) -> Option<Key> {
+        match self.link[ix.at()] {
+            PENDING => {
+                let at = self.pending.binary_search_by_key(&ix.0, |(entry, _)| *entry).ok()?;
+                Some(self.pending[at].1)
+            }
+            NONE => None,
+            before => Some(self.key[before as usize]),
+        }
+    }
+
+    /// The entries of a file, as a range.
+    pub fn of_file(&self, file: u16) -> std::ops::Range<u32> {
+        let end = self.len() as u32;
+        let from = self.files.get(usize::from(file)).copied().unwrap_or(end);
+        from..self.files.get(usize::from(file) + 1).copied().unwrap_or(end)
+    }
+
     /// The ids of all entries, in file order.
     pub fn keys(&self) -> &[Key] {
         &self.key

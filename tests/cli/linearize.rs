@@ -1,9 +1,9 @@
 //! Claude Code's transcripts as one reading.
 
 use crate::cases;
-use bough::format::Layout;
-use bough::model::{Source, Span};
-use bough::ops::linearize::{self, Document, Item, Node, RootClass, Told};
+use bough::format::{Layout, Session};
+use bough::model::{Ix, Source, Span};
+use bough::ops::linearize::{self, Document, Item, Node, Reading, RootClass, Told};
 use bough::store::{Files, project};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -233,4 +233,149 @@ fn the_documented_order_of_random_stores_is_that_of_its_rules() {
         wrong.extend(compare(&name, &path, &recorded_at));
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// bough's own reading of one file, as lines: `trunk 1 2 3; branch<3 4 5`.
+fn shape(path: &Path) -> String {
+    let opened = bough::store::open(path, bough::store::Options::default()).unwrap();
+    let reading = linearize::read(&opened.session, &opened.files).unwrap();
+    law(path, &opened.session, &reading);
+    let name = |ix: &Ix| -> String {
+        let line = opened.files.bytes(opened.session.span(*ix)).unwrap();
+        let line: Value = serde_json::from_slice(&line).unwrap();
+        let uuid = line["uuid"].as_str().unwrap();
+        match u32::from_str_radix(&uuid[..uuid.len().min(8)], 16) {
+            Ok(number) => format!("{number:x}"),
+            Err(_) => uuid.to_owned(),
+        }
+    };
+    let mut parts: Vec<String> = reading
+        .lines
+        .iter()
+        .map(|line| {
+            let at = line.above.map_or(String::new(), |(_, ix)| format!("<{}", name(&ix)));
+            let entries: Vec<String> = line.entries.iter().map(name).collect();
+            format!("{}{at} {}", format!("{:?}", line.strand).to_lowercase(), entries.join(" "))
+        })
+        .collect();
+    if !reading.aside.is_empty() {
+        let aside: Vec<String> =
+            reading.aside.iter().map(|aside| format!("{}={}", name(&aside.ix), name(&aside.by))).collect();
+        parts.push(format!("aside {}", aside.join(" ")));
+    }
+    parts.join("; ")
+}
+
+/// Every entry is on one line, or set aside, or another copy stands for it; the tree and the order have what is on lines.
+fn law(path: &Path, session: &Session, reading: &Reading) {
+    let mut met = vec![0; session.entries.len()];
+    let on_lines = reading.lines.iter().flat_map(|line| line.entries.iter().copied());
+    for ix in on_lines.chain(reading.aside.iter().map(|aside| aside.ix)).chain(reading.shadowed()) {
+        met[ix.at()] += 1;
+    }
+    assert!(met.iter().all(|count| *count == 1), "{}: {met:?}", path.display());
+    assert!(reading.lines.iter().all(|line| !line.entries.is_empty()), "{}", path.display());
+    let mut order = reading.order();
+    let tree = reading.tree();
+    assert_eq!(tree.standing().count(), order.len(), "{}", path.display());
+    order.sort_unstable();
+    assert!(order.iter().copied().eq(tree.standing()), "{}", path.display());
+    for aside in &reading.aside {
+        assert!(reading.line_of(reading.stand_in(aside.ix)).is_some(), "{}", path.display());
+    }
+    // No way down the tree leads in a circle.
+    assert!(tree.depths().iter().all(|depth| *depth as usize <= order.len()));
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn talk_is_on_lines_and_only_what_was_taken_back_is_a_branch() {
+    let check = |name: &str, wanted: &str| assert_eq!(shape(&case(name)), wanted, "{name}");
+    // Parallel calls: every result is there, right behind its call or where the turn goes on.
+    check("parallel-tools-modern",          "trunk 1 2 3 4 7 5 6 8 9 a b");
+    check("parallel-tools-last-result",     "trunk 1 2 3 6 4 5 7 8 9");
+    check("r3-swallows-short-continuation", "trunk 1 2 3 4 5 6 7 8 9");
+    check("r5-staircase",                   "trunk 1 2 3 4 5 6 7 8 9 a b c d e f 10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f 20 21 22 23 24 25 26");
+    check("r5-result-with-text",            "trunk 1 2 3 4 5 6 7");
+    check("r7-spurious-two-results",        "trunk 1 2 3 4 5 6");
+    // Equal times alone make no replay.
+    check("r6-swallows-parallel-results",   "trunk 1 2 3 4 5 6");
+    check("r6-three-copies",                "trunk 1 2; branch<2 3 4; branch<2 5 6; branch<2 7 8");
+    // What the rungs forget is stitched in, and costs no branch.
+    check("gap-system-sibling",             "trunk 1 2 5 4 3 6 7");
+    check("gap-progress-third-child",       "trunk 1 2 3 5 4 6 7 8");
+    check("gap-fallback-drops-branches",    "trunk 1 2; branch<2 3 4 5 7 6 8 9; branch<2 a b");
+    // Hooks, progress and the system's notes are no branches.
+    check("r7-system-sibling",              "trunk 1 2 3 4 5");
+    check("rewind-structural-branch",       "trunk 1 2 3; branch<3 4 5; branch<3 6 7");
+    check("r1-structural-mixed",            "trunk 1 2 3 4 5");
+    check("r4-live-passthrough",            "trunk 1 2 5 6 3 4 8 7 9 a");
+    // Every way taken back is one, past the first prompt too; ids count whole.
+    check("r7-rewind-first-prompt",         "branch 1 2; branch 3 4");
+    check("r7-rewind-three",                "trunk 1 2; branch<2 3 4; branch<2 5; branch<2 6 7 8 9");
+    check("r7-rewind-nested",               "trunk 1 2; branch<2 3 4; branch<2 5 6; branch<6 7 8; branch<6 9 a");
+    check("r7-id-collision",                "trunk 1 2; branch<2 198c0de 5; branch<2 198c0de 6");
+    check("assistant-retry",                "trunk 1; branch<1 2; branch<1 3 4");
+    check("r5-foreign-result",              "trunk 1 2; branch<2 3 4 5 6 7 8 9 a b c d e f 10 11 12 13 14 15 16 17 18 19 1a 1b; branch<2 1c 1d 1e");
+    // A compaction goes on with what it stands behind; kept entries stay before it.
+    check("compact-after-rewind",           "trunk 1 2; branch<2 3 4; branch<2 5 6 7 8 9 a");
+    check("compact-preserved",              "trunk 1 2 3 4 5 6 8 7 9 a");
+    check("compact-reappended",             "trunk 1 2 5 6 3 4 7 8");
+    check("root-compact-boundary",          "trunk 1 2 3 4 5 6 7 8 9 a");
+    // Times are read, and the file decides where they are equal or wrong.
+    check("time-skew",                      "trunk 1 2 3 4 5 6");
+    check("time-mixed-precision",           "trunk 1 2; branch<2 3 4; branch<2 5 6");
+    // A lost parent is what stands before; an agent in the session's own file is a line of its own.
+    check("orphan-chain",                   "trunk 1 2 3 5 6");
+    check("root-local-command",             "trunk 1 2 3");
+    check("root-content-replacement",       "trunk 1 2");
+    check("root-sidechain-orphan",          "trunk 1 2 5 6; agent<2 3 4");
+    // The last copy of an id counts, as it does for the client.
+    check("same-file-duplicate",            "branch 1 2; branch 3 4 5");
+    check("cycle-two",                      "trunk 1 2 4 3 5");
+    check("self-loop",                      "trunk 1 2 3 4");
+}
+
+#[test]
+fn what_leads_nowhere_is_set_aside_and_named() {
+    let path = case("deep-side-chain");
+    let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
+    let reading = linearize::read(&opened.session, &opened.files).unwrap();
+    law(&path, &opened.session, &reading);
+    assert_eq!(reading.lines.len(), 1);
+    assert_eq!(reading.lines[0].entries.len(), 5);
+    assert_eq!(reading.aside.len(), opened.session.entries.len() - 5);
+    assert!(reading.aside.iter().all(|aside| aside.why == linearize::Why::SideBranch && aside.by == Ix(2)));
+}
+
+/// Every entry is accounted for, whatever the store.
+#[test]
+fn nothing_is_dropped_from_random_stores() {
+    let folder = std::env::var_os("BOUGH_STORES").map_or_else(|| corpus().join("random"), PathBuf::from);
+    let mut files = Vec::new();
+    for top in [corpus(), folder] {
+        each_session(&top, &mut files);
+    }
+    assert!(files.len() > 150);
+    for path in files {
+        let opened = match bough::store::open(&path, bough::store::Options::default()) {
+            Err(bough::store::Error::Empty { .. }) => continue,
+            opened => opened.unwrap(),
+        };
+        let reading = linearize::read(&opened.session, &opened.files).unwrap();
+        law(&path, &opened.session, &reading);
+    }
+}
+
+fn each_session(folder: &Path, files: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            each_session(&path, files);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl")
+            && path.file_stem().unwrap() != "journal"
+        {
+            files.push(path);
+        }
+    }
 }

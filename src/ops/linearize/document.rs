@@ -641,7 +641,7 @@ impl<'w> Walker<'w> {
         }
         let session = self.graph.session[root as usize];
         let line = self.source.bytes(record.span)?;
-        for uuid in boundary_targets(&line) {
+        for uuid in Boundary::read(&line).targets() {
             let number = self.names.known_uuid(Key::of(uuid.as_bytes()));
             let node = number.map_or(NONE, |uuid| self.graph.node_of[uuid as usize]);
             if node != NONE && self.graph.session[node as usize] == session && self.walked[node as usize] {
@@ -959,21 +959,37 @@ impl<'w> Walker<'w> {
     }
 }
 
-/// The records that a compaction says it goes on from, the likeliest first.
-pub(super) fn boundary_targets(line: &[u8]) -> Vec<String> {
-    let text = String::from_utf8_lossy(line);
-    let Some(line) = Object::read(text.trim()) else { return Vec::new() };
-    let mut out: Vec<String> =
-        line.text("logicalParentUuid").map(|uuid| uuid.into_owned()).into_iter().collect();
-    let Some(facts) = line.object("compactMetadata") else { return out };
-    if let Some(segment) = facts.object("preservedSegment") {
-        out.extend(["tailUuid", "headUuid"].iter().filter_map(|key| Some(segment.text(key)?.into_owned())));
+/// What a compaction says of its place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Boundary {
+    /// The entry before it.
+    pub(super) logical: Option<String>,
+    /// The entries that it keeps, the last first; some of them, where it names only the first and the last.
+    pub(super) kept: Vec<String>,
+}
+
+impl Boundary {
+    pub(super) fn read(line: &[u8]) -> Boundary {
+        let text = String::from_utf8_lossy(line);
+        let Some(line) = Object::read(text.trim()) else { return Boundary::default() };
+        let logical = line.text("logicalParentUuid").map(|uuid| uuid.into_owned());
+        let mut kept: Vec<String> = Vec::new();
+        let Some(facts) = line.object("compactMetadata") else { return Boundary { logical, kept } };
+        if let Some(segment) = facts.object("preservedSegment") {
+            let ends = ["tailUuid", "headUuid"];
+            kept.extend(ends.iter().filter_map(|key| Some(segment.text(key)?.into_owned())));
+        }
+        if let Some(messages) = facts.object("preservedMessages")
+            && let Some(list) = messages.get("uuids")
+            && let Ok(serde_json::Value::Array(list)) = serde_json::from_str(list)
+        {
+            kept.extend(list.iter().rev().filter_map(|uuid| Some(uuid.as_str()?.to_owned())));
+        }
+        Boundary { logical, kept }
     }
-    if let Some(kept) = facts.object("preservedMessages")
-        && let Some(list) = kept.get("uuids")
-        && let Ok(serde_json::Value::Array(list)) = serde_json::from_str(list)
-    {
-        out.extend(list.iter().rev().filter_map(|uuid| Some(uuid.as_str()?.to_owned())));
+
+    /// The entries that it may go on from, the likeliest first.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &String> {
+        self.logical.iter().chain(&self.kept)
     }
-    out
 }

@@ -1,0 +1,301 @@
+//! Where each entry hangs in bough's own reading: what the lines say, and what is made of a parent that is not there.
+
+use super::document::Boundary;
+use super::look::Look;
+use crate::model::{Flags, Ix, Key, Kind, Parent, Time};
+use std::collections::HashMap;
+use std::io;
+
+pub(super) const NONE: u32 = u32::MAX;
+
+/// The links of a reading.
+pub(super) struct Links {
+    /// The entry above each, in its own file or in another; [`NONE`] where there is none.
+    pub(super) up: Vec<u32>,
+    /// The entries that another copy stands for, in file order.
+    pub(super) shadowed: Vec<u32>,
+    /// Entries whose parent is missing and that hang where they stand, sorted.
+    pub(super) holes: Vec<u32>,
+    /// Compactions, with the entries that they keep.
+    pub(super) kept: HashMap<u32, Vec<u32>>,
+    /// The first entries of agents that stand in a session's own file, with the entry that each is taken to hang at.
+    pub(super) agents: Vec<(u32, u32)>,
+    /// Of files that repeat entries of others: how many, and the file that has most of them.
+    pub(super) repeats: Vec<(u16, u32, u16)>,
+}
+
+impl Links {
+    /// Finds where the entries of a session hang, or of several with their agents.
+    ///
+    /// `agent` says of each file whether it is an agent's, and at which entry that hangs.
+    pub(super) fn find(look: &Look<'_>, agent: &dyn Fn(u16) -> Option<Option<Ix>>) -> io::Result<Links> {
+        let session = look.session;
+        let mut links = Links {
+            up: Vec::new(),
+            shadowed: session.tree.shadowed().map(|ix| ix.0).collect(),
+            holes: Vec::new(),
+            kept: HashMap::new(),
+            agents: Vec::new(),
+            repeats: Vec::new(),
+        };
+        // Where a link leads that is no link to an entry.
+        let mut lost = Vec::new();
+        if session.files.len() > 1 {
+            links.across_files(look, &mut lost)?;
+        } else {
+            links.up = session
+                .entries
+                .all()
+                .map(|ix| match session.tree.link(ix) {
+                    Parent::Entry(parent) => parent.0,
+                    Parent::Root => NONE,
+                    Parent::Missing | Parent::Ring(_) => {
+                        lost.push(ix.0);
+                        NONE
+                    }
+                })
+                .collect();
+            let shadowed = &links.shadowed;
+            lost.retain(|ix| shadowed.binary_search(ix).is_err());
+        }
+        links.hang_roots(look, &lost, agent)?;
+        Ok(links)
+    }
+
+    /// Links by id over several files: of the copies of an id that in the oldest file counts, and of those in one file
+    /// the last.
+    fn across_files(&mut self, look: &Look<'_>, lost: &mut Vec<u32>) -> io::Result<()> {
+        let entries = &look.session.entries;
+        let files = look.session.files.len();
+        let ages = ages(look)?;
+        let mut by_key: HashMap<Key, u32> = HashMap::with_capacity(entries.len());
+        let mut apart = vec![false; entries.len()];
+        let mut repeats: HashMap<(u16, u16), u32> = HashMap::new();
+        for file in 0..files as u16 {
+            for ix in entries.of_file(file) {
+                let key = entries.key(Ix(ix));
+                if !key.is_some() {
+                    continue;
+                }
+                let known = by_key.entry(key).or_insert(ix);
+                if *known == ix {
+                    continue;
+                }
+                let other = entries.file(Ix(*known));
+                if other == file || ages[usize::from(file)] < ages[usize::from(other)] {
+                    apart[*known as usize] = true;
+                    *known = ix;
+                } else {
+                    apart[ix as usize] = true;
+                }
+                if other != file {
+                    let newer = ages[usize::from(file)] > ages[usize::from(other)];
+                    let pair = if newer { (file, other) } else { (other, file) };
+                    *repeats.entry(pair).or_default() += 1;
+                }
+            }
+        }
+        self.shadowed = (0..entries.len() as u32).filter(|ix| apart[*ix as usize]).collect();
+        let mut of_file: HashMap<u16, (u32, u32, u16)> = HashMap::new();
+        for ((file, other), count) in repeats {
+            let all = of_file.entry(file).or_insert((0, 0, other));
+            all.0 += count;
+            if (count, std::cmp::Reverse(other)) > (all.1, std::cmp::Reverse(all.2)) {
+                (all.1, all.2) = (count, other);
+            }
+        }
+        self.repeats = of_file.into_iter().map(|(file, (all, _, other))| (file, all, other)).collect();
+        self.repeats.sort_unstable();
+        self.up = vec![NONE; entries.len()];
+        let mut forward = Vec::new();
+        for ix in entries.all().filter(|ix| !apart[ix.at()]) {
+            let Some(key) = entries.parent_key(ix).filter(|key| key.is_some()) else { continue };
+            match by_key.get(&key) {
+                Some(parent) if *parent < ix.0 => self.up[ix.at()] = *parent,
+                Some(parent) => forward.push((ix.0, *parent)),
+                None => lost.push(ix.0),
+            }
+        }
+        // Links that point back form no ring; the others are looked at one by one. Of a ring the first link that points
+        // forward is cut.
+        let mut tops = Tops(self.up.clone());
+        for (ix, parent) in forward.into_iter().rev() {
+            if tops.join(ix, parent) {
+                self.up[ix as usize] = parent;
+            } else {
+                lost.push(ix);
+            }
+        }
+        lost.sort_unstable();
+        Ok(())
+    }
+
+    /// Finds a place for what has no parent: compactions go on where they say, a lost parent is taken to be what stands
+    /// before in the file, and so is that of all but prompts.
+    fn hang_roots(
+        &mut self,
+        look: &Look<'_>,
+        lost: &[u32],
+        agent: &dyn Fn(u16) -> Option<Option<Ix>>,
+    ) -> io::Result<()> {
+        let session = look.session;
+        let entries = &session.entries;
+        let apart = |links: &Links, ix: u32| links.shadowed.binary_search(&ix).is_ok();
+        let compactions = self.compactions(look)?;
+        let mut tops: Option<Tops> = None;
+        for file in 0..session.files.len().max(1) as u16 {
+            let own = agent(file);
+            let (mut before, mut agent_before) = (NONE, NONE);
+            for ix in entries.of_file(file) {
+                if apart(self, ix) {
+                    continue;
+                }
+                let flags = entries.flags(Ix(ix));
+                let side = own.is_none() && flags.has(Flags::SIDECHAIN);
+                if self.up[ix as usize] == NONE {
+                    let is_lost = lost.binary_search(&ix).is_ok();
+                    let mut wanted: Vec<u32> = Vec::new();
+                    if let Some(targets) = compactions.get(&ix) {
+                        wanted.extend(targets.iter().copied().filter(|target| *target < ix));
+                    }
+                    if side {
+                        if is_lost {
+                            wanted.push(agent_before);
+                        }
+                    } else if is_lost || !look.is_typed(Ix(ix))? {
+                        wanted.push(before);
+                    }
+                    let mut placed = false;
+                    for above in wanted.into_iter().filter(|above| *above != NONE) {
+                        let tops = tops.get_or_insert_with(|| Tops(self.up.clone()));
+                        if tops.join(ix, above) {
+                            self.up[ix as usize] = above;
+                            placed = true;
+                            break;
+                        }
+                    }
+                    if placed && is_lost {
+                        self.holes.push(ix);
+                    }
+                    if !placed && side {
+                        self.agents.push((ix, before));
+                    }
+                }
+                if entries.kind(Ix(ix)) != Kind::Progress {
+                    if side {
+                        agent_before = ix;
+                    } else {
+                        before = ix;
+                    }
+                }
+            }
+            if let Some(Some(anchor)) = own {
+                // What an agent begins with hangs at the entry that started it.
+                let tops = tops.get_or_insert_with(|| Tops(self.up.clone()));
+                for ix in entries.of_file(file) {
+                    if self.up[ix as usize] == NONE && !apart(self, ix) && tops.join(ix, anchor.0) {
+                        self.up[ix as usize] = anchor.0;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The compactions without a parent, each with the entries that it may go on from, the last first. Also notes what
+    /// they keep.
+    fn compactions(&mut self, look: &Look<'_>) -> io::Result<HashMap<u32, Vec<u32>>> {
+        let entries = &look.session.entries;
+        let keys = |uuids: &mut dyn Iterator<Item = &String>| -> Vec<Key> {
+            uuids.map(|uuid| Key::of(uuid.as_bytes())).collect()
+        };
+        let mut named: Vec<(u32, Vec<Key>, Vec<Key>)> = Vec::new();
+        for ix in entries.all().filter(|ix| entries.kind(*ix) == Kind::Compaction) {
+            let boundary = look.line(ix, Boundary::read)?;
+            named.push((ix.0, keys(&mut boundary.targets()), keys(&mut boundary.kept.iter())));
+        }
+        let mut found: HashMap<Key, u32> =
+            named.iter().flat_map(|(_, keys, _)| keys).map(|key| (*key, NONE)).collect();
+        if !found.is_empty() {
+            for ix in entries.all().filter(|ix| self.shadowed.binary_search(&ix.0).is_err()) {
+                if let Some(slot) = found.get_mut(&entries.key(ix)) {
+                    *slot = ix.0;
+                }
+            }
+        }
+        let mut out = HashMap::new();
+        for (ix, targets, kept) in named {
+            let file = entries.file(Ix(ix));
+            let of = |keys: Vec<Key>| -> Vec<u32> {
+                keys.iter()
+                    .map(|key| found[key])
+                    .filter(|target| *target != NONE && entries.file(Ix(*target)) == file)
+                    .collect()
+            };
+            let kept = of(kept);
+            if !kept.is_empty() {
+                self.kept.insert(ix, kept);
+            }
+            // It stands behind the last of what it keeps and of what it names; which of the two that is differs from
+            // one way of compacting to the other.
+            let mut targets = of(targets);
+            targets.sort_unstable_by_key(|target| std::cmp::Reverse(*target));
+            out.insert(ix, targets);
+        }
+        Ok(out)
+    }
+}
+
+/// Which of two files is the older session, by order: the first time in it, then whether it says to be a copy, then
+/// whether it is an agent's, then its place.
+fn ages(look: &Look<'_>) -> io::Result<Vec<(Time, bool, u16)>> {
+    let entries = &look.session.entries;
+    let mut ages = Vec::new();
+    let mut met = HashMap::new();
+    for file in 0..look.session.files.len() as u16 {
+        let range = entries.of_file(file);
+        let first = range.clone().map(|ix| entries.time(Ix(ix))).filter(|time| time.is_some()).min();
+        let first = first.unwrap_or(Time(i64::MAX));
+        *met.entry(first).or_insert(0) += 1;
+        ages.push((first, false, file));
+    }
+    for (file, age) in ages.iter_mut().enumerate() {
+        if met[&age.0] > 1 {
+            let first = entries.of_file(file as u16).next();
+            age.1 = match first {
+                Some(ix) => look.line(Ix(ix), super::look::is_copied)?,
+                None => false,
+            };
+        }
+    }
+    Ok(ages)
+}
+
+/// The top of each entry's tree, with shortcuts.
+struct Tops(Vec<u32>);
+
+impl Tops {
+    fn of(&mut self, mut ix: u32) -> u32 {
+        loop {
+            let up = self.0[ix as usize];
+            if up == NONE {
+                return ix;
+            }
+            let twice = self.0[up as usize];
+            if twice == NONE {
+                return up;
+            }
+            self.0[ix as usize] = twice;
+            ix = twice;
+        }
+    }
+
+    /// Hangs the top `ix` under another entry, unless that stands below it.
+    fn join(&mut self, ix: u32, above: u32) -> bool {
+        let free = self.of(above) != ix;
+        if free {
+            self.0[ix as usize] = above;
+        }
+        free
+    }
+}

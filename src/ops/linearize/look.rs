@@ -1,0 +1,144 @@
+//! What bough's own reading asks of single lines: only at forks, and of entries without a parent.
+
+use super::record::{Object, each_block};
+use crate::format::Session;
+use crate::model::{Flags, Ix, Key, Kind, Source};
+use std::cell::RefCell;
+use std::io;
+
+/// A session with its bytes.
+pub(super) struct Look<'s> {
+    pub(super) session: &'s Session,
+    source: &'s dyn Source,
+    buffer: RefCell<Vec<u8>>,
+}
+
+impl<'s> Look<'s> {
+    pub(super) fn new(session: &'s Session, source: &'s dyn Source) -> Look<'s> {
+        Look { session, source, buffer: RefCell::default() }
+    }
+
+    /// Gives the line of an entry to `with`.
+    pub(super) fn line<T>(&self, ix: Ix, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+        let mut buffer = self.buffer.borrow_mut();
+        self.source.read(self.session.span(ix), &mut buffer)?;
+        let out = with(&buffer);
+        if buffer.len() > 1 << 20 {
+            *buffer = Vec::new();
+        }
+        Ok(out)
+    }
+
+    /// Whether a user typed this entry: a prompt, and nothing that the client put in.
+    pub(super) fn is_typed(&self, ix: Ix) -> io::Result<bool> {
+        Ok(self.prompt(ix)? == Some(Prompt::Typed))
+    }
+
+    /// What sort of prompt an entry is; `None` where it is none.
+    pub(super) fn prompt(&self, ix: Ix) -> io::Result<Option<Prompt>> {
+        let entries = &self.session.entries;
+        if entries.kind(ix) != Kind::User {
+            return Ok(None);
+        }
+        let flags = entries.flags(ix);
+        if flags.has(Flags::META) || flags.has(Flags::COMPACT_SUMMARY) {
+            return Ok(Some(Prompt::Injected));
+        }
+        self.line(ix, |line| Some(Prompt::of(&first_text(line))))
+    }
+
+    /// The ids of the calls in an entry, or of the calls that it answers.
+    pub(super) fn tools(&self, ix: Ix) -> io::Result<Vec<Key>> {
+        self.line(ix, |line| {
+            let mut ids = Vec::new();
+            each_content(line, |block| {
+                let id = match block.text("type").as_deref() {
+                    Some("tool_use") => block.text("id"),
+                    Some("tool_result") => block.text("tool_use_id"),
+                    _ => None,
+                };
+                ids.extend(id.map(|id| Key::of(id.as_bytes())));
+            });
+            ids
+        })
+    }
+
+    /// What an entry says, apart from its own id and its place: equal for copies of one entry.
+    pub(super) fn content(&self, ix: Ix) -> io::Result<String> {
+        self.line(ix, |line| {
+            let text = String::from_utf8_lossy(line);
+            let Some(object) = Object::read(text.trim()) else { return String::new() };
+            let keys: &[&str] = match self.session.entries.kind(ix) {
+                Kind::User | Kind::Assistant | Kind::Tool => &["message"],
+                _ => &["subtype", "content", "attachment", "data", "compactMetadata"],
+            };
+            keys.iter().map(|key| object.get(key).unwrap_or_default()).collect::<Vec<_>>().join("\u{1f}")
+        })
+    }
+}
+
+/// The sorts of prompts.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Prompt {
+    /// Typed by the user.
+    Typed,
+    /// Put in by the client: a caveat, a command and its output, a notification, a summary.
+    Injected,
+    /// Put in by the client where a turn was interrupted.
+    Interruption,
+}
+
+impl Prompt {
+    fn of(text: &str) -> Prompt {
+        const MARKUP: [&str; 10] = [
+            "<local-command-stdout>",
+            "<local-command-stderr>",
+            "<local-command-caveat>",
+            "<bash-stdout>",
+            "<bash-stderr>",
+            "<task-notification>",
+            "<teammate-message",
+            "<cross-session-message",
+            "<session-start-hook>",
+            "<tick>",
+        ];
+        let text = text.trim_start();
+        if text.starts_with("[Request interrupted by user") {
+            Prompt::Interruption
+        } else if MARKUP.iter().any(|markup| text.starts_with(markup)) {
+            Prompt::Injected
+        } else {
+            Prompt::Typed
+        }
+    }
+}
+
+/// The text of a message, or the first block of text in it.
+fn first_text(line: &[u8]) -> String {
+    let text = String::from_utf8_lossy(line);
+    let Some(message) = Object::read(text.trim()).and_then(|line| line.object("message")) else {
+        return String::new();
+    };
+    if let Some(text) = message.text("content") {
+        return text.into_owned();
+    }
+    let mut first = None;
+    each_block(message.get("content").unwrap_or_default(), |block| {
+        if first.is_none() && block.text("type").as_deref() == Some("text") {
+            first = block.text("text").map(|text| text.into_owned());
+        }
+    });
+    first.unwrap_or_default()
+}
+
+fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
+    let text = String::from_utf8_lossy(line);
+    let content = Object::read(text.trim()).and_then(|line| line.object("message")?.get("content"));
+    each_block(content.unwrap_or_default(), each);
+}
+
+/// Whether a line says that it is a copy of a line in another session.
+pub(super) fn is_copied(line: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(line);
+    Object::read(text.trim()).is_some_and(|line| line.get("forkedFrom").is_some_and(|from| from != "null"))
+}

@@ -1,0 +1,740 @@
+//! bough's own reading of Claude Code's transcripts; the rules are in [`super`].
+
+use super::links::{Links, NONE};
+use super::look::{Look, Prompt};
+use crate::format::Session;
+use crate::model::{Flags, Ix, Key, Kind, Source, Time, Tree};
+use std::collections::{HashMap, HashSet, VecDeque};
+use std::io;
+
+/// What a line of a [`Reading`] is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Strand {
+    /// The beginning of a session, up to where it was first taken back.
+    Trunk,
+    /// A way that was taken anew from some entry, or from the start.
+    Branch,
+    /// What an agent said and did.
+    Agent,
+}
+
+/// A line: entries that follow one another.
+#[derive(Clone, Debug)]
+pub struct Line {
+    /// What it is.
+    pub strand: Strand,
+    /// The file whose session it is of.
+    pub file: u16,
+    /// The line that it hangs at, and the entry there; `None` where it begins by itself.
+    pub above: Option<(u32, Ix)>,
+    /// The time of its first entry.
+    pub started: Time,
+    /// Its entries; never empty.
+    pub entries: Vec<Ix>,
+}
+
+/// Why an entry is on no line.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// A tick of progress below a child that leads nowhere.
+    SideBranch,
+    /// A second copy of what its sibling says, of the same time.
+    Replay,
+}
+
+impl Why {
+    /// The reason as one word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Why::SideBranch => "side-branch",
+            Why::Replay => "replay",
+        }
+    }
+
+    /// The rung of the documented ladder that this is.
+    pub fn rung(self) -> u8 {
+        match self {
+            Why::SideBranch => 1,
+            Why::Replay => 6,
+        }
+    }
+}
+
+/// An entry that was set aside.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Aside {
+    /// The entry.
+    pub ix: Ix,
+    /// Why.
+    pub why: Why,
+    /// The entry on a line that stands for it.
+    pub by: Ix,
+}
+
+/// A session, or several with their agents, as lines that follow one another.
+pub struct Reading {
+    /// The lines; those of a file begin with its trunk, where it has one.
+    pub lines: Vec<Line>,
+    /// What is on no line, in file order.
+    pub aside: Vec<Aside>,
+    /// Of files that repeat entries of others: the file, how many it repeats, and the file that has most of these.
+    pub repeats: Vec<(u16, u32, u16)>,
+    /// Entries whose parent is missing and that hang where they stand in the file, in file order.
+    pub holes: Vec<Ix>,
+    line_of: Vec<u32>,
+    shadowed: Vec<u32>,
+}
+
+/// Reads the session in one file.
+///
+/// Costs n log n time and some fifty bytes an entry while it runs; lines are read at forks only.
+pub fn read(session: &Session, source: &dyn Source) -> io::Result<Reading> {
+    read_with(session, source, &|_| None)
+}
+
+/// Reads a session with its agents, or several sessions.
+///
+/// `agent` says of each file whether it is an agent's, and at which entry that hangs, if at any.
+pub fn read_with(
+    session: &Session,
+    source: &dyn Source,
+    agent: &dyn Fn(u16) -> Option<Option<Ix>>,
+) -> io::Result<Reading> {
+    let look = Look::new(session, source);
+    let links = Links::find(&look, agent)?;
+    let mut reader = Reader::new(&look, links);
+    for file in 0..session.files.len() as u16 {
+        reader.file(file, agent(file).is_some())?;
+    }
+    Ok(reader.finish())
+}
+
+impl Reading {
+    /// The line that an entry is on; `None` where it was set aside, or another copy stands for it.
+    pub fn line_of(&self, ix: Ix) -> Option<u32> {
+        self.line_of.get(ix.at()).copied().filter(|line| *line != NONE)
+    }
+
+    /// The entry on a line that stands for another: itself, or that by which it was set aside.
+    pub fn stand_in(&self, ix: Ix) -> Ix {
+        match self.aside.binary_search_by_key(&ix, |aside| aside.ix) {
+            Ok(at) => self.aside[at].by,
+            Err(_) => ix,
+        }
+    }
+
+    /// The entries that another copy of their id stands for, in file order.
+    pub fn shadowed(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
+        self.shadowed.iter().map(|ix| Ix(*ix))
+    }
+
+    /// The reading as a tree: each entry under the one before it on its line, the first under the entry that the line
+    /// hangs at.
+    ///
+    /// So its leaves are the ends of branches, and its paths what was said on the way to them. What is on no line is no
+    /// part of it.
+    pub fn tree(&self) -> Tree {
+        let mut parents = vec![NONE; self.line_of.len()];
+        for line in &self.lines {
+            let mut above = line.above.map_or(NONE, |(_, ix)| ix.0);
+            for ix in &line.entries {
+                parents[ix.at()] = above;
+                above = ix.0;
+            }
+        }
+        let apart = (0..self.line_of.len() as u32).filter(|ix| self.line_of[*ix as usize] == NONE).map(Ix);
+        Tree::of_links(parents.iter().map(|parent| Some(Ix(*parent)).filter(|ix| ix.0 != NONE)), apart)
+    }
+
+    /// All entries in order: what hangs at an entry comes right behind it, before its line goes on.
+    pub fn order(&self) -> Vec<Ix> {
+        let mut hanging: HashMap<Ix, Vec<u32>> = HashMap::new();
+        let mut todo: Vec<(u32, usize)> = Vec::new();
+        for (at, line) in self.lines.iter().enumerate() {
+            match line.above {
+                Some((_, ix)) => hanging.entry(ix).or_default().push(at as u32),
+                None => todo.push((at as u32, 0)),
+            }
+        }
+        let when = |line: &u32| {
+            let line = &self.lines[*line as usize];
+            (line.started, line.entries.first().copied())
+        };
+        for lines in hanging.values_mut() {
+            lines.sort_by_key(when);
+        }
+        todo.sort_by_key(|(line, _)| std::cmp::Reverse(when(line)));
+        let mut order = Vec::with_capacity(self.line_of.len());
+        while let Some((line, from)) = todo.pop() {
+            let entries = &self.lines[line as usize].entries;
+            for (place, ix) in entries.iter().enumerate().skip(from) {
+                order.push(*ix);
+                if let Some(lines) = hanging.get(ix) {
+                    if place + 1 < entries.len() {
+                        todo.push((line, place + 1));
+                    }
+                    todo.extend(lines.iter().rev().map(|line| (*line, 0)));
+                    break;
+                }
+            }
+        }
+        order
+    }
+
+    /// The entries at which several ways begin, with the lines that do; without an entry where they begin by themselves.
+    pub fn rewinds(&self) -> Vec<(Option<Ix>, Vec<u32>)> {
+        let mut place: HashMap<(u16, Option<Ix>), usize> = HashMap::new();
+        let mut out: Vec<(Option<Ix>, Vec<u32>)> = Vec::new();
+        for (at, line) in self.lines.iter().enumerate().filter(|(_, line)| line.strand == Strand::Branch) {
+            let above = line.above.map(|(_, ix)| ix);
+            let at_place = *place.entry((line.file, above)).or_insert_with(|| {
+                out.push((above, Vec::new()));
+                out.len() - 1
+            });
+            out[at_place].1.push(at as u32);
+        }
+        out
+    }
+}
+
+/// Where a child of a fork belongs.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Class {
+    /// To the turn that is under way.
+    Turn,
+    /// To a reply of this id: the first such is the turn's, any other is an answer tried again.
+    Reply(Key),
+    /// To nothing else: a prompt.
+    Own,
+}
+
+/// How a fork is gone on from.
+#[derive(Default)]
+struct Step {
+    /// Children whose subtrees follow at once, on this line.
+    stitched: Vec<u32>,
+    /// Children that the line goes on with, one after the other, each with all below it.
+    strands: Vec<u32>,
+    /// The beginnings of new lines.
+    branches: Vec<Vec<u32>>,
+}
+
+/// What a line is to do next.
+enum Task {
+    /// Go on from an entry.
+    Walk(u32),
+    /// Begin branches where the line then stands.
+    Branch(Vec<Vec<u32>>),
+}
+
+struct Reader<'r> {
+    look: &'r Look<'r>,
+    links: Links,
+    /// The children of each entry in its own file, in file order.
+    first: Vec<u32>,
+    list: Vec<u32>,
+    /// Children of copies, which count as children of what they are copies of.
+    adopted: HashMap<u32, Vec<u32>>,
+    /// Whether talk stands below.
+    talks: Vec<bool>,
+    /// The last entry at or below, in file order.
+    last: Vec<u32>,
+    /// The first talk at or below, in file order.
+    lead: Vec<u32>,
+    line_of: Vec<u32>,
+    lines: Vec<Line>,
+    aside: Vec<Aside>,
+    /// Lines whose place is told by an entry above.
+    hanging: Vec<(u32, u32)>,
+}
+
+impl<'r> Reader<'r> {
+    fn new(look: &'r Look<'r>, links: Links) -> Reader<'r> {
+        let entries = &look.session.entries;
+        let count = entries.len();
+        let mut file_of = vec![0u16; if look.session.files.len() > 1 { count } else { 0 }];
+        for file in 0..look.session.files.len() as u16 {
+            if !file_of.is_empty() {
+                let range = entries.of_file(file);
+                file_of[range.start as usize..range.end as usize].fill(file);
+            }
+        }
+        let inside = |ix: u32| -> u32 {
+            let above = links.up[ix as usize];
+            let same =
+                above != NONE && (file_of.is_empty() || file_of[above as usize] == file_of[ix as usize]);
+            if same { above } else { NONE }
+        };
+        let mut first = vec![0u32; count + 2];
+        for ix in 0..count as u32 {
+            let above = inside(ix);
+            if above != NONE {
+                first[above as usize + 2] += 1;
+            }
+        }
+        for at in 2..first.len() {
+            first[at] += first[at - 1];
+        }
+        let mut list = vec![0u32; first[count + 1] as usize];
+        let mut order = Vec::with_capacity(count);
+        for ix in 0..count as u32 {
+            let above = inside(ix);
+            if above == NONE {
+                order.push(ix);
+            } else {
+                let next = &mut first[above as usize + 1];
+                list[*next as usize] = ix;
+                *next += 1;
+            }
+        }
+        let mut reader = Reader {
+            look,
+            first,
+            list,
+            adopted: HashMap::new(),
+            talks: vec![false; count],
+            last: (0..count as u32).collect(),
+            lead: (0..count as u32).map(|ix| if talks(entries.kind(Ix(ix))) { ix } else { NONE }).collect(),
+            line_of: vec![NONE; count],
+            lines: Vec::new(),
+            aside: Vec::new(),
+            hanging: Vec::new(),
+            links,
+        };
+        let mut at = 0;
+        while let Some(ix) = order.get(at).copied() {
+            order.extend_from_slice(reader.listed(ix));
+            at += 1;
+        }
+        for ix in order.into_iter().rev() {
+            for child in reader.first[ix as usize]..reader.first[ix as usize + 1] {
+                let child = reader.list[child as usize];
+                reader.take_in(ix, child);
+            }
+        }
+        reader
+    }
+
+    /// Notes what stands at and below a child for the entry above it.
+    fn take_in(&mut self, ix: u32, child: u32) {
+        let (at, below) = (ix as usize, child as usize);
+        self.talks[at] |= self.lead[below] != NONE;
+        self.last[at] = self.last[at].max(self.last[below]);
+        if !talks(self.look.session.entries.kind(Ix(ix))) {
+            self.lead[at] = self.lead[at].min(self.lead[below]);
+        }
+    }
+
+    fn listed(&self, ix: u32) -> &[u32] {
+        &self.list[self.first[ix as usize] as usize..self.first[ix as usize + 1] as usize]
+    }
+
+    /// The children of an entry, and of its copies, in its own file.
+    fn kids(&self, ix: u32) -> Vec<u32> {
+        let mut kids = self.listed(ix).to_vec();
+        if let Some(adopted) = self.adopted.get(&ix) {
+            kids.extend_from_slice(adopted);
+        }
+        kids
+    }
+
+    fn kind(&self, ix: u32) -> Kind {
+        self.look.session.entries.kind(Ix(ix))
+    }
+
+    /// Whether nothing is said below an entry.
+    fn quiet(&self, ix: u32) -> bool {
+        !self.talks[ix as usize]
+    }
+
+    /// Entries by time, equals and those without a time as they stand in the file.
+    fn by_time(&self, kids: &mut [u32]) {
+        let entries = &self.look.session.entries;
+        kids.sort_unstable();
+        if kids.iter().all(|ix| entries.time(Ix(*ix)).is_some()) {
+            kids.sort_by_key(|ix| entries.time(Ix(*ix)));
+        }
+    }
+
+    /// Reads one file: from its roots, then what hangs at other files, then the agents in it.
+    fn file(&mut self, file: u16, agent: bool) -> io::Result<()> {
+        let range = self.look.session.entries.of_file(file);
+        let inner: HashSet<u32> = self.links.agents.iter().map(|(ix, _)| *ix).collect();
+        let (mut tops, mut across) = (Vec::new(), Vec::new());
+        for ix in range.clone() {
+            if self.links.shadowed.binary_search(&ix).is_ok() || inner.contains(&ix) {
+                continue;
+            }
+            match self.links.up[ix as usize] {
+                NONE => tops.push(ix),
+                above if !range.contains(&above) => across.push(ix),
+                _ => {}
+            }
+        }
+        let first_line = self.lines.len();
+        let strand = if agent { Strand::Agent } else { Strand::Trunk };
+        if !tops.is_empty() {
+            self.begin(file, strand, tops)?;
+        }
+        for ix in across {
+            let strand = match strand {
+                Strand::Trunk if self.lines.len() > first_line => Strand::Branch,
+                strand => strand,
+            };
+            let above = self.links.up[ix as usize];
+            let line = self.walk(file, strand, vec![ix])?;
+            self.hanging.push((line, above));
+        }
+        let agents: Vec<(u32, u32)> =
+            self.links.agents.iter().copied().filter(|(ix, _)| range.contains(ix)).collect();
+        for (ix, above) in agents {
+            let line = self.walk(file, Strand::Agent, vec![ix])?;
+            if above != NONE {
+                self.hanging.push((line, above));
+            }
+        }
+        Ok(())
+    }
+
+    /// Walks the entries without a parent, as children of what is before the session.
+    fn begin(&mut self, file: u16, strand: Strand, tops: Vec<u32>) -> io::Result<()> {
+        let step = self.step(NONE, tops)?;
+        if step.stitched.is_empty() && step.strands.is_empty() {
+            for heads in step.branches {
+                self.walk(file, Strand::Branch, heads)?;
+            }
+            return Ok(());
+        }
+        let line = self.line(strand, file, None);
+        let mut todo = VecDeque::new();
+        let mut stack = Vec::new();
+        self.take(step, line, &mut stack);
+        self.go(line, stack, &mut todo)?;
+        self.rest(file, todo)
+    }
+
+    /// Walks a line from its first entries, and all branches of it; gives its number.
+    fn walk(&mut self, file: u16, strand: Strand, heads: Vec<u32>) -> io::Result<u32> {
+        let line = self.line(strand, file, None);
+        let mut todo = VecDeque::new();
+        self.go(line, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
+        self.rest(file, todo)?;
+        Ok(line)
+    }
+
+    /// Walks the branches that were met, and those met in them.
+    fn rest(&mut self, file: u16, mut todo: VecDeque<(u32, Ix, Vec<u32>)>) -> io::Result<()> {
+        while let Some((above, at, heads)) = todo.pop_front() {
+            let line = self.line(Strand::Branch, file, Some((above, at)));
+            self.go(line, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
+        }
+        Ok(())
+    }
+
+    /// Puts entries on a line until it ends. `stack` is what is to be done, the next last.
+    fn go(
+        &mut self,
+        line: u32,
+        mut stack: Vec<Task>,
+        todo: &mut VecDeque<(u32, Ix, Vec<u32>)>,
+    ) -> io::Result<()> {
+        while let Some(task) = stack.pop() {
+            let mut next = match task {
+                Task::Walk(ix) => ix,
+                Task::Branch(branches) => {
+                    let at =
+                        *self.lines[line as usize].entries.last().expect("branches have something before");
+                    todo.extend(branches.into_iter().map(|heads| (line, at, heads)));
+                    continue;
+                }
+            };
+            loop {
+                self.put(next, line);
+                let own = self.listed(next);
+                match own {
+                    [kid] if self.adopted.is_empty() => next = *kid,
+                    [] if self.adopted.is_empty() => break,
+                    _ => {
+                        let kids = self.kids(next);
+                        if let [kid] = kids[..] {
+                            next = kid;
+                            continue;
+                        }
+                        if !kids.is_empty() {
+                            let step = self.step(next, kids)?;
+                            self.take(step, line, &mut stack);
+                        }
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Puts what is stitched on a line; the rest of a step is to be done.
+    fn take(&mut self, step: Step, line: u32, stack: &mut Vec<Task>) {
+        for kid in &step.stitched {
+            self.stitch(*kid, line);
+        }
+        if !step.branches.is_empty() {
+            stack.push(Task::Branch(step.branches));
+        }
+        stack.extend(step.strands.into_iter().rev().map(Task::Walk));
+    }
+
+    /// Begins a line; gives its number.
+    fn line(&mut self, strand: Strand, file: u16, above: Option<(u32, Ix)>) -> u32 {
+        self.lines.push(Line { strand, file, above, started: Time::NONE, entries: Vec::new() });
+        self.lines.len() as u32 - 1
+    }
+
+    fn put(&mut self, ix: u32, line: u32) {
+        self.line_of[ix as usize] = line;
+        self.lines[line as usize].entries.push(Ix(ix));
+    }
+
+    /// Puts a child that leads nowhere on a line, with what is below it but ticks of progress.
+    fn stitch(&mut self, head: u32, line: u32) {
+        let mut todo = vec![head];
+        while let Some(ix) = todo.pop() {
+            if ix != head && self.kind(ix) == Kind::Progress {
+                self.aside.push(Aside { ix: Ix(ix), why: Why::SideBranch, by: Ix(head) });
+            } else {
+                self.put(ix, line);
+            }
+            todo.extend(self.kids(ix).into_iter().rev());
+        }
+    }
+
+    /// Decides at a fork; `at` is [`NONE`] before the start.
+    fn step(&mut self, at: u32, mut kids: Vec<u32>) -> io::Result<Step> {
+        self.by_time(&mut kids);
+        self.set_copies_aside(&mut kids)?;
+        let (stitched, mut rest): (Vec<u32>, Vec<u32>) =
+            kids.into_iter().partition(|kid| self.lead[*kid as usize] == NONE);
+        let mut step = Step { stitched, ..Step::default() };
+        if rest.len() > 1 {
+            // A compaction that keeps what it hangs at stands between that and what follows.
+            let (kept, others): (Vec<u32>, Vec<u32>) = rest
+                .into_iter()
+                .partition(|kid| self.links.kept.get(kid).is_some_and(|kept| kept.contains(&at)));
+            step.strands = kept;
+            rest = others;
+        }
+        if rest.len() < 2 {
+            step.strands.append(&mut rest);
+            return Ok(step);
+        }
+        let (mut turn, mut own) = self.sorted_out(at, rest)?;
+        let says_nothing_new =
+            |kid: &u32| self.quiet(*kid) && matches!(self.kind(*kid), Kind::Tool | Kind::User);
+        if own.is_empty() || turn.iter().all(says_nothing_new) {
+            self.by_end(&mut turn);
+            step.strands.append(&mut turn);
+        } else {
+            own.push(turn);
+            own.sort_by_key(|kids| kids.iter().map(|kid| self.when(*kid)).min());
+        }
+        if let [only] = &mut own[..] {
+            step.strands.append(only);
+        } else {
+            step.branches = own;
+        }
+        Ok(step)
+    }
+
+    fn when(&self, ix: u32) -> (Time, u32) {
+        (self.look.session.entries.time(Ix(ix)), ix)
+    }
+
+    /// Parts children into those of the turn under way, and those that each begin a turn anew.
+    fn sorted_out(&self, at: u32, kids: Vec<u32>) -> io::Result<(Vec<u32>, Vec<Vec<u32>>)> {
+        let (mut turn, mut own) = (Vec::new(), Vec::<Vec<u32>>::new());
+        let mut replies: Vec<(Key, Vec<u32>)> = Vec::new();
+        let mut calls = None;
+        for kid in kids {
+            match self.class(at, kid, &mut calls)? {
+                Class::Turn => turn.push(kid),
+                Class::Own => own.push(vec![kid]),
+                Class::Reply(key) => {
+                    match replies.iter_mut().find(|(known, _)| *known == key && key.is_some()) {
+                        Some((_, parts)) => parts.push(kid),
+                        None => replies.push((key, vec![kid])),
+                    }
+                }
+            }
+        }
+        let mut replies = replies.into_iter().map(|(_, parts)| parts);
+        turn.extend(replies.next().unwrap_or_default());
+        own.extend(replies);
+        Ok((turn, own))
+    }
+
+    fn class(&self, at: u32, kid: u32, calls: &mut Option<HashSet<Key>>) -> io::Result<Class> {
+        let entries = &self.look.session.entries;
+        if self.links.holes.binary_search(&kid).is_ok() {
+            return Ok(Class::Turn);
+        }
+        if self.kind(kid) == Kind::Compaction {
+            return Ok(if at == NONE { Class::Turn } else { Class::Own });
+        }
+        let lead = self.lead[kid as usize];
+        Ok(match self.kind(lead) {
+            Kind::Assistant => {
+                let group = entries.group(Ix(lead));
+                match self.talk_above(at) {
+                    None => Class::Turn,
+                    Some(above) if self.kind(above) == Kind::Assistant => {
+                        let same = group.is_some() && entries.group(Ix(above)) == group;
+                        if same || entries.flags(Ix(above)).has(Flags::CALL) {
+                            Class::Turn
+                        } else {
+                            Class::Reply(group)
+                        }
+                    }
+                    Some(_) => Class::Reply(group),
+                }
+            }
+            Kind::Tool if at != NONE => {
+                if calls.is_none() {
+                    *calls = Some(self.calls_above(at)?);
+                }
+                let calls = calls.as_ref().expect("it was set just now");
+                let answers = self.look.tools(Ix(lead))?.iter().all(|id| calls.contains(id));
+                if answers { Class::Turn } else { Class::Own }
+            }
+            Kind::Tool => Class::Turn,
+            _ => match self.look.prompt(Ix(lead))? {
+                Some(Prompt::Interruption) => Class::Turn,
+                Some(Prompt::Injected) if at == NONE || self.quiet(kid) && lead == kid => Class::Turn,
+                _ => Class::Own,
+            },
+        })
+    }
+
+    /// The nearest entry that says something, from `at` upward.
+    fn talk_above(&self, at: u32) -> Option<u32> {
+        let mut at = at;
+        for _ in 0..NEAR {
+            if at == NONE || talks(self.kind(at)) {
+                break;
+            }
+            at = self.links.up[at as usize];
+        }
+        Some(at).filter(|at| *at != NONE && talks(self.kind(*at)))
+    }
+
+    /// The calls of the reply under way at an entry.
+    fn calls_above(&self, at: u32) -> io::Result<HashSet<Key>> {
+        let entries = &self.look.session.entries;
+        let mut calls = HashSet::new();
+        let mut reply = None;
+        let mut at = at;
+        for _ in 0..NEAR {
+            if at == NONE {
+                break;
+            }
+            match self.kind(at) {
+                Kind::Assistant => {
+                    let group = entries.group(Ix(at));
+                    if reply.is_some_and(|known| known != group || !group.is_some()) {
+                        break;
+                    }
+                    reply = Some(group);
+                    if entries.flags(Ix(at)).has(Flags::CALL) {
+                        calls.extend(self.look.tools(Ix(at))?);
+                    }
+                }
+                Kind::User => break,
+                _ => {}
+            }
+            at = self.links.up[at as usize];
+        }
+        Ok(calls)
+    }
+
+    /// Orders the strands of one turn: first those that end at once, then by time, and last the one that goes on to the
+    /// end of the file.
+    fn by_end(&self, kids: &mut [u32]) {
+        let Some(end) = kids.iter().copied().max_by_key(|kid| self.last[*kid as usize]) else { return };
+        let end_is_quiet = self.quiet(end);
+        kids.sort_by_key(|kid| (!self.quiet(*kid), !end_is_quiet && *kid == end));
+    }
+
+    /// Takes copies out of children that are in time order; what hangs below a copy hangs below its original.
+    fn set_copies_aside(&mut self, kids: &mut Vec<u32>) -> io::Result<()> {
+        let entries = &self.look.session.entries;
+        let mut copies: Vec<(u32, u32)> = Vec::new();
+        let mut from = 0;
+        while from < kids.len() {
+            let time = entries.time(Ix(kids[from]));
+            let same = kids[from..].iter().take_while(|kid| entries.time(Ix(**kid)) == time).count();
+            if same > 1 && time.is_some() {
+                let mut known: HashMap<(Kind, String), u32> = HashMap::new();
+                for kid in &kids[from..from + same] {
+                    let content = self.look.content(Ix(*kid))?;
+                    let key = (entries.kind(Ix(*kid)), content);
+                    match known.get(&key) {
+                        Some(original) => copies.push((*kid, *original)),
+                        None => _ = known.insert(key, *kid),
+                    }
+                }
+            }
+            from += same.max(1);
+        }
+        for (copy, original) in copies {
+            kids.retain(|kid| *kid != copy);
+            self.aside.push(Aside { ix: Ix(copy), why: Why::Replay, by: Ix(original) });
+            let below = self.kids(copy);
+            for kid in &below {
+                self.take_in(original, *kid);
+            }
+            self.last[original as usize] = self.last[original as usize].max(self.last[copy as usize]);
+            self.adopted.entry(original).or_default().extend(below);
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Reading {
+        self.aside.sort_unstable_by_key(|aside| aside.ix);
+        // What stands for a copy may have been set aside itself, as the copy of another.
+        let by: HashMap<Ix, Ix> = self.aside.iter().map(|aside| (aside.ix, aside.by)).collect();
+        let stand_in = |mut ix: Ix| {
+            while let Some(other) = by.get(&ix) {
+                ix = *other;
+            }
+            ix
+        };
+        for aside in &mut self.aside {
+            aside.by = stand_in(aside.by);
+        }
+        for (line, above) in &self.hanging {
+            let at = stand_in(Ix(*above));
+            let on = self.line_of[at.at()];
+            if on != NONE && on != *line {
+                self.lines[*line as usize].above = Some((on, at));
+            }
+        }
+        for line in &mut self.lines {
+            line.started = line.entries.first().map_or(Time::NONE, |ix| self.look.session.entries.time(*ix));
+        }
+        let holes = self.links.holes.iter().map(|ix| Ix(*ix)).collect();
+        Reading {
+            lines: self.lines,
+            aside: self.aside,
+            repeats: self.links.repeats,
+            holes,
+            line_of: self.line_of,
+            shadowed: self.links.shadowed,
+        }
+    }
+}
+
+/// How far up the reply that is under way is looked for.
+const NEAR: usize = 64;
+
+/// Whether an entry of a kind is part of the talk.
+fn talks(kind: Kind) -> bool {
+    matches!(kind, Kind::User | Kind::Assistant | Kind::Tool)
+}
