@@ -130,6 +130,7 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
 /// Says on standard error what went wrong; gives the exit status.
 pub(super) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+        let _ = ui.finish();
         return Exit::Done;
     }
     let (exit, kind, hint) = judge(error);

@@ -63,6 +63,20 @@ impl Global {
         store::Options { format: Format::ALL.into_iter().find(named), ..store::Options::default() }
     }
 
+    /// The pager, as a command; `None` where none is wanted.
+    pub(super) fn pager(&self, config: &Config) -> Option<String> {
+        if self.no_pager || self.json {
+            return None;
+        }
+        let variable = |name: &str| std::env::var(name).ok();
+        let command = variable("BOUGH_PAGER")
+            .or_else(|| config.ui.pager.clone())
+            .or_else(|| variable("PAGER"))
+            .unwrap_or_else(|| "less".into());
+        // An empty one, or `cat`, is how users say that they want none.
+        Some(command).filter(|command| !matches!(command.trim(), "" | "cat"))
+    }
+
     /// What `--color` says, where it says anything.
     pub(super) fn color_option(&self) -> Option<String> {
         match self.color {
@@ -86,14 +100,26 @@ impl Global {
             When::Auto if std::env::var_os("CLICOLOR").is_some_and(|value| value == "0") => false,
             When::Auto => terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
         };
-        let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok()).unwrap_or(80);
+        let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok());
+        let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+        let width = width.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80);
         Look {
             color,
-            ascii: self.ascii || config.ui.ascii == Some(true),
+            ascii: self.ascii || config.ui.ascii.unwrap_or_else(|| !locale_is_utf8()),
             width,
             terminal,
             quiet: self.quiet,
             json: self.json,
         }
     }
+}
+
+/// Whether the locale is one of UTF-8, by the variables that decide it; one that is not set at all is taken for one.
+fn locale_is_utf8() -> bool {
+    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
+    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
+    locale.is_none_or(|locale| {
+        let locale = locale.to_lowercase();
+        locale.contains("utf-8") || locale.contains("utf8")
+    })
 }

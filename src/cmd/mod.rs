@@ -1,5 +1,8 @@
 //! The command line: what is asked, what is printed, the exit status.
 
+mod branches;
+mod cat;
+mod clock;
 mod complete;
 mod completions;
 mod config;
@@ -10,13 +13,17 @@ mod global;
 mod grep;
 mod label;
 mod landing;
+mod log;
 mod man;
 mod op;
 mod open;
 mod rev_parse;
+mod show;
 mod status;
 mod switch;
+mod template;
 mod undo;
+mod view;
 mod writing;
 
 pub use exit::{Exit, Failure};
@@ -45,14 +52,18 @@ pub struct Cli {
 
 #[derive(clap::Subcommand, Debug)]
 enum Command {
+    Branches(branches::Args),
+    Cat(cat::Args),
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
     Grep(grep::Args),
     Label(label::Args),
+    Log(log::Args),
     Man(man::Args),
     Op(op::Args),
     RevParse(rev_parse::Args),
+    Show(show::Args),
     Status(status::Args),
     Switch(switch::Args),
     Undo(undo::Args),
@@ -78,6 +89,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
         }
     };
     let mut ui = Ui::standard(cli.global.look(&config));
+    ui.set_pager(cli.global.pager(&config));
     let repairing = matches!(&cli.command, Command::Config(args) if args.wants_no_file());
     let result = match broken {
         Some(error) if !repairing => Err(error),
@@ -93,14 +105,18 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
 fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     let global = &cli.global;
     match &cli.command {
+        Command::Branches(args) => branches::run(args, global, ui),
+        Command::Cat(args) => cat::run(args, global, ui),
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
         Command::Grep(args) => grep::run(args, global, ui),
         Command::Label(args) => label::run(args, global, ui),
+        Command::Log(args) => log::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),
         Command::Op(args) => op::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
+        Command::Show(args) => show::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),
         Command::Switch(args) => switch::run(args, global, ui),
         Command::Undo(args) => undo::run(args, global, ui),
@@ -109,6 +125,9 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
 
 /// Parses the words; one that is no command may be an alias, which stands for other words.
 fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> {
+    if words.iter().any(|word| word == "log") {
+        words.iter_mut().for_each(number_of_entries);
+    }
     // An alias may stand for another one; more than a few is a ring.
     for _ in 0..10 {
         let error = match Cli::try_parse_from(&words) {
@@ -124,6 +143,16 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
         words.splice(at + 1..at + 2, meaning);
     }
     Cli::try_parse_from(&words)
+}
+
+/// Spells `-3` as `-n3`, for `log`.
+fn number_of_entries(word: &mut OsString) {
+    let number = word.to_str().and_then(|word| word.strip_prefix('-'));
+    let number =
+        number.filter(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()));
+    if let Some(number) = number {
+        *word = format!("-n{number}").into();
+    }
 }
 
 /// The static completion scripts of all shells, by the names of their files.

@@ -116,6 +116,10 @@ const TELLING: &[&str] = &[
     "text",
 ];
 
+/// Tools that run commands.
+const SHELLS: &[&str] =
+    &["bash", "shell", "sh", "exec", "execute", "run", "terminal", "run_command", "powershell"];
+
 /// How many characters of a text a [`Content::summary`] is made of at most.
 const SUMMARY: usize = 300;
 
@@ -199,7 +203,11 @@ impl<'l> Content<'l> {
             ("", command, _) => one_line(command),
             (call, ..) => one_line(call),
         };
-        let mut said = first_line(output);
+        let (name, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
+        let shell = self.sort == Sort::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
+        // What a command says comes last, what a file says first. That a shell ran the command goes without saying.
+        let mut said = if shell { last_line(output) } else { first_line(output) };
+        let asked = if shell && !rest.is_empty() && self.sort == Sort::Plain { rest } else { &asked };
         if said.is_empty() && self.blocks.iter().any(|block| matches!(block, Block::Image { .. })) {
             said = "a picture".into();
         }
@@ -526,10 +534,21 @@ fn one_line(text: &str) -> String {
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = one_line(lines.next().unwrap_or_default());
-    match lines.count() {
-        0 => first,
-        1 => format!("{first} (+1 line)"),
-        more => format!("{first} (+{more} lines)"),
+    with_more(first, lines.count())
+}
+
+/// The last line that says something, and how many more there are.
+fn last_line(text: &str) -> String {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let last = one_line(lines.next_back().unwrap_or_default());
+    with_more(last, lines.count())
+}
+
+fn with_more(line: String, more: usize) -> String {
+    match more {
+        0 => line,
+        1 => format!("{line} (+1 line)"),
+        more => format!("{line} (+{more} lines)"),
     }
 }
 
@@ -617,7 +636,7 @@ mod tests {
         pi(r#"{"type":"message","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"overloaded"}}"#, "overloaded", "overloaded");
         pi(r#"{"type":"message","message":{"role":"assistant","content":[],"stopReason":"aborted"}}"#, "", "(aborted)");
         pi(r#"{"type":"message","message":{"role":"assistant","content":null}}"#, "", "(nothing)");
-        pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"ok\nfine\n"}],"isError":false}}"#, "ok\nfine\n", "bash → ok (+1 line)");
+        pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"ok\nfine\n"}],"isError":false}}"#, "ok\nfine\n", "bash → fine (+1 line)");
         pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[],"isError":true}}"#, "", "bash → failed");
         pi(r#"{"type":"message","message":{"role":"bashExecution","command":"ls","output":"a","exitCode":0}}"#, "ls\na", "ls → a");
         pi(r#"{"type":"compaction","summary":"So far."}"#, "So far.", "So far.");
@@ -646,7 +665,8 @@ mod tests {
         let line =
             br#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":"3 passed"}}"#;
         let content = Content::of(Format::Pi, line);
-        assert_eq!(content.summary_of("cargo test"), "cargo test → 3 passed");
+        assert_eq!(content.summary_of("bash cargo test"), "cargo test → 3 passed");
+        assert_eq!(content.summary_of("read a.txt"), "read a.txt → 3 passed");
         assert_eq!(content.answers().collect::<Vec<_>>(), ["c"]);
     }
 

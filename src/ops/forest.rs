@@ -55,6 +55,11 @@ impl<'t> Forest<'t> {
         self.at_or_above.is_empty()
     }
 
+    /// Whether no parent stands behind one of its children in the file.
+    pub fn in_file_order(&self) -> bool {
+        self.order.is_none()
+    }
+
     /// Whether an entry is shown.
     pub fn shows(&self, ix: Ix) -> bool {
         self.at_or_above[ix.at()] == ix.0
@@ -69,6 +74,15 @@ impl<'t> Forest<'t> {
     /// The nearest shown entry above another.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
         self.at_or_above(self.tree.parent(ix)?)
+    }
+
+    /// The shown entries, each behind its parent, and otherwise in file order.
+    pub fn parents_first(&self) -> impl Iterator<Item = Ix> + '_ {
+        let count = self.at_or_above.len();
+        let order = self.order.as_deref();
+        (0..count)
+            .map(move |at| order.map_or(Ix(at as u32), |order| Ix(order[count - 1 - at])))
+            .filter(|ix| self.shows(*ix))
     }
 
     /// The shown entries, each before its parent, and otherwise last in the file first.

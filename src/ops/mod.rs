@@ -1,6 +1,8 @@
 //! What the verbs do, apart from how they are asked and shown: pure functions over a session and the
 //! bytes of its lines. A verb that changes something gives a [`crate::model::Plan`].
 
+pub mod branches;
+pub mod calls;
 pub mod context;
 mod error;
 mod forest;
@@ -9,6 +11,7 @@ pub mod grep;
 pub mod ids;
 pub mod label;
 pub mod linearize;
+pub mod listing;
 pub mod migrate;
 mod owners;
 pub mod revision;

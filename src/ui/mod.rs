@@ -1,6 +1,11 @@
-//! What a person sees: color, width, and text made safe for a terminal.
+//! What a person sees: color, width, a pager, and text made safe for a terminal.
 
+mod columns;
+mod pager;
+mod paint;
 mod terminal;
 pub mod text;
 
+pub use columns::Columns;
+pub use paint::{Ink, paint};
 pub use terminal::{Look, Ui};

@@ -1,3 +1,5 @@
+use super::pager::Pager;
+use super::{Ink, paint};
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How things look: what the terminal, the environment, the config and the options together say.
@@ -22,13 +24,36 @@ pub struct Ui {
     /// How things look.
     pub look: Look,
     out: Box<dyn Write>,
+    pager: Option<String>,
     closed: bool,
 }
 
 impl Ui {
     /// Writes to the standard streams.
     pub fn standard(look: Look) -> Ui {
-        Ui { look, out: Box::new(BufWriter::with_capacity(64 * 1024, io::stdout())), closed: false }
+        let out = Box::new(BufWriter::with_capacity(64 * 1024, io::stdout()));
+        Ui { look, out, pager: None, closed: false }
+    }
+
+    /// Says which pager [`Ui::page`] starts, as a command; without one, none is started.
+    pub fn set_pager(&mut self, command: Option<String>) {
+        self.pager = command;
+    }
+
+    /// Sends what is printed from here on through the pager, if there is one and a person looks on.
+    pub fn page(&mut self) {
+        if !self.look.terminal {
+            return;
+        }
+        if let Some(pager) = self.pager.take().and_then(|command| Pager::start(&command)) {
+            let _ = self.out.flush();
+            self.out = Box::new(BufWriter::with_capacity(64 * 1024, pager));
+        }
+    }
+
+    /// Paints text as [`paint`] does, as this terminal wants it.
+    pub fn paint(&self, ink: Ink, text: impl std::fmt::Display) -> String {
+        paint(&self.look, ink, text)
     }
 
     /// Where data goes. What is written reaches the reader at the latest when the program ends.
@@ -55,7 +80,10 @@ impl Ui {
             return Ok(());
         }
         self.closed = true;
-        match self.out.flush() {
+        let flushed = self.out.flush();
+        // A pager that is still open is waited for.
+        self.out = Box::new(io::sink());
+        match flushed {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
             _ => Ok(()),
         }

@@ -52,6 +52,47 @@ pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
 }
 
+/// Breaks text into lines of `width` display cells at the most, at blanks where there are some.
+///
+/// Lines of the text stay lines, blanks at their start included; a word that is wider than a line is cut.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(1);
+    let mut out = Vec::new();
+    for line in text.lines() {
+        let line = line.trim_end().replace('\t', "    ");
+        if line.width() <= width {
+            out.push(line);
+            continue;
+        }
+        let indent = line.len() - line.trim_start().len();
+        let indent = if indent < width / 2 { &line[..indent] } else { "" };
+        let (mut current, mut used, mut empty) = (indent.to_owned(), indent.width(), true);
+        for word in line.split_whitespace() {
+            let cells = word.width();
+            if !empty && used + 1 + cells > width {
+                out.push(std::mem::replace(&mut current, indent.to_owned()));
+                (used, empty) = (indent.width(), true);
+            }
+            if !empty {
+                current.push(' ');
+                used += 1;
+            }
+            for character in word.chars() {
+                let cells = character.width().unwrap_or(0);
+                if used + cells > width && used > indent.width() {
+                    out.push(std::mem::replace(&mut current, indent.to_owned()));
+                    used = indent.width();
+                }
+                current.push(character);
+                used += cells;
+            }
+            empty = false;
+        }
+        out.push(current);
+    }
+    out
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -68,5 +109,18 @@ mod tests {
         assert_eq!(fit("中文字", 5), "中文…");
         assert_eq!(fit("中文字", 6), "中文字");
         assert_eq!(pad("中", 4), "中  ");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn lines_are_broken_at_blanks() {
+        let check = |text: &str, width: usize, wanted: &[&str]| assert_eq!(wrap(text, width), wanted, "{text:?}");
+        check("",                     5, &[]);
+        check("a b c d",              5, &["a b c", "d"]);
+        check("a\n\nb",               5, &["a", "", "b"]);
+        check("  ab cd ef",           6, &["  ab", "  cd", "  ef"]);
+        check("abcdefgh",             3, &["abc", "def", "gh"]);
+        check("a abcdefgh",           3, &["a", "abc", "def", "gh"]);
+        check("中文字 中",            4, &["中文", "字", "中"]);
     }
 }

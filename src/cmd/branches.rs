@@ -1,0 +1,244 @@
+//! `bough branches`: one row for each branch of a session.
+
+use super::view::{View, ink_of};
+use super::{Exit, Failure, clock, global::Global, open};
+use crate::model::{Count, Ix, Time};
+use crate::ops::branches::{self, Branch, Of};
+use crate::ops::{ids, revision};
+use crate::ui::{Ink, Ui, text};
+use serde_json::{Value, json};
+use std::cmp::Reverse;
+use unicode_width::UnicodeWidthStr;
+
+/// List the branches of a session
+///
+/// A branch is the path to an entry that has no other entry of the conversation below it; it goes by the label of that
+/// entry, else by its id. `entries` counts its whole path, `own` what no other branch has. Branches are listed in
+/// the order in which they end in the file; the current one is marked with `*`.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it is not the newest of this folder
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+
+    /// Show the last entry of each branch too
+    #[arg(short = 'v')]
+    more: bool,
+
+    /// List the entries at which branches part instead
+    #[arg(long, conflicts_with_all = ["contains", "porcelain"])]
+    points: bool,
+
+    /// Only branches whose path has this entry
+    #[arg(long, value_name = "REV")]
+    contains: Option<String>,
+
+    /// Sort by `age`, `entries`, `own` or `name`; with `-` in front, the other way round
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    sort: Option<String>,
+
+    /// List all entries without children, those too that are only bookkeeping
+    #[arg(long)]
+    all: bool,
+
+    /// Print fields for scripts: `*` or a blank, leaf, entries, own, fork point, name; with tabs between
+    #[arg(long)]
+    porcelain: bool,
+
+    /// Print the ids of the leaves alone, one a line
+    #[arg(long)]
+    ids: bool,
+
+    /// End each row with a NUL byte instead of a new line; for `--ids`, `--porcelain` and `--json`
+    #[arg(short = 'z')]
+    nul: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let opened = open::session(global, args.session.as_deref(), ui)?;
+    let session = &opened.session;
+    let of = if args.all { Of::Everything } else { Of::Conversation };
+    let mut view = View::new(&opened);
+    let end = if args.nul { '\0' } else { '\n' };
+    if args.points {
+        return points(&mut view, of, global, end, ui);
+    }
+    let mut list = branches::list(session, of);
+    if let Some(rev) = &args.contains {
+        let ix = revision::one(session, &opened.files, rev)?;
+        let mut below = vec![false; session.entries.len()];
+        session.tree.subtree(ix).into_iter().for_each(|ix| below[ix.at()] = true);
+        list.retain(|branch| below[branch.leaf.at()]);
+    }
+    if let Some(key) = &args.sort {
+        sort(&mut list, key, &mut view)?;
+    }
+    if args.ids {
+        for branch in &list {
+            write!(ui.out(), "{}{end}", view.id(branch.leaf)?)?;
+        }
+    } else if args.porcelain {
+        for branch in &list {
+            let fork = branch.fork_point.map(|ix| view.id(ix)).transpose()?.unwrap_or_default();
+            let mark = if branch.current { '*' } else { ' ' };
+            let (leaf, name) = (view.id(branch.leaf)?, name(&mut view, branch.tip)?.0);
+            write!(ui.out(), "{mark}\t{leaf}\t{}\t{}\t{fork}\t{name}{end}", branch.entries, branch.own)?;
+        }
+    } else if global.json {
+        for branch in &list {
+            write!(ui.out(), "{}{end}", as_json(&mut view, branch)?)?;
+        }
+    } else {
+        table(args, &mut view, &list, ui)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// The name of a branch: the label of its tip, else a short id. Says too whether it is a label.
+fn name(view: &mut View<'_>, tip: Ix) -> anyhow::Result<(String, bool)> {
+    Ok(match view.session.labels.of(tip) {
+        Some(label) => (text::one_line(label), true),
+        None => (view.short_id(tip)?, false),
+    })
+}
+
+fn sort(list: &mut [Branch], key: &str, view: &mut View<'_>) -> anyhow::Result<()> {
+    let (key, reverse) = key.strip_prefix('-').map_or((key, false), |key| (key, true));
+    match key {
+        "age" => list.sort_by_key(|branch| Reverse(branch.last)),
+        "entries" => list.sort_by_key(|branch| Reverse(branch.entries)),
+        "own" => list.sort_by_key(|branch| Reverse(branch.own)),
+        "name" => {
+            let mut named = Vec::new();
+            for branch in list.iter() {
+                named.push((name(view, branch.tip)?.0, *branch));
+            }
+            named.sort_by(|one, other| one.0.cmp(&other.0));
+            list.iter_mut().zip(named).for_each(|(place, (_, branch))| *place = branch);
+        }
+        _ => {
+            let hint = "`age`, `entries`, `own` or `name`, with `-` in front for the other way round".into();
+            return Err(Failure::Usage { what: format!("branches can't be sorted by `{key}`"), hint }.into());
+        }
+    }
+    if reverse {
+        list.reverse();
+    }
+    Ok(())
+}
+
+fn as_json(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<Value> {
+    let mut object = json!({ "schema": "bough.branch/1" });
+    object["leaf"] = view.id(branch.leaf)?.into();
+    object["tip"] = view.id(branch.tip)?.into();
+    object["name"] = name(view, branch.tip)?.0.into();
+    object["current"] = branch.current.into();
+    object["entries"] = branch.entries.into();
+    object["own"] = branch.own.into();
+    if let Some(fork) = branch.fork_point {
+        object["fork_point"] = view.id(fork)?.into();
+    }
+    for (key, time) in [("first_time", branch.first), ("last_time", branch.last)] {
+        if let Some(time) = iso(time) {
+            object[key] = time.into();
+        }
+    }
+    if let Some(prompt) = branch.prompt {
+        let line = view.line(prompt)?;
+        object["prompt"] = view.content(&line).text.chars().take(200).collect::<String>().into();
+    }
+    Ok(object)
+}
+
+fn iso(time: Time) -> Option<String> {
+    let at = jiff::Timestamp::from_millisecond(time.0).ok().filter(|_| time.is_some())?;
+    Some(at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
+}
+
+/// Prints the branches for a person.
+fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result<()> {
+    if list.is_empty() {
+        if args.contains.is_none() {
+            ui.hint("there are no branches; `--all` lists entries that are only bookkeeping");
+        }
+        return Ok(());
+    }
+    ui.page();
+    let look = ui.look;
+    let mut rows = Vec::new();
+    for branch in list {
+        let (name, label) = name(view, branch.tip)?;
+        let fork = branch.fork_point.map(|ix| view.short_id(ix)).transpose()?.unwrap_or_default();
+        rows.push((text::fit(&name, look.width / 3), label, fork));
+    }
+    let names = rows.iter().map(|(name, ..)| name.width()).max().unwrap_or(0).max("NAME".len());
+    let forks = rows.iter().map(|(.., fork)| fork.width()).max().unwrap_or(0).max("FROM".len());
+    let head = format!(
+        "  {}  ENTRIES   OWN  {}   AGE  LAST PROMPT",
+        text::pad("NAME", names),
+        text::pad("FROM", forks)
+    );
+    let used = head.width() - "LAST PROMPT".len();
+    let head = ui.paint(Ink::Quiet, text::fit(&head, look.width));
+    writeln!(ui.out(), "{head}")?;
+    detached(view, list, ui)?;
+    for (branch, (name, label, fork)) in list.iter().zip(rows) {
+        let ink = match (branch.current, label) {
+            (true, _) => Ink::Path,
+            (false, true) => Ink::Label,
+            (false, false) => Ink::Id,
+        };
+        let name = ui.paint(ink, text::pad(&name, names));
+        let mark = if branch.current { ui.paint(Ink::Path, "*") } else { " ".into() };
+        let fork = ui.paint(Ink::Quiet, text::pad(&fork, forks));
+        let age = ui.paint(Ink::Quiet, format!("{:>4}", clock::age(branch.last, view.now)));
+        let prompt = branch.prompt.map(|ix| view.summary(ix)).transpose()?.unwrap_or_default();
+        let prompt = text::fit(&prompt, look.width.saturating_sub(used));
+        let (entries, own) = (branch.entries, branch.own);
+        let row = format!("{mark} {name}  {entries:>7} {own:>5}  {fork}  {age}  {prompt}");
+        writeln!(ui.out(), "{}", row.trim_end())?;
+        if args.more {
+            let kind = view.session.entries.kind(branch.tip);
+            let said = view.summary(branch.tip)?;
+            let role = ui.paint(ink_of(kind), kind.word());
+            let id = ui.paint(Ink::Id, view.short_id(branch.tip)?);
+            let room = look.width.saturating_sub(4 + 8 + 2 + kind.word().len() + 2);
+            writeln!(ui.out(), "    {id}  {role}  {}", text::fit(&said, room))?;
+        }
+    }
+    Ok(())
+}
+
+/// Says where HEAD is, if it is at the tip of no branch.
+fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result<()> {
+    let Some(head) = view.session.head.entry else { return Ok(()) };
+    if list.iter().any(|branch| branch.current) {
+        return Ok(());
+    }
+    let mut below = vec![false; view.session.entries.len()];
+    view.session.tree.subtree(head).into_iter().for_each(|ix| below[ix.at()] = true);
+    let above = list.iter().filter(|branch| below[branch.leaf.at()]).count();
+    let id = view.short_id(head)?;
+    let words =
+        ui.paint(Ink::Path, format!("* (HEAD is at {id}, above {})", Count("branch", "branches", above)));
+    writeln!(ui.out(), "{words}")?;
+    Ok(())
+}
+
+/// Prints the entries at which branches part.
+fn points(view: &mut View<'_>, of: Of, global: &Global, end: char, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let points = branches::points(view.session, of);
+    for (ix, ways) in points {
+        if global.json {
+            let id = ids::id(view.session, view.files, ix)?;
+            let object = json!({ "schema": "bough.point/1", "id": id, "ways": ways, "line": view.session.entries.line(ix) });
+            write!(ui.out(), "{object}{end}")?;
+            continue;
+        }
+        let look = ui.look;
+        let ways = format!("{:>4} ways  ", ways);
+        let row = view.row(ix, &look, look.width.saturating_sub(ways.width()))?;
+        writeln!(ui.out(), "{ways}{row}")?;
+    }
+    Ok(Exit::Done)
+}

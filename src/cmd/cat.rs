@@ -1,0 +1,46 @@
+//! `bough cat`: the stored bytes of entries.
+
+use super::{Exit, global::Global, open};
+use crate::json;
+use crate::model::Source;
+use crate::ops::revision;
+use crate::ui::Ui;
+
+/// Print entries as they are stored
+///
+/// Each entry is one line, byte for byte as it stands in the file; with `--pretty`, laid out over lines, with all strings
+/// and numbers as they are spelled.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then revisions and ranges
+    ///
+    /// Without revisions, HEAD.
+    #[arg(value_name = "REV")]
+    words: Vec<String>,
+
+    /// Lay the JSON out over lines
+    #[arg(long)]
+    pretty: bool,
+
+    /// End each entry with a NUL byte instead of a new line
+    #[arg(short = 'z')]
+    nul: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, revisions) = open::split(global, &args.words);
+    let opened = open::session(global, named, ui)?;
+    let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
+    let mut line = Vec::new();
+    for revision in revisions {
+        for ix in revision::set(&opened.session, &opened.files, std::slice::from_ref(revision))? {
+            opened.files.read(opened.session.span(ix), &mut line)?;
+            if args.pretty {
+                line = json::pretty(&line);
+            }
+            ui.out().write_all(&line)?;
+            ui.out().write_all(if args.nul { b"\0" } else { b"\n" })?;
+        }
+    }
+    Ok(Exit::Done)
+}

@@ -1,0 +1,129 @@
+//! What time it is, and how times are said and asked for.
+
+use super::Failure;
+use crate::model::Time;
+use jiff::civil::DateTime;
+use jiff::tz::TimeZone;
+use jiff::{Span, SpanRelativeTo, Timestamp, Zoned};
+
+/// The time now; `BOUGH_NOW` sets it, for tests.
+pub(super) fn now() -> Time {
+    let fixed = std::env::var("BOUGH_NOW").ok().and_then(|text| text.parse::<Timestamp>().ok());
+    Time(fixed.unwrap_or_else(Timestamp::now).as_millisecond())
+}
+
+/// How long ago a time is, in one unit: `2m`, `3h`, `5d`; empty where there is no time.
+pub(super) fn age(time: Time, now: Time) -> String {
+    if !time.is_some() {
+        return String::new();
+    }
+    let seconds = now.0.saturating_sub(time.0) / 1000;
+    if seconds < 0 {
+        return "0s".into();
+    }
+    const MINUTE: i64 = 60;
+    const HOUR: i64 = 60 * MINUTE;
+    const DAY: i64 = 24 * HOUR;
+    match seconds {
+        0..MINUTE => format!("{seconds}s"),
+        MINUTE..HOUR => format!("{}m", seconds / MINUTE),
+        HOUR..DAY => format!("{}h", seconds / HOUR),
+        // Months only where weeks say little.
+        DAY.. if seconds < 14 * DAY => format!("{}d", seconds / DAY),
+        DAY.. if seconds < 60 * DAY => format!("{}w", seconds / (7 * DAY)),
+        DAY.. if seconds < 730 * DAY => format!("{}mo", seconds / (30 * DAY)),
+        _ => format!("{}y", seconds / (365 * DAY)),
+    }
+}
+
+/// A time as a date with its hour, in the user's time zone: `2026-03-02 11:58:03 +0100`.
+pub(super) fn date(time: Time) -> String {
+    match Timestamp::from_millisecond(time.0) {
+        Ok(at) if time.is_some() => {
+            at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %z").to_string()
+        }
+        _ => String::new(),
+    }
+}
+
+/// Reads a time that a user asks for: a date or a time as ISO 8601 has it, `now`, `today`, `yesterday`, or how long ago
+/// it was (`2h`, `3 days ago`). A date without an hour begins at midnight, in the user's time zone.
+pub(super) fn parse(text: &str, now: Time) -> Result<Time, Failure> {
+    read(text.trim(), now, TimeZone::system()).ok_or_else(|| Failure::Usage {
+        what: format!("`{text}` is no time"),
+        hint: "a date (2026-03-02, 2026-03-02T12:00), an age (2h, 3 days), `today` or `yesterday`".into(),
+    })
+}
+
+fn read(text: &str, now: Time, zone: TimeZone) -> Option<Time> {
+    let now = Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());
+    let midnight = |days: i64| now.start_of_day().ok()?.checked_sub(Span::new().days(days)).ok();
+    let at: Zoned = match text.to_lowercase().as_str() {
+        "now" => now,
+        "today" => midnight(0)?,
+        "yesterday" => midnight(1)?,
+        text => {
+            if let Ok(at) = text.to_uppercase().parse::<Timestamp>() {
+                at.to_zoned(zone)
+            } else if let Ok(at) = text.to_uppercase().parse::<DateTime>() {
+                at.to_zoned(zone).ok()?
+            } else {
+                let span: Span = text.strip_suffix("ago").unwrap_or(text).trim().parse().ok()?;
+                // `2h` and `2h ago` are the same; a time to come is said by its date.
+                let span = if span.is_negative() { -span } else { span };
+                span.total((jiff::Unit::Second, SpanRelativeTo::from(&now))).ok()?;
+                now.checked_sub(span).ok()?
+            }
+        }
+    };
+    Some(Time(at.timestamp().as_millisecond()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Time = Time(1_772_452_800_000); // 2026-03-02T12:00:00Z
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn ages_have_one_unit() {
+        let check = |seconds: i64, wanted: &str| assert_eq!(age(Time(NOW.0 - seconds * 1000), NOW), wanted);
+        check(-5, "0s");
+        check(0, "0s");
+        check(59, "59s");
+        check(60, "1m");
+        check(3_599, "59m");
+        check(7_200, "2h");
+        check(86_400, "1d");
+        check(86_400 * 13, "13d");
+        check(86_400 * 14, "2w");
+        check(86_400 * 60, "2mo");
+        check(86_400 * 800, "2y");
+        assert_eq!(age(Time::NONE, NOW), "");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn times_are_asked_for_in_words_and_dates() {
+        let check = |text: &str, wanted: Option<&str>| {
+            let wanted = wanted.map(|at| Time(at.parse::<Timestamp>().unwrap().as_millisecond()));
+            assert_eq!(read(text, NOW, TimeZone::UTC), wanted, "{text}");
+        };
+        check("2026-03-01",              Some("2026-03-01T00:00:00Z"));
+        check("2026-03-01T10:30",        Some("2026-03-01T10:30:00Z"));
+        check("2026-03-01 10:30",        Some("2026-03-01T10:30:00Z"));
+        check("2026-03-01T10:30:00Z",    Some("2026-03-01T10:30:00Z"));
+        check("2026-03-01T10:30:00+02:00", Some("2026-03-01T08:30:00Z"));
+        check("2h",                      Some("2026-03-02T10:00:00Z"));
+        check("2h ago",                  Some("2026-03-02T10:00:00Z"));
+        check("3 days",                  Some("2026-02-27T12:00:00Z"));
+        check("1 week ago",              Some("2026-02-23T12:00:00Z"));
+        check("90m",                     Some("2026-03-02T10:30:00Z"));
+        check("yesterday",               Some("2026-03-01T00:00:00Z"));
+        check("today",                   Some("2026-03-02T00:00:00Z"));
+        check("now",                     Some("2026-03-02T12:00:00Z"));
+        check("soon",                    None);
+        check("",                        None);
+    }
+}

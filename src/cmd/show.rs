@@ -1,0 +1,122 @@
+//! `bough show`: whole entries.
+
+use super::view::{Body, View, ink_of};
+use super::{Exit, clock, global::Global, open};
+use crate::model::{Count, Ix};
+use crate::ops::revision;
+use crate::ui::{Ink, Ui, text};
+
+/// Show whole entries: what they are, their texts, thinking, tool calls and results
+///
+/// Pictures are shown as a note. With `--json` each entry is an object with its whole text and its parts.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then revisions and ranges
+    ///
+    /// Without revisions, HEAD.
+    #[arg(value_name = "REV")]
+    words: Vec<String>,
+
+    /// Print the lines as they are stored
+    #[arg(long)]
+    raw: bool,
+
+    /// End each entry with a NUL byte instead of a new line; for `--raw` and `--json`
+    #[arg(short = 'z')]
+    nul: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, revisions) = open::split(global, &args.words);
+    let opened = open::session(global, named, ui)?;
+    let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
+    let mut entries: Vec<Ix> = Vec::new();
+    for revision in revisions {
+        entries.extend(revision::set(&opened.session, &opened.files, std::slice::from_ref(revision))?);
+    }
+    ui.page();
+    let mut view = View::new(&opened);
+    let end: &[u8] = if args.nul { b"\0" } else { b"\n" };
+    for (at, ix) in entries.into_iter().enumerate() {
+        if global.json {
+            writeln_with(ui, view.json(ix, true)?.to_string().as_bytes(), end)?;
+        } else if args.raw {
+            writeln_with(ui, &view.line(ix)?, end)?;
+        } else {
+            if at > 0 {
+                writeln!(ui.out())?;
+            }
+            entry(&mut view, ix, ui)?;
+        }
+    }
+    Ok(Exit::Done)
+}
+
+fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
+    ui.out().write_all(bytes)?;
+    ui.out().write_all(end)
+}
+
+/// Prints one entry for a person: what is known of it, then what it says.
+fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
+    let look = ui.look;
+    let (session, entries) = (view.session, &view.session.entries);
+    let line = view.line(ix)?;
+    let content = view.content(&line);
+    let kind = entries.kind(ix);
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    let (cells, names) = view.decorations(ix, &look, look.width);
+    let names = if cells > 0 { format!("  {names}") } else { names };
+    rows.push(("entry", format!("{}{names}", ui.paint(Ink::Id, text::one_line(&view.id(ix)?)))));
+    let stored = match (entries.ty(ix), content.role.as_ref()) {
+        (ty, role) if ty == role || role.is_empty() => ty.to_owned(),
+        (ty, role) => format!("{ty}, {role}"),
+    };
+    let stored = text::one_line(&stored);
+    let told = if stored == kind.word() { String::new() } else { format!(" ({stored})") };
+    rows.push(("kind", format!("{}{told}", ui.paint(ink_of(kind), kind.word()))));
+    let parent = match session.tree.parent(ix) {
+        Some(parent) => view.short_id(parent)?,
+        None if matches!(session.tree.link(ix), crate::model::Parent::Missing) => {
+            "not in this session".into()
+        }
+        None => "none".into(),
+    };
+    rows.push(("parent", parent));
+    if entries.time(ix).is_some() {
+        let age = clock::age(entries.time(ix), view.now);
+        rows.push(("date", format!("{} ({age} ago)", clock::date(entries.time(ix)))));
+    }
+    if let Some(model) = &content.model {
+        rows.push(("model", text::one_line(model)));
+    }
+    if let Some(ended) = &content.ended {
+        rows.push(("ended", text::one_line(ended)));
+    }
+    if let Some(usage) = content.usage() {
+        let mut tokens = format!("{} in", Count("token", "tokens", usage.input as usize));
+        if usage.cache_read + usage.cache_write > 0 {
+            let (read, written) = (usage.cache_read as usize, usage.cache_write as usize);
+            tokens += &format!(
+                ", {} from and {} into the cache",
+                Count("token", "tokens", read),
+                Count("token", "tokens", written)
+            );
+        }
+        tokens += &format!(", {} out", Count("token", "tokens", usage.output as usize));
+        rows.push(("usage", tokens));
+    }
+    let span = session.span(ix);
+    let path = view.files.path(span.file).display().to_string();
+    let size = Count("byte", "bytes", span.len as usize);
+    rows.push(("place", format!("{}:{}, {size}", text::one_line(&path), entries.line(ix))));
+    for (name, value) in rows {
+        let name = ui.paint(Ink::Quiet, text::pad(name, 7));
+        writeln!(ui.out(), "{name} {value}")?;
+    }
+    writeln!(ui.out())?;
+    for line in view.body(ix, &content, look.width.saturating_sub(4), Body::Full) {
+        writeln!(ui.out(), "{}", format!("    {}", line.painted(&look)).trim_end())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Templates of `log --format`: text with placeholders, as git has them.
+
+use super::clock;
+use super::view::View;
+use crate::json;
+use crate::model::Ix;
+use crate::ui::text;
+use std::io;
+
+/// The table of placeholders, as the help shows it.
+pub(super) const HELP: &str = "\
+%H %h id, short id · %P %p parent's id, short id · %T type · %r role · %s in a few words · %b whole text ·
+%d names (HEAD, label) · %ad %ar date, age · %m model · %ti %to tokens in, out · %n new line · %% a percent sign";
+
+/// A template, ready to be filled in.
+pub(super) struct Template(Vec<Part>);
+
+#[derive(Clone)]
+enum Part {
+    Text(String),
+    Character(char),
+    Id,
+    ShortId,
+    Parent,
+    ShortParent,
+    Type,
+    Role,
+    Summary,
+    Body,
+    Names,
+    Date,
+    Age,
+    Model,
+    In,
+    Out,
+}
+
+/// The placeholders, longer ones before shorter ones that begin them.
+const KNOWN: &[(&str, Part)] = &[
+    ("H", Part::Id),
+    ("h", Part::ShortId),
+    ("P", Part::Parent),
+    ("p", Part::ShortParent),
+    ("T", Part::Type),
+    ("r", Part::Role),
+    ("s", Part::Summary),
+    ("b", Part::Body),
+    ("d", Part::Names),
+    ("ad", Part::Date),
+    ("ar", Part::Age),
+    ("m", Part::Model),
+    ("ti", Part::In),
+    ("to", Part::Out),
+    ("n", Part::Character('\n')),
+    ("x00", Part::Character('\0')),
+    ("%", Part::Character('%')),
+];
+
+impl Template {
+    /// Reads a template. A placeholder that is none stays as it is.
+    pub(super) fn new(text: &str) -> Template {
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find('%') {
+            plain.push_str(&rest[..at]);
+            rest = &rest[at + 1..];
+            match KNOWN.iter().find(|(name, _)| rest.starts_with(name)) {
+                Some((name, part)) => {
+                    rest = &rest[name.len()..];
+                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                    parts.push(part.clone());
+                }
+                None => plain.push('%'),
+            }
+        }
+        plain.push_str(rest);
+        parts.push(Part::Text(plain));
+        Template(parts)
+    }
+
+    /// Whether the template wants nothing but ids, so that no line need be read for it.
+    fn wants_the_line(&self) -> bool {
+        self.0.iter().any(|part| {
+            !matches!(
+                part,
+                Part::Text(_)
+                    | Part::Character(_)
+                    | Part::Id
+                    | Part::ShortId
+                    | Part::Type
+                    | Part::Names
+                    | Part::Date
+                    | Part::Age
+            )
+        })
+    }
+
+    /// Fills the template in for an entry.
+    pub(super) fn fill(&self, view: &mut View<'_>, ix: Ix) -> io::Result<String> {
+        let line = if self.wants_the_line() { view.line(ix)? } else { Vec::new() };
+        let content = view.content(&line);
+        let usage = content.usage();
+        let entries = &view.session.entries;
+        let mut out = String::new();
+        for part in &self.0 {
+            let before = out.len();
+            match part {
+                Part::Text(text) => {
+                    out += text;
+                    continue;
+                }
+                Part::Character(character) => {
+                    out.push(*character);
+                    continue;
+                }
+                Part::Id => out += &view.id(ix)?,
+                Part::ShortId => out += &view.short_id(ix)?,
+                Part::Parent | Part::ShortParent => {
+                    let stored = ["parentId", "parentUuid", "parent_id"]
+                        .iter()
+                        .find_map(|key| json::string(json::value(&line, &[key])?))
+                        .unwrap_or_default();
+                    match (part, view.session.tree.parent(ix)) {
+                        (Part::ShortParent, Some(parent)) => out += &view.short_id(parent)?,
+                        (_, Some(parent)) if stored.is_empty() => out += &view.id(parent)?,
+                        _ => out += &stored,
+                    }
+                }
+                Part::Type => out += entries.ty(ix),
+                Part::Role if content.role.is_empty() => out += entries.kind(ix).word(),
+                Part::Role => out += &content.role,
+                Part::Summary => out += &view.summary_of(ix, &content),
+                Part::Body => out += &content.text,
+                Part::Names => {
+                    let names: Vec<String> = view.names(ix).into_iter().map(|(_, name)| name).collect();
+                    if !names.is_empty() {
+                        out += &format!(" ({})", names.join(", "));
+                    }
+                }
+                Part::Date => out += &clock::date(entries.time(ix)),
+                Part::Age => out += &clock::age(entries.time(ix), view.now),
+                Part::Model => out += content.model.as_deref().unwrap_or_default(),
+                Part::In => {
+                    let sent = usage.map(|usage| usage.input + usage.cache_read + usage.cache_write);
+                    out += &sent.map(|sent| sent.to_string()).unwrap_or_default();
+                }
+                Part::Out => out += &usage.map(|usage| usage.output.to_string()).unwrap_or_default(),
+            }
+            // What is out of the session is made safe, what the user wrote is his.
+            let safe = text::safe(&out[before..]);
+            out.replace_range(before.., &safe);
+        }
+        Ok(out)
+    }
+}
+
+impl std::fmt::Debug for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Template({})", self.0.len())
+    }
+}

@@ -1,0 +1,417 @@
+//! What is shown of an entry: its row in a list, its text, and its object for scripts.
+
+use super::clock;
+use crate::format::{Block, Content, Session};
+use crate::json;
+use crate::model::{Count, Ix, Kind, Time};
+use crate::ops::{calls::Calls, ids, ids::ShortIds};
+use crate::store::{Files, Opened};
+use crate::ui::{Ink, Look, paint, text};
+use serde_json::{Value, json};
+use std::io;
+use unicode_width::UnicodeWidthStr;
+
+/// The entries of one session, as they are shown. Only what is asked for is read.
+pub(super) struct View<'s> {
+    pub(super) session: &'s Session,
+    pub(super) files: &'s Files,
+    pub(super) now: Time,
+    short: ShortIds,
+    calls: Calls,
+    id_width: usize,
+    /// The entry that is marked as the position.
+    marked: Option<Ix>,
+}
+
+/// A line of an entry's text, without its indent.
+pub(super) struct Printed {
+    ink: Option<Ink>,
+    text: String,
+}
+
+/// How much of an entry is printed below its heading.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Body {
+    /// Some lines; what is left out is said.
+    Some,
+    /// All of it, thinking and the arguments of calls too.
+    Full,
+}
+
+/// How many lines of a text are printed where not all are.
+const SOME_LINES: usize = 10;
+
+/// How many characters `text` has in `--json` where it is not whole.
+const JSON_TEXT: usize = 200;
+
+impl<'s> View<'s> {
+    pub(super) fn new(opened: &'s Opened) -> View<'s> {
+        let entries = &opened.session.entries;
+        let last = entries.all().next_back().map_or(0, |ix| entries.line(ix));
+        let without_ids = entries.all().next_back().is_some_and(|ix| !entries.key(ix).is_some());
+        View {
+            session: &opened.session,
+            files: &opened.files,
+            now: clock::now(),
+            short: ShortIds::default(),
+            calls: Calls::default(),
+            marked: opened.session.head.entry,
+            id_width: if without_ids { format!("line:{last}").len().max(ids::SHORT) } else { ids::SHORT },
+        }
+    }
+
+    /// Marks as the position the nearest entry that `shown` takes, where HEAD itself is not listed.
+    pub(super) fn mark(&mut self, shown: impl Fn(Ix) -> bool) {
+        let head = self.session.head.entry;
+        self.marked = head.and_then(|head| self.session.tree.ancestors(head).find(|ix| shown(*ix))).or(head);
+    }
+
+    /// Whether an entry is marked as the position.
+    pub(super) fn is_marked(&self, ix: Ix) -> bool {
+        self.marked == Some(ix)
+    }
+
+    /// The bytes of an entry's line.
+    pub(super) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
+        use crate::model::Source;
+        self.files.bytes(self.session.span(ix))
+    }
+
+    /// The content of an entry, given its line.
+    pub(super) fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+        Content::of(self.session.format, line)
+    }
+
+    pub(super) fn short_id(&self, ix: Ix) -> io::Result<String> {
+        Ok(text::one_line(&self.short.of(self.session, self.files, ix)?))
+    }
+
+    pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
+        ids::name(self.session, self.files, ix)
+    }
+
+    /// The entry in a few words, of a tool's result with its call.
+    pub(super) fn summary(&mut self, ix: Ix) -> io::Result<String> {
+        let line = self.line(ix)?;
+        let content = self.content(&line);
+        Ok(self.summary_of(ix, &content))
+    }
+
+    pub(super) fn summary_of(&mut self, ix: Ix, content: &Content<'_>) -> String {
+        let call = self.calls.of(self.session, self.files, ix, content);
+        text::one_line(&content.summary_of(&call))
+    }
+
+    /// The names that stand on an entry: `HEAD`, `label: good`.
+    pub(super) fn names(&self, ix: Ix) -> Vec<(Ink, String)> {
+        let mut names = Vec::new();
+        if self.is_marked(ix) {
+            names.push((Ink::Head, "HEAD".to_owned()));
+        }
+        if let Some(label) = self.session.labels.of(ix) {
+            names.push((Ink::Label, format!("label: {}", text::one_line(label))));
+        }
+        names
+    }
+
+    /// The names in parentheses, cut to `width` cells; empty where there are none.
+    pub(super) fn decorations(&self, ix: Ix, look: &Look, width: usize) -> (usize, String) {
+        let names = self.names(ix);
+        if names.is_empty() || width < 4 {
+            return (0, String::new());
+        }
+        let mut left = width - 2;
+        let mut parts = Vec::new();
+        for (ink, name) in names {
+            let name = text::fit(&name, left);
+            left = left.saturating_sub(name.width() + 2);
+            parts.push(paint(look, ink, name));
+            if left < 4 {
+                break;
+            }
+        }
+        let used = width - left - if left + 2 <= width { 2 } else { 0 };
+        let quiet = |sign: &str| paint(look, Ink::Quiet, sign);
+        (used.min(width), format!("{}{}{}", quiet("("), parts.join(&quiet(", ")), quiet(")")))
+    }
+
+    /// One row of a list, of `width` cells at the most: id, what it is, how old, in a few words, its names.
+    pub(super) fn row(&mut self, ix: Ix, look: &Look, width: usize) -> io::Result<String> {
+        let line = self.line(ix)?;
+        let content = self.content(&line);
+        self.row_of(ix, &content, look, width)
+    }
+
+    /// The row of an entry whose content is at hand.
+    pub(super) fn row_of(
+        &mut self,
+        ix: Ix,
+        content: &Content<'_>,
+        look: &Look,
+        width: usize,
+    ) -> io::Result<String> {
+        let kind = self.session.entries.kind(ix);
+        let id = text::pad(&self.short_id(ix)?, self.id_width);
+        let mut used = id.width();
+        let mut row = paint(look, Ink::Id, id);
+        let role = format!("{:<10}", kind.word());
+        used += 2 + role.width();
+        row.push_str("  ");
+        row.push_str(&paint(look, ink_of(kind), role));
+        // What is narrow has better use for the cells.
+        if width >= 60 {
+            let age = format!("{:>4}  ", clock::age(self.session.entries.time(ix), self.now));
+            used += age.width();
+            row.push_str(&paint(look, Ink::Quiet, age));
+        }
+        let room = width.saturating_sub(used);
+        let (cells, names) = self.decorations(ix, look, room.saturating_sub(12).max(room / 2));
+        let room = if cells == 0 { room } else { room.saturating_sub(cells + 2) };
+        let summary = text::fit(&self.summary_of(ix, content), room);
+        let said = match kind {
+            _ if content.failed() => paint(look, Ink::Bad, &summary),
+            Kind::User | Kind::Assistant => summary,
+            Kind::Summary | Kind::Compaction => paint(look, Ink::Summary, &summary),
+            _ => paint(look, Ink::Quiet, &summary),
+        };
+        row.push_str(&said);
+        if cells > 0 {
+            row.push_str("  ");
+            row.push_str(&names);
+        }
+        Ok(row)
+    }
+
+    /// The heading of an entry: id, what it is, when, the model, its names.
+    pub(super) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
+        let entries = &self.session.entries;
+        let kind = entries.kind(ix);
+        let mut heading = format!(
+            "{} {}",
+            paint(look, Ink::Id, self.short_id(ix)?),
+            paint(look, ink_of(kind), kind.word())
+        );
+        let mut notes = Vec::new();
+        if entries.time(ix).is_some() {
+            notes.push(format!("{} ago", clock::age(entries.time(ix), self.now)));
+        }
+        if let Some(model) = content.model.as_ref().filter(|_| !content.role.is_empty()) {
+            notes.push(text::one_line(model));
+        }
+        for note in notes {
+            heading.push_str(&paint(look, Ink::Quiet, format!(" · {note}")));
+        }
+        let (cells, names) = self.decorations(ix, look, look.width);
+        if cells > 0 {
+            heading.push_str("  ");
+            heading.push_str(&names);
+        }
+        Ok(heading)
+    }
+
+    /// The text of an entry, wrapped to `width` cells.
+    pub(super) fn body(&mut self, ix: Ix, content: &Content<'_>, width: usize, body: Body) -> Vec<Printed> {
+        let mut out = Vec::new();
+        let call = self.calls.of(self.session, self.files, ix, content);
+        let full = body == Body::Full;
+        for block in &content.blocks {
+            match block {
+                Block::Text(said) => put(&mut out, None, said, width, full),
+                Block::Thinking { text: thought, signed } if full => {
+                    let sign = if *signed { "thinking (signed)" } else { "thinking" };
+                    note(&mut out, Ink::Quiet, sign);
+                    put_below(&mut out, Some(Ink::Quiet), thought, width, full);
+                }
+                Block::Thinking { .. } => {}
+                Block::Call { name, arguments, .. } if full => {
+                    note(&mut out, Ink::Tool, &format!("→ {}", text::one_line(name)));
+                    arguments_of(&mut out, arguments, width);
+                }
+                Block::Call { name, arguments, .. } => {
+                    let words = text::one_line(&crate::format::call_words(name, arguments));
+                    note(&mut out, Ink::Tool, &text::fit(&format!("→ {words}"), width));
+                }
+                Block::Result { is_error, text: said, .. } => {
+                    let asked = [&call, content.tool.as_deref().unwrap_or_default(), "result"];
+                    let asked = asked.into_iter().find(|asked| !asked.is_empty()).unwrap_or_default();
+                    let sign = if *is_error { "failed: " } else { "" };
+                    let ink = if *is_error { Ink::Bad } else { Ink::Tool };
+                    note(&mut out, ink, &text::fit(&format!("← {sign}{}", text::one_line(asked)), width));
+                    put_below(&mut out, None, said, width, full);
+                }
+                Block::Image { mime, bytes } => {
+                    let size = if *bytes > 0 {
+                        format!(", {}", Count("byte", "bytes", *bytes as usize))
+                    } else {
+                        String::new()
+                    };
+                    note(&mut out, Ink::Quiet, &format!("[picture: {}{size}]", text::one_line(mime)));
+                }
+                Block::Other(ty) => note(&mut out, Ink::Quiet, &format!("[{}]", text::one_line(ty))),
+            }
+        }
+        let told = content.blocks.iter().any(|block| matches!(block, Block::Text(_) | Block::Result { .. }));
+        if !told && !content.text.is_empty() {
+            put(&mut out, None, &content.text, width, full);
+        }
+        if out.is_empty() {
+            note(&mut out, Ink::Quiet, &text::fit(&text::one_line(&content.summary()), width));
+        }
+        out
+    }
+
+    /// What an entry takes: bytes, and tokens where they are stored.
+    pub(super) fn stat(&self, ix: Ix, content: &Content<'_>) -> String {
+        let mut stat = Count("byte", "bytes", self.session.span(ix).len as usize).to_string();
+        if let Some(usage) = content.usage() {
+            let sent = (usage.input + usage.cache_read + usage.cache_write) as usize;
+            stat += &format!(" · {} in", Count("token", "tokens", sent));
+            stat += &format!(" · {} out", Count("token", "tokens", usage.output as usize));
+            if usage.cost > 0.0 {
+                stat += &format!(" · ${:.4}", usage.cost);
+            }
+        }
+        stat
+    }
+
+    /// The object of an entry for scripts; `whole` gives its whole text, and its blocks.
+    pub(super) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
+        let line = self.line(ix)?;
+        let (session, entries) = (self.session, &self.session.entries);
+        let content = self.content(&line);
+        let mut object = json!({ "schema": "bough.entry/1" });
+        let put = |object: &mut Value, key: &str, value: Option<String>| {
+            if let Some(value) = value.filter(|value| !value.is_empty()) {
+                object[key] = value.into();
+            }
+        };
+        let id = ids::id(session, self.files, ix)?;
+        put(&mut object, "id", Some(id));
+        let stored = |keys: &[&str]| {
+            keys.iter().find_map(|key| json::string(json::value(&line, &[key])?).map(String::from))
+        };
+        put(&mut object, "parent", stored(&["parentId", "parentUuid", "parent_id"]));
+        put(&mut object, "type", Some(entries.ty(ix).to_owned()));
+        put(&mut object, "kind", Some(entries.kind(ix).word().to_owned()));
+        put(&mut object, "role", Some(content.role.to_string()));
+        if let Some(time) =
+            json::value(&line, &["timestamp"]).and_then(|raw| serde_json::from_slice(raw).ok())
+        {
+            object["timestamp"] = time;
+        }
+        let span = session.span(ix);
+        object["file"] = self.files.path(span.file).display().to_string().into();
+        object["line"] = entries.line(ix).into();
+        object["offset"] = span.offset.into();
+        object["length"] = span.len.into();
+        object["labels"] = session.labels.of(ix).into_iter().collect::<Vec<_>>().into();
+        object["head"] = (session.head.entry == Some(ix)).into();
+        let of = entries.session(ix).map(str::to_owned).or_else(|| session.id());
+        put(&mut object, "session", of);
+        put(&mut object, "agent", stored(&["agentId"]));
+        let said =
+            if whole { content.text.to_string() } else { content.text.chars().take(JSON_TEXT).collect() };
+        object["text"] = said.into();
+        let names = content.calls().map(|(_, name, _)| name).chain(content.tool.as_deref());
+        object["tools"] = names.collect::<Vec<_>>().into();
+        if whole {
+            put(&mut object, "model", content.model.as_ref().map(|model| model.to_string()));
+            object["blocks"] = content.blocks.iter().map(block_json).collect::<Vec<_>>().into();
+        }
+        Ok(object)
+    }
+}
+
+/// A part of a message, for scripts.
+pub(super) fn block_json(block: &Block<'_>) -> Value {
+    match block {
+        Block::Text(text) => json!({ "type": "text", "text": text }),
+        Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
+        Block::Call { id, name, arguments } => {
+            let arguments: Value = serde_json::from_slice(arguments)
+                .unwrap_or_else(|_| String::from_utf8_lossy(arguments).into_owned().into());
+            json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
+        }
+        Block::Result { call, is_error, text } => {
+            json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
+        }
+        Block::Image { mime, bytes } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
+        Block::Other(ty) => json!({ "type": "other", "stored_type": ty }),
+    }
+}
+
+impl Printed {
+    /// The line, painted.
+    pub(super) fn painted(&self, look: &Look) -> String {
+        match self.ink {
+            Some(ink) => paint(look, ink, &self.text),
+            None => self.text.clone(),
+        }
+    }
+}
+
+/// The ink of what an entry is.
+pub(super) fn ink_of(kind: Kind) -> Ink {
+    match kind {
+        Kind::User => Ink::User,
+        Kind::Assistant => Ink::Assistant,
+        Kind::Tool => Ink::Tool,
+        Kind::Summary | Kind::Compaction => Ink::Summary,
+        _ => Ink::Quiet,
+    }
+}
+
+fn note(out: &mut Vec<Printed>, ink: Ink, line: &str) {
+    out.push(Printed { ink: Some(ink), text: line.to_owned() });
+}
+
+fn put(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
+    put_with(out, ink, said, width, full, "");
+}
+
+/// Text below a heading of its own.
+fn put_below(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
+    put_with(out, ink, said, width, full, "  ");
+}
+
+fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool, indent: &str) {
+    // No more is wrapped than is shown: a text may be as long as a file.
+    let mut lines = said.trim_end().lines().skip_while(|line| line.trim().is_empty());
+    let mut shown = 0;
+    for line in lines.by_ref() {
+        if shown >= SOME_LINES && !full {
+            let more = lines.count() + 1;
+            let words = format!("{indent}… {}: --full", Count("more line", "more lines", more));
+            return out.push(Printed { ink: Some(Ink::Quiet), text: words });
+        }
+        let line = if full { line } else { cut(line, width * SOME_LINES) };
+        for line in text::wrap(&text::safe(line), width.saturating_sub(indent.len())) {
+            let text = if line.is_empty() { line } else { format!("{indent}{line}") };
+            out.push(Printed { ink, text });
+            shown += 1;
+        }
+        if line.is_empty() {
+            out.push(Printed { ink: None, text: String::new() });
+            shown += 1;
+        }
+    }
+}
+
+/// The start of a line, of `most` characters at the most.
+fn cut(line: &str, most: usize) -> &str {
+    line.char_indices().nth(most).map_or(line, |(at, _)| &line[..at])
+}
+
+/// The arguments of a call, one below the other: text as text, all else as JSON.
+fn arguments_of(out: &mut Vec<Printed>, arguments: &[u8], width: usize) {
+    for (key, value) in json::each_member(arguments) {
+        let said = json::string(value).unwrap_or_else(|| String::from_utf8_lossy(value));
+        let line = format!("  {}: {said}", text::one_line(&key));
+        if !said.contains('\n') && line.width() <= width {
+            note(out, Ink::Tool, &text::safe(&line));
+        } else {
+            note(out, Ink::Tool, &format!("  {}:", text::one_line(&key)));
+            put_with(out, Some(Ink::Tool), &said, width, true, "    ");
+        }
+    }
+}

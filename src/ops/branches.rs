@@ -1,0 +1,190 @@
+//! The branches of a session.
+//!
+//! A branch is the path to an entry that has no other entry of the conversation below it. What hangs below is
+//! bookkeeping then, and the last of that is the leaf, where the agent would go on.
+
+use super::{Forest, listing, revision};
+use crate::format::Session;
+use crate::model::{Ix, Time};
+
+/// One branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Branch {
+    /// The last entry of the conversation on it.
+    pub tip: Ix,
+    /// The last entry on it, bookkeeping included.
+    pub leaf: Ix,
+    /// Whether the position is on its tip.
+    pub current: bool,
+    /// How many entries its path has, from the root to the leaf.
+    pub entries: usize,
+    /// How many of them no other branch has.
+    pub own: usize,
+    /// The last entry that it shares with another branch.
+    pub fork_point: Option<Ix>,
+    /// The time of the first entry of its own.
+    pub first: Time,
+    /// The time of the tip.
+    pub last: Time,
+    /// The last prompt of the user on it.
+    pub prompt: Option<Ix>,
+}
+
+/// What counts as a branch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Of {
+    /// Paths of the conversation.
+    Conversation,
+    /// Paths to all entries without children, bookkeeping or not.
+    Everything,
+}
+
+/// Returns the branches of a session, in the order in which their tips stand in the file.
+///
+/// Costs a few passes over the entries, however many branches there are.
+pub fn list(session: &Session, of: Of) -> Vec<Branch> {
+    let (entries, tree) = (&session.entries, &session.tree);
+    let forest = forest(session, of);
+    let count = entries.len();
+    let mut children = vec![0u32; count];
+    for ix in forest.children_first() {
+        if let Some(parent) = forest.parent(ix) {
+            children[parent.at()] += 1;
+        }
+    }
+    // Of each entry the last branch point above it, the first entry below that, and the last prompt.
+    const NONE: u32 = u32::MAX;
+    let mut fork = vec![NONE; count];
+    let mut first = vec![NONE; count];
+    let mut prompt = vec![NONE; count];
+    for ix in forest.parents_first() {
+        let at = ix.at();
+        match forest.parent(ix) {
+            None => first[at] = ix.0,
+            Some(parent) => {
+                let begins = children[parent.at()] > 1;
+                fork[at] = if begins { parent.0 } else { fork[parent.at()] };
+                first[at] = if begins { ix.0 } else { first[parent.at()] };
+                prompt[at] = prompt[parent.at()];
+            }
+        }
+        if revision::is_prompt(session, ix) {
+            prompt[at] = ix.0;
+        }
+    }
+    let mut leaf = vec![NONE; count];
+    for ix in tree.leaves() {
+        if let Some(tip) = forest.at_or_above(ix) {
+            leaf[tip.at()] = ix.0;
+        }
+    }
+    // Of several leaves below a tip the one counts at which the agent stands.
+    if let Some(ix) = session.head.leaf
+        && let Some(tip) = forest.at_or_above(ix)
+    {
+        leaf[tip.at()] = ix.0;
+    }
+    let depth = tree.depths();
+    let position = session.head.entry.or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
+    let known = |ix: u32| (ix != NONE).then_some(Ix(ix));
+    let tips = entries.all().filter(|ix| forest.shows(*ix) && children[ix.at()] == 0);
+    tips.map(|tip| {
+        let leaf = known(leaf[tip.at()]).unwrap_or(tip);
+        let fork_point = known(fork[tip.at()]);
+        let shared = fork_point.map_or(0, |ix| depth[ix.at()]);
+        Branch {
+            tip,
+            leaf,
+            current: position == Some(tip),
+            entries: depth[leaf.at()] as usize,
+            own: (depth[leaf.at()] - shared) as usize,
+            fork_point,
+            first: known(first[tip.at()]).map_or(Time::NONE, |ix| entries.time(ix)),
+            last: entries.time(tip),
+            prompt: known(prompt[tip.at()]),
+        }
+    })
+    .collect()
+}
+
+/// Returns the entries at which branches part, in file order, each with the number of ways from it.
+pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
+    let forest = forest(session, of);
+    let mut children = vec![0u32; session.entries.len()];
+    for ix in forest.children_first() {
+        if let Some(parent) = forest.parent(ix) {
+            children[parent.at()] += 1;
+        }
+    }
+    let points = session.entries.all().filter(|ix| children[ix.at()] > 1);
+    points.map(|ix| (ix, children[ix.at()] as usize)).collect()
+}
+
+fn forest(session: &Session, of: Of) -> Forest<'_> {
+    let count = session.entries.len();
+    match of {
+        Of::Conversation => Forest::new(&session.tree, count, |ix| listing::conversation(session, ix)),
+        Of::Everything => Forest::new(&session.tree, count, |_| true),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Builder, Format, Session};
+    use crate::json::Reader;
+
+    /// A pi session of `"a; b<a; c<b"`; a name with a dot in front is a label, one with `?` a prompt.
+    fn session(text: &str) -> (Vec<String>, Session) {
+        let mut names = Vec::new();
+        let mut file =
+            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"#
+                .to_owned();
+        for item in text.split(';').map(str::trim) {
+            let (id, parent) = item.split_once('<').unwrap_or((item, ""));
+            names.push(id.to_owned());
+            let parent = if parent.is_empty() { "null".to_owned() } else { format!("{parent:?}") };
+            let role = if id.starts_with('?') { "user" } else { "assistant" };
+            let rest = match id.starts_with('.') {
+                true => r#""type":"label","targetId":"a","label":"x""#.to_owned(),
+                false => format!(r#""type":"message","message":{{"role":"{role}","content":"x"}}"#),
+            };
+            file += &format!("\n{{\"id\":{id:?},\"parentId\":{parent},{rest}}}");
+        }
+        let mut builder = Builder::new(Format::Pi);
+        builder.begin_file();
+        let mut reader = Reader::new();
+        let space = reader.space();
+        space[..file.len()].copy_from_slice(file.as_bytes());
+        reader.advance(file.len(), |line| builder.line(line));
+        reader.finish(|line| builder.line(line));
+        (names, builder.finish())
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn branches_end_where_the_conversation_does() {
+        let check = |text: &str, wanted: &str| {
+            let (names, session) = session(text);
+            let name = |ix: Ix| names[ix.at()].as_str();
+            let got: Vec<String> = list(&session, Of::Conversation)
+                .iter()
+                .map(|branch| format!(
+                    "{}{} {}/{} fork {} leaf {} prompt {}",
+                    if branch.current { "*" } else { "" },
+                    name(branch.tip), branch.own, branch.entries,
+                    branch.fork_point.map_or("-", name), name(branch.leaf), branch.prompt.map_or("-", name),
+                ))
+                .collect();
+            assert_eq!(got.join("; "), wanted, "{text}");
+        };
+        //     entries in file order           tip own/entries fork point, leaf, prompt
+        check("?a; b<?a",                      "*b 2/2 fork - leaf b prompt ?a");
+        check("?a; b<?a; ?c<?a",               "b 1/2 fork ?a leaf b prompt ?a; *?c 1/2 fork ?a leaf ?c prompt ?c");
+        check("?a; b<?a; .l<b",                "*b 3/3 fork - leaf .l prompt ?a");
+        check("?a; b<?a; .l<?a",               "b 2/2 fork - leaf b prompt ?a");     // the label is no branch
+        check("?a; b<?a; .l<b; c<.l; .m<b",    "c 4/4 fork - leaf c prompt ?a");
+        check("a; b<a; c; d<c; e<c",           "b 2/2 fork - leaf b prompt -; d 1/2 fork c leaf d prompt -; *e 1/2 fork c leaf e prompt -");
+        check(".l",                            "");
+    }
+}

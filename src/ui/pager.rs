@@ -1,0 +1,44 @@
+use std::io::{self, Write};
+use std::process::{Child, Command, Stdio};
+
+/// A pager that is running.
+pub(super) struct Pager {
+    child: Child,
+}
+
+impl Pager {
+    /// Starts a pager; `None` where that can't be done, and everything is printed as it is.
+    pub(super) fn start(command: &str) -> Option<Pager> {
+        let mut shell = Command::new("sh");
+        shell.args(["-c", command]).stdin(Stdio::piped());
+        // As git does: colors are passed on, and what fits on the screen stays there.
+        for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
+            if std::env::var_os(name).is_none() {
+                shell.env(name, value);
+            }
+        }
+        shell.spawn().ok().map(|child| Pager { child })
+    }
+
+    /// Ends what is written to the pager, and waits until the user leaves it.
+    pub(super) fn wait(&mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+impl Write for Pager {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.child.stdin.as_mut().ok_or(io::ErrorKind::BrokenPipe)?.flush()
+    }
+}
+
+impl Drop for Pager {
+    fn drop(&mut self) {
+        self.wait();
+    }
+}
