@@ -11,14 +11,17 @@ use std::io;
 const TEXT: usize = 200;
 
 /// An entry, given its line; what a format has not is left out.
+///
+/// `whole` gives the whole text, the model and the parts of the message, instead of the start of the text.
 pub(super) fn object(
     session: &Session,
     source: &dyn Source,
     entry: Ix,
     line: &[u8],
     file: &str,
+    whole: bool,
 ) -> io::Result<Value> {
-    let (entries, tree) = (&session.entries, &session.tree);
+    let entries = &session.entries;
     let content = Content::of(session.format, line);
     let span = session.span(entry);
     let mut object = json!({ "schema": "bough.entry/1" });
@@ -29,8 +32,10 @@ pub(super) fn object(
     };
     let text = |text: String| Some(text).filter(|text| !text.is_empty()).map(Value::from);
     set("id", text(ids::id(session, source, entry)?));
-    let parent = tree.parent(entry).map(|parent| ids::name(session, source, parent)).transpose()?;
-    set("parent", parent.map(Value::from));
+    // As it is stored, since it may name an entry that is not there.
+    let stored = |keys: &[&str]| each_member(line).filter(|(key, _)| keys.contains(&&**key)).last();
+    let parent = stored(&["parentId", "parentUuid", "parent_id"]).and_then(|(_, value)| string(value));
+    set("parent", text(parent.unwrap_or_default().into_owned()));
     set("type", Some(entries.ty(entry).into()));
     set("kind", Some(entries.kind(entry).word().into()));
     set("role", text(content.role.to_string()));
@@ -39,24 +44,41 @@ pub(super) fn object(
     set("line", Some(entries.line(entry).into()));
     set("offset", Some(span.offset.into()));
     set("length", Some(span.len.into()));
-    set("labels", session.labels.of(entry).map(|label| json!([label])));
-    set("head", (session.head.entry == Some(entry)).then_some(true.into()));
+    set("labels", Some(session.labels.of(entry).into_iter().collect::<Vec<_>>().into()));
+    set("head", Some((session.head.entry == Some(entry)).into()));
     set("session", entries.session(entry).map(str::to_owned).or_else(|| session.id()).map(Value::from));
     if session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN) {
-        let agent = each_member(line).filter(|(key, _)| key == "agentId").last();
-        set("agent", agent.and_then(|(_, value)| string(value)).map(|agent| agent.into_owned().into()));
+        let agent = stored(&["agentId"]).and_then(|(_, value)| string(value));
+        set("agent", agent.map(|agent| agent.into_owned().into()));
     }
-    set("text", Some(content.text.chars().take(TEXT).collect::<String>().into()));
-    let tools: Vec<Value> = content
-        .blocks
-        .iter()
-        .filter_map(|block| match block {
-            Block::Call { name, .. } => Some(Value::from(name.as_ref())),
-            _ => None,
-        })
-        .collect();
-    set("tools", Some(tools).filter(|tools| !tools.is_empty()).map(Value::from));
+    let start = || content.text.chars().take(TEXT).collect();
+    set("text", Some(if whole { content.text.to_string() } else { start() }.into()));
+    let tools = content.calls().map(|(_, name, _)| name).chain(content.tool.as_deref());
+    set("tools", Some(tools.collect::<Vec<_>>().into()));
+    if whole {
+        set("model", content.model.as_deref().map(Value::from));
+        set("blocks", Some(content.blocks.iter().map(block).collect::<Vec<_>>().into()));
+    }
     Ok(object)
+}
+
+/// A part of a message.
+pub(super) fn block(block: &Block<'_>) -> Value {
+    match block {
+        Block::Text(text) => json!({ "type": "text", "text": text }),
+        Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
+        Block::Call { id, name, arguments } => {
+            // What serde_json does not take (an unpaired surrogate) is given as the text that is stored.
+            let arguments: Value = serde_json::from_slice(arguments)
+                .unwrap_or_else(|_| String::from_utf8_lossy(arguments).into_owned().into());
+            json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
+        }
+        Block::Result { call, is_error, text } => {
+            json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
+        }
+        Block::Image { mime, bytes } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
+        Block::Other(ty) => json!({ "type": "other", "stored_type": ty }),
+    }
 }
 
 /// The time of a line as it is stored: a string or a number.

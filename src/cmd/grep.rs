@@ -468,7 +468,8 @@ impl<'s> Shown<'s> {
     }
 
     fn object(&self, entry: Ix, hits: &[Hit]) -> io::Result<Value> {
-        let mut object = super::entry::object(self.session, self.source, entry, &self.line, &self.path)?;
+        let mut object =
+            super::entry::object(self.session, self.source, entry, &self.line, &self.path, false)?;
         object["branch"] = match self.owners.tip(entry) {
             Some(tip) => ids::name(self.session, self.source, tip)?.into(),
             None => Value::Null,

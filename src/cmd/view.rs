@@ -1,13 +1,13 @@
 //! What is shown of an entry: its row in a list, its text, and its object for scripts.
 
-use super::clock;
+use super::{clock, entry};
 use crate::format::{Block, Content, Session};
 use crate::json;
 use crate::model::{Count, Ix, Kind, Time};
 use crate::ops::{calls::Calls, ids, ids::ShortIds};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
-use serde_json::{Value, json};
+use serde_json::Value;
 use std::io;
 use unicode_width::UnicodeWidthStr;
 
@@ -40,9 +40,6 @@ pub(super) enum Body {
 
 /// How many lines of a text are printed where not all are.
 const SOME_LINES: usize = 10;
-
-/// How many characters `text` has in `--json` where it is not whole.
-const JSON_TEXT: usize = 200;
 
 impl<'s> View<'s> {
     pub(super) fn new(opened: &'s Opened) -> View<'s> {
@@ -277,66 +274,8 @@ impl<'s> View<'s> {
     /// The object of an entry for scripts; `whole` gives its whole text, and its blocks.
     pub(super) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
         let line = self.line(ix)?;
-        let (session, entries) = (self.session, &self.session.entries);
-        let content = self.content(&line);
-        let mut object = json!({ "schema": "bough.entry/1" });
-        let put = |object: &mut Value, key: &str, value: Option<String>| {
-            if let Some(value) = value.filter(|value| !value.is_empty()) {
-                object[key] = value.into();
-            }
-        };
-        let id = ids::id(session, self.files, ix)?;
-        put(&mut object, "id", Some(id));
-        let stored = |keys: &[&str]| {
-            keys.iter().find_map(|key| json::string(json::value(&line, &[key])?).map(String::from))
-        };
-        put(&mut object, "parent", stored(&["parentId", "parentUuid", "parent_id"]));
-        put(&mut object, "type", Some(entries.ty(ix).to_owned()));
-        put(&mut object, "kind", Some(entries.kind(ix).word().to_owned()));
-        put(&mut object, "role", Some(content.role.to_string()));
-        if let Some(time) =
-            json::value(&line, &["timestamp"]).and_then(|raw| serde_json::from_slice(raw).ok())
-        {
-            object["timestamp"] = time;
-        }
-        let span = session.span(ix);
-        object["file"] = self.files.path(span.file).display().to_string().into();
-        object["line"] = entries.line(ix).into();
-        object["offset"] = span.offset.into();
-        object["length"] = span.len.into();
-        object["labels"] = session.labels.of(ix).into_iter().collect::<Vec<_>>().into();
-        object["head"] = (session.head.entry == Some(ix)).into();
-        let of = entries.session(ix).map(str::to_owned).or_else(|| session.id());
-        put(&mut object, "session", of);
-        put(&mut object, "agent", stored(&["agentId"]));
-        let said =
-            if whole { content.text.to_string() } else { content.text.chars().take(JSON_TEXT).collect() };
-        object["text"] = said.into();
-        let names = content.calls().map(|(_, name, _)| name).chain(content.tool.as_deref());
-        object["tools"] = names.collect::<Vec<_>>().into();
-        if whole {
-            put(&mut object, "model", content.model.as_ref().map(|model| model.to_string()));
-            object["blocks"] = content.blocks.iter().map(block_json).collect::<Vec<_>>().into();
-        }
-        Ok(object)
-    }
-}
-
-/// A part of a message, for scripts.
-pub(super) fn block_json(block: &Block<'_>) -> Value {
-    match block {
-        Block::Text(text) => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
-        Block::Call { id, name, arguments } => {
-            let arguments: Value = serde_json::from_slice(arguments)
-                .unwrap_or_else(|_| String::from_utf8_lossy(arguments).into_owned().into());
-            json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
-        }
-        Block::Result { call, is_error, text } => {
-            json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
-        }
-        Block::Image { mime, bytes } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
-        Block::Other(ty) => json!({ "type": "other", "stored_type": ty }),
+        let path = self.files.path(self.session.span(ix).file).display().to_string();
+        entry::object(self.session, self.files, ix, &line, &path, whole)
     }
 }
 
