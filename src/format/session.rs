@@ -2,7 +2,9 @@ use super::side::Side;
 use super::spread::Spread;
 use super::{Format, Link, ParentRef, Place};
 use crate::json::{Ending, Field, Line, Reader, Shape, Str};
-use crate::model::{Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Parent, Span, Time, Tree};
+use crate::model::{
+    Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
+};
 
 /// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
 #[derive(Clone, Debug)]
@@ -224,6 +226,7 @@ pub struct Builder {
     partial: bool,
     copies: Option<Copies>,
     side: Option<Side>,
+    strays: bool,
     spread: Spread,
     /// Reads lines again that were held.
     again: Option<Reader>,
@@ -242,6 +245,7 @@ impl Builder {
             partial: false,
             copies: None,
             side: None,
+            strays: false,
             spread: Spread::default(),
             again: None,
         }
@@ -255,6 +259,11 @@ impl Builder {
     /// Says that tool calls, and what rare lines name, are gathered too: [`Session::side`].
     pub fn side(&mut self) {
         self.side = Some(Side::default());
+    }
+
+    /// Says that a line with a `uuid` and a session counts as an entry, whatever its type: so does claude-code-log.
+    pub fn strays(&mut self) {
+        self.strays = true;
     }
 
     /// Says that only the end of the file is read.
@@ -351,6 +360,12 @@ impl Builder {
         match place {
             Place::Entry(link) => self.entry(line, &link),
             Place::Other(kind) => {
+                if self.strays
+                    && kind == OtherKind::Note
+                    && let Some(link) = stray(line)
+                {
+                    return self.entry(line, &link);
+                }
                 if kind == OtherKind::Header && !headed && !self.entries.is_empty() {
                     self.fault(line, FaultKind::HeaderNotFirst);
                 }
@@ -477,6 +492,25 @@ impl Builder {
         };
         session
     }
+}
+
+/// What places a line of an unknown type that has a `uuid` and a session.
+fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
+    let fields = &line.fields;
+    let id = fields.str(Field::Uuid).filter(|id| !id.raw.is_empty())?;
+    let session = fields.str(Field::SessionId).filter(|session| !session.raw.is_empty())?;
+    let mut flags = Flags::BOOKKEEPING;
+    flags.set(Flags::SIDECHAIN, fields.is_true(Field::IsSidechain));
+    Some(Link {
+        id: Some(id),
+        parent: fields.str(Field::ParentUuid).map_or(ParentRef::None, ParentRef::Id),
+        time: fields.str(Field::Timestamp).map_or(Time::NONE, |time| crate::model::parse_time(time.raw)),
+        kind: Kind::Other,
+        ty: fields.str(Field::Type),
+        flags,
+        session: Some(session),
+        group: None,
+    })
 }
 
 impl Session {
