@@ -3,8 +3,8 @@
 /// What was seen of the pictures on one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// One is larger than any provider takes.
-    pub oversize: bool,
+    /// How many are larger than any provider takes.
+    pub oversize: usize,
     /// One lies in a file of its own, and only its hash is here.
     pub blob: bool,
 }
@@ -30,8 +30,9 @@ pub fn look(line: &[u8]) -> Seen {
         let sides = pixels(data);
         // A document may be as long; a picture of a kind that is not known is told by the words before it.
         let picture = || memchr::memmem::find(&line[at.saturating_sub(300)..at], b"\"image").is_some();
-        seen.oversize |= data.len() > MOST_BASE64 && (sides.is_some() || picture())
-            || sides.is_some_and(|(wide, high)| wide > MOST_PIXELS || high > MOST_PIXELS);
+        let wide = sides.is_some_and(|(wide, high)| wide > MOST_PIXELS || high > MOST_PIXELS);
+        let long = data.len() > MOST_BASE64 && (sides.is_some() || picture());
+        seen.oversize += usize::from(wide || long);
     }
     seen
 }
@@ -134,8 +135,8 @@ mod tests {
     #[test]
     fn only_pictures_are_looked_at() {
         let line = br#"{"data":"x","content":[{"type":"image","data" : "iVBORw0KGgoAAAANSUhEUgAAIygAAAABCAIAAAA="}]}"#;
-        assert_eq!(look(line), Seen { oversize: true, blob: false });
-        assert_eq!(look(br#"{"data":"blob:sha256:00"}"#), Seen { oversize: false, blob: true });
+        assert_eq!(look(line), Seen { oversize: 1, blob: false });
+        assert_eq!(look(br#"{"data":"blob:sha256:00"}"#), Seen { oversize: 0, blob: true });
         assert_eq!(look(br#"{"data":"iVBORw0KGgoAAAANSUhEUgAAACgAAAABCAIAAAA="}"#), Seen::default());
     }
 }

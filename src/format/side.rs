@@ -64,6 +64,8 @@ pub enum NotedKind {
     TurnWithoutId,
     /// A turn whose content is an empty string.
     EmptyContent,
+    /// A text block without text in a turn.
+    EmptyText,
     /// A turn whose content is an object.
     ObjectContent,
     /// An entry with a picture that providers refuse.
@@ -112,6 +114,11 @@ impl Side {
                     _ => {}
                 }
             }
+            if link.flags.has(Flags::EMPTY_TEXT) {
+                for _ in fields.blocks().filter(|block| block.kind == BlockKind::Text && block.empty) {
+                    note(NotedKind::EmptyText, Key::NONE);
+                }
+            }
             if let Some(agent) = fields.str(Field::ResultAgent).filter(|id| !id.raw.is_empty()) {
                 note(NotedKind::Agent, agent.key());
             }
@@ -127,7 +134,7 @@ impl Side {
         }
         if image && let Some(bytes) = line.bytes {
             let seen = image::look(bytes);
-            if seen.oversize {
+            for _ in 0..seen.oversize {
                 note(NotedKind::WideImage, Key::NONE);
             }
             if seen.blob {

@@ -145,9 +145,9 @@ pub(super) mod tests {
                 follows: false,
                 time: Time::NONE,
                 kind: Kind::User,
-                ty: b"message",
+                ty: "message",
                 flags: Flags::default(),
-                session: b"",
+                session: "",
                 group: Key::NONE,
             });
         }

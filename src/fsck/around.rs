@@ -1,0 +1,38 @@
+use crate::model::Key;
+use std::collections::HashSet;
+
+/// What is around a session file: its name, and the files that it may lean on.
+pub trait Around {
+    /// The name of the file without its ending; empty where it has none.
+    fn stem(&self) -> &str;
+
+    /// Which of some ids are in other session files of the same project.
+    fn elsewhere(&self, ids: &[Key]) -> HashSet<Key>;
+
+    /// The ids of the agents whose files are there; `None` where that can't be known.
+    fn agents(&self) -> Option<Vec<String>>;
+
+    /// Whether a file with a tool's result is there.
+    fn has_result_file(&self, name: &str) -> bool;
+}
+
+/// A file of which no more than the name is known.
+pub struct Alone<'n>(pub &'n str);
+
+impl Around for Alone<'_> {
+    fn stem(&self) -> &str {
+        self.0
+    }
+
+    fn elsewhere(&self, _: &[Key]) -> HashSet<Key> {
+        HashSet::new()
+    }
+
+    fn agents(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn has_result_file(&self, _: &str) -> bool {
+        true
+    }
+}

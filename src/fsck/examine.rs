@@ -1,0 +1,192 @@
+use super::checks::{Check, Set};
+use super::finding::{Finding, Findings};
+use super::lines::Probe;
+use super::mend::{Mending, pass};
+use super::scan::{from_utf16, scan, told};
+use super::text::{Patched, Text};
+use super::{Around, find};
+use crate::format::{Detected, Format, Session};
+use crate::model::{Copies, Source};
+use std::io;
+
+/// What was found in a session file.
+pub struct Examined {
+    /// The format.
+    pub format: Format,
+    /// What is wrong.
+    pub findings: Findings,
+    /// How many entries can be had, those on damaged lines included; copies of one id count once.
+    pub entries: usize,
+    /// How many of them are on the path to the position at which the agent would go on, as it reads the file now.
+    pub reachable: usize,
+    /// Which file of the source.
+    pub(super) file: u16,
+    /// How many bytes it has.
+    pub(super) len: u64,
+    /// The session as it can be read: lines whole, the first copy of an id standing for it.
+    pub(super) session: Session,
+    pub(super) text: Text,
+    pub(super) mending: Mending,
+}
+
+/// A file that is no session.
+#[derive(Debug, thiserror::Error)]
+pub enum Unreadable {
+    /// It is of no format that is known.
+    #[error("no session that is known")]
+    Unknown,
+    /// It can't be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// So many times the lines of a text are made whole: damage may hide other damage.
+const PASSES: usize = 8;
+
+/// Looks through a session file.
+///
+/// `session` is what [`crate::store`] read of it, with its side columns, or `None` where that found no session; `source` has the
+/// `len` bytes of the file as file 0. `format` says what the user wants the file to be read as.
+pub fn examine(
+    session: Option<Session>,
+    source: &dyn Source,
+    len: u64,
+    format: Option<Format>,
+    around: &dyn Around,
+) -> Result<Examined, Unreadable> {
+    let mut text = Text::whole(len);
+    let mut mending = Mending::default();
+    if session.is_none()
+        && let Some(recoded) = from_utf16(&Patched { text: &text, base: source, file: 0 })?
+    {
+        mending.findings.push(of_file(Check::Utf16, "the file is UTF-16, and agents read UTF-8"));
+        mending.recoded(len, recoded.len());
+        text = recoded;
+    }
+    if is_blank(&Patched { text: &text, base: source, file: 0 })? {
+        return Ok(empty(len, text, mending));
+    }
+    let reachable = session.as_ref().map_or(0, |session| session.path().len());
+    let mut told_format = match (format, &session) {
+        (Some(format), _) => format,
+        (None, Some(session)) => session.format,
+        (None, None) => match told(&Patched { text: &text, base: source, file: 0 })? {
+            Detected::Format(format) => format,
+            // Where each line is damaged, the format is told once they are whole.
+            _ => Format::Claude,
+        },
+    };
+    let untold = format.is_none() && session.is_none();
+    let mut session = match session.filter(|session| session.side.is_some() && session.format == told_format)
+    {
+        Some(session) => session,
+        None => scan(told_format, &Patched { text: &text, base: source, file: 0 })?,
+    };
+    if session.format != Format::HarnessV4 {
+        for _ in 0..PASSES {
+            let mut probe = Probe::new(session.format == Format::PiV1);
+            let Some(better) =
+                pass(&Patched { text: &text, base: source, file: 0 }, &session, &mut probe, &mut mending)?
+            else {
+                break;
+            };
+            text = better;
+            if format.is_none() {
+                match told(&Patched { text: &text, base: source, file: 0 })? {
+                    Detected::Format(format) => told_format = format,
+                    _ if untold => return Err(Unreadable::Unknown),
+                    _ => {}
+                }
+            }
+            session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
+        }
+    }
+    if untold && !matches!(told(&Patched { text: &text, base: source, file: 0 })?, Detected::Format(_)) {
+        return Err(Unreadable::Unknown);
+    }
+    // Where no id repeats, the rule for copies makes no difference.
+    if session.tree.copies() != Copies::First && session.tree.shadowed().len() > 0 {
+        session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
+    }
+    let mut findings = Findings::default();
+    mending.findings.iter().cloned().for_each(|finding| findings.push(finding));
+    find::all(&session, &Patched { text: &text, base: source, file: 0 }, around, &mut findings)?;
+    findings.sort();
+    let entries = session.tree.standing().count();
+    let reachable = reachable.min(entries);
+    Ok(Examined {
+        format: session.format,
+        findings,
+        entries,
+        reachable,
+        file: 0,
+        len,
+        session,
+        text,
+        mending,
+    })
+}
+
+impl Examined {
+    /// The findings of some checks.
+    pub fn only(&self, wanted: Set) -> Findings {
+        self.findings.only(wanted)
+    }
+}
+
+fn of_file(check: Check, message: &str) -> Finding {
+    Finding {
+        check,
+        line: 0,
+        offset: 0,
+        id: String::new(),
+        message: message.into(),
+        entry: None,
+        other: None,
+        mendable: true,
+    }
+}
+
+/// Whether nothing but white space is in a text, and perhaps a byte order mark.
+fn is_blank(source: &Patched<'_>) -> io::Result<bool> {
+    let mut blank = true;
+    let mut first = true;
+    let mut offset = 0;
+    while blank && offset < source.text.len() {
+        let len = (source.text.len() - offset).min(64 * 1024);
+        let block = source.bytes(crate::model::Span { file: 0, offset, len })?;
+        let block_ = match std::mem::take(&mut first) {
+            true => block.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(&block),
+            false => &block,
+        };
+        blank = block_.trim_ascii().is_empty();
+        offset += len;
+    }
+    Ok(blank)
+}
+
+fn empty(len: u64, text: Text, mending: Mending) -> Examined {
+    let mut findings = Findings::default();
+    findings.push(of_file(Check::EmptyFile, "the file holds nothing but blank lines"));
+    let mut builder = crate::format::Builder::new(Format::Pi);
+    builder.begin_file();
+    let session = builder.finish();
+    Examined { format: Format::Pi, findings, entries: 0, reachable: 0, file: 0, len, session, text, mending }
+}
+
+/// Reads a text anew, as if it were a file, and looks through it; `None` where it is no session.
+pub(super) fn look_through(
+    source: &Patched<'_>,
+    around: &dyn Around,
+) -> io::Result<Option<(Session, Findings)>> {
+    let Detected::Format(format) = told(source)? else { return Ok(None) };
+    let session = scan(format, source)?;
+    let mut findings = Findings::default();
+    let mut mending = Mending::default();
+    let mut probe = Probe::new(session.format == Format::PiV1);
+    pass(source, &session, &mut probe, &mut mending)?;
+    mending.findings.into_iter().for_each(|finding| findings.push(finding));
+    find::all(&session, source, around, &mut findings)?;
+    findings.sort();
+    Ok(Some((session, findings)))
+}

@@ -1,0 +1,366 @@
+use super::{Finder, text_of};
+use crate::format::{Format, NotedKind, Session};
+use crate::fsck::checks::Check;
+use crate::json::{each_item, string, value};
+use crate::model::{Flags, Ix, Key, Kind, Parent};
+use std::collections::HashSet;
+use std::io;
+
+/// What a boundary of Claude Code keeps.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(in crate::fsck) struct Kept {
+    /// The kept messages, in order.
+    pub uuids: Vec<String>,
+    /// Where they go on.
+    pub anchor: Option<String>,
+    /// The first and the last of them.
+    pub ends: Vec<String>,
+}
+
+impl Kept {
+    pub(super) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+        self.uuids.iter().chain(&self.anchor).chain(&self.ends).map(|id| Key::of(id.as_bytes()))
+    }
+}
+
+/// The lists of a boundary; `None` where it has none.
+pub(in crate::fsck) fn kept_lists(line: &[u8]) -> Option<Kept> {
+    let metadata = value(line, &["compactMetadata"])?;
+    let text = |path: &[&str]| string(value(metadata, path)?).map(|text| text.into_owned());
+    let mut kept = Kept::default();
+    if let Some(list) = value(metadata, &["preservedMessages", "uuids"]) {
+        kept.uuids.extend(each_item(list).filter_map(string).map(|id| id.into_owned()));
+    }
+    kept.anchor = text(&["preservedMessages", "anchorUuid"]).or(text(&["preservedSegment", "anchorUuid"]));
+    kept.ends.extend(text(&["preservedSegment", "headUuid"]));
+    kept.ends.extend(text(&["preservedSegment", "tailUuid"]));
+    (!kept.uuids.is_empty() || !kept.ends.is_empty()).then_some(kept)
+}
+
+/// The session that a transcript is of, as an index into the sessions that its entries name.
+///
+/// The one that the file is named after, if there is; else the one with the most entries, unless all of them are
+/// ancestors of the session of the last turn, which then was resumed from it.
+pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usize> {
+    let entries = &session.entries;
+    if let Some(named) = entries.sessions().iter().position(|name| name == stem) {
+        return Some(named);
+    }
+    let mut counts = vec![0usize; entries.sessions().len()];
+    let mut last = None;
+    for ix in session.tree.standing() {
+        if let Some(of) = entries.session_at(ix) {
+            counts[of] += 1;
+            let turn = matches!(entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool);
+            if turn && !entries.flags(ix).has(Flags::SIDECHAIN) {
+                last = Some(of);
+            }
+        }
+    }
+    let most = (0..counts.len()).rev().max_by_key(|of| counts[*of]).filter(|of| counts[*of] > 0)?;
+    let Some(last) = last.filter(|last| *last != most) else { return Some(most) };
+    let above = above(session, last);
+    let inherited =
+        session.tree.standing().filter(|ix| entries.session_at(*ix) == Some(most)).all(|ix| above[ix.at()]);
+    Some(if inherited { last } else { most })
+}
+
+/// Which entries are of a session, or above one that is.
+fn above(session: &Session, of: usize) -> Vec<bool> {
+    let mut above = vec![false; session.entries.len()];
+    for ix in session.tree.standing() {
+        if session.entries.session_at(ix) != Some(of) {
+            continue;
+        }
+        let mut at = Some(ix);
+        while let Some(ix) = at.filter(|ix| !above[ix.at()]) {
+            above[ix.at()] = true;
+            at = session.tree.parent(ix);
+        }
+    }
+    above
+}
+
+/// Whether a name is a UUID, as sessions of Claude Code are called.
+fn is_uuid(name: &str) -> bool {
+    name.len() == 36 && uuid::Uuid::try_parse(name).is_ok()
+}
+
+impl Finder<'_> {
+    /// What is wrong with a transcript of Claude Code beside its links.
+    pub(super) fn claude(&mut self) -> io::Result<()> {
+        if self.session.format != Format::Claude {
+            return self.name_of_pi();
+        }
+        let own = own_session(self.session, self.around.stem());
+        self.sessions(own)?;
+        self.roots(own)?;
+        self.named_entries()?;
+        self.kept()?;
+        self.pointers()?;
+        self.sidechains()?;
+        self.files()
+    }
+
+    /// Files of pi are named after a time and an id.
+    fn name_of_pi(&mut self) -> io::Result<()> {
+        let Some(id) = self.session.header.as_ref().and_then(|header| header.id.as_deref()) else {
+            return Ok(());
+        };
+        let stem = self.around.stem();
+        let named = stem.rsplit('_').next().unwrap_or(stem);
+        if is_uuid(named) && named != id && self.session.format != Format::Chimera {
+            self.file(Check::SessionIdMismatch, || {
+                format!("the file is named after `{named}`, and its session is `{id}`")
+            });
+        }
+        Ok(())
+    }
+
+    fn sessions(&mut self, own: Option<usize>) -> io::Result<()> {
+        let session = self.session;
+        let stem = self.around.stem();
+        let names = session.entries.sessions();
+        let Some(own) = own else { return Ok(()) };
+        if stem.starts_with("agent-") {
+            // An agent may serve more than one session; its file is named after itself.
+            return Ok(());
+        }
+        if is_uuid(stem) && names[own] != stem {
+            let message = || format!("the file is named after `{stem}`, and its session is `{}`", names[own]);
+            self.file(Check::SessionIdMismatch, message);
+        }
+        if names.iter().filter(|name| !name.is_empty()).count() < 2 {
+            return Ok(());
+        }
+        let above = above(session, own);
+        for ix in session.tree.standing() {
+            let Some(of) = session.entries.session_at(ix).filter(|of| *of != own) else { continue };
+            let (check, words) = match above[ix.at()] {
+                true => (Check::InheritedPrefix, "and what came after it belongs to this one"),
+                false => (Check::ForeignSession, "and nothing of this one hangs on it"),
+            };
+            self.entry(check, ix, None, |_, _| {
+                Ok(format!("the entry is of session `{}`, {words}", names[of]))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn roots(&mut self, own: Option<usize>) -> io::Result<()> {
+        let session = self.session;
+        let mut seen = false;
+        for ix in session.tree.standing() {
+            if session.tree.link(ix) != Parent::Root {
+                continue;
+            }
+            let flags = session.entries.flags(ix);
+            let of = session.entries.session_at(ix);
+            if flags.has(Flags::SIDECHAIN)
+                || flags.has(Flags::COMPACT_SUMMARY)
+                || of.is_some() && of != own
+                || matches!(session.entries.kind(ix), Kind::Progress | Kind::Attachment | Kind::Compaction)
+                || self.is_command(ix)?
+            {
+                continue;
+            }
+            if std::mem::replace(&mut seen, true) {
+                self.entry(Check::UnexpectedRoot, ix, None, |_, _| {
+                    Ok("a root in the middle: what stands before it is out of sight".into())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether an entry is a command that the client itself carried out, or what that printed.
+    fn is_command(&self, ix: Ix) -> io::Result<bool> {
+        let line = self.line(ix)?;
+        if self.session.entries.kind(ix) == Kind::System {
+            return Ok(value(&line, &["subtype"]) == Some(b"\"local_command\""));
+        }
+        let content = value(&line, &["message", "content"]).unwrap_or_default();
+        let text = match string(content) {
+            Some(text) => text.into_owned(),
+            None => each_item(content).find_map(|block| text_of(block, "text")).unwrap_or_default(),
+        };
+        let text = text.trim_start();
+        Ok(["<command-", "<local-command-", "<bash-"].iter().any(|mark| text.starts_with(mark)))
+    }
+
+    /// Lines that name an entry.
+    fn named_entries(&mut self) -> io::Result<()> {
+        for noted in self.notes() {
+            let found = self.known.find(noted.key).is_some();
+            match noted.kind {
+                NotedKind::LogicalParent if !found && self.session.tree.stands(noted.entry) => {
+                    self.entry(Check::DanglingLogicalParent, noted.entry, None, |finder, _| {
+                        let id = finder.text(noted.entry, "logicalParentUuid")?.unwrap_or_default();
+                        Ok(format!("the logical parent `{id}` is not in this session"))
+                    })?;
+                }
+                NotedKind::Summary if !found => {
+                    self.at(Check::ForeignSummary, u64::from(noted.line), noted.offset, || {
+                        "the summary is about an entry that is not in this session".into()
+                    });
+                }
+                NotedKind::Snapshot if found => {
+                    self.at(Check::SnapshotIdOverlap, u64::from(noted.line), noted.offset, || {
+                        "the line keeps files for an entry, and names it".into()
+                    });
+                }
+                NotedKind::TurnWithoutId => {
+                    self.at(Check::MissingUuid, u64::from(noted.line), noted.offset, || {
+                        "the turn has no uuid, so nothing can hang below it".into()
+                    });
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// What the last boundary keeps, and is not there.
+    fn kept(&mut self) -> io::Result<()> {
+        let entries = &self.session.entries;
+        let Some(last) = entries.all().rev().find(|ix| entries.kind(*ix) == Kind::Compaction) else {
+            return Ok(());
+        };
+        let Some((ix, kept)) = self.named.lists.iter().find(|(ix, _)| *ix == last).cloned() else {
+            return Ok(());
+        };
+        let is_there = |id: &String| self.known.find(Key::of(id.as_bytes())).is_some();
+        let lost: Vec<&String> = match kept.uuids.is_empty() {
+            true => kept.ends.iter().filter(|id| !is_there(id)).collect(),
+            false => kept.uuids.iter().filter(|id| !is_there(id)).collect(),
+        };
+        let anchored = kept.anchor.as_ref().is_some_and(is_there);
+        if let Some(first) = lost.first() {
+            let some_left = kept.uuids.iter().any(is_there);
+            self.entry(Check::MissingKept, ix, None, |_, _| {
+                Ok(format!("{} of the kept messages are not in this session, `{first}` is one", lost.len()))
+            })?;
+            if !anchored || !some_left {
+                self.unmendable();
+            }
+        }
+        Ok(())
+    }
+
+    /// Where the pointers lead.
+    fn pointers(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let counts =
+            |pointer: &&crate::format::Pointer| pointer.target.is_some() || pointer.explicit == Some(true);
+        let Some(pointer) = session.pointers.iter().rfind(counts) else { return Ok(()) };
+        let offset = match session.others.binary_search_by_key(&pointer.line, |other| other.line) {
+            Ok(at) => session.others[at].span.offset,
+            Err(_) => 0,
+        };
+        let Some(target) = pointer.target else {
+            self.at(Check::ExplicitNullPointer, pointer.line, offset, || {
+                "the last pointer says that the conversation is empty".into()
+            });
+            return Ok(());
+        };
+        let Some(found) = self.known.find(target) else { return Ok(()) };
+        let Some(tip) = tip(session) else { return Ok(()) };
+        if session.tree.is_ancestor(found, tip) {
+            return Ok(());
+        }
+        if session.entries.flags(found).has(Flags::SIDECHAIN) {
+            self.at(Check::PointerToSidechain, pointer.line, offset, || {
+                "the last pointer names an entry of a sidechain: the session can't be opened".into()
+            });
+        } else if (pointer.before as usize) < session.entries.len() {
+            let line = self.origin_line(tip);
+            self.at(Check::StalePointer, pointer.line, offset, || {
+                format!("the last pointer holds another branch than that of the newest turn, on line {line}")
+            });
+        }
+        Ok(())
+    }
+
+    /// Entries of the conversation that are marked as a sidechain.
+    fn sidechains(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
+        let all = session.tree.standing().all(side);
+        for ix in session.tree.standing().filter(|ix| side(*ix)) {
+            let below = session.tree.parent(ix).is_some_and(|parent| !side(parent));
+            if (below || all && session.tree.link(ix) == Parent::Root)
+                && matches!(session.entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool)
+                && value(&self.line(ix)?, &["agentId"]).is_none()
+            {
+                self.entry(Check::SidechainTrunk, ix, None, |_, _| {
+                    Ok("a turn of the conversation is marked as a sidechain".into())
+                })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Files beside the transcript that it names.
+    fn files(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let Some(agents) = self.around.agents() else { return Ok(()) };
+        let mut named = HashSet::new();
+        for noted in self.noted(NotedKind::Agent).filter(|noted| session.tree.stands(noted.entry)) {
+            named.insert(noted.key);
+            if agents.iter().all(|agent| Key::of(agent.as_bytes()) != noted.key) {
+                self.entry(Check::AnchorWithoutAgent, noted.entry, None, |finder, _| {
+                    let line = finder.line(noted.entry)?;
+                    let id = value(&line, &["toolUseResult", "agentId"]).unwrap_or_default();
+                    Ok(format!("the file of agent {} is not there", String::from_utf8_lossy(id)))
+                })?;
+            }
+        }
+        for agent in &agents {
+            if !named.contains(&Key::of(agent.as_bytes())) {
+                self.file(Check::AgentWithoutAnchor, || format!("no result names the agent `{agent}`"));
+            }
+        }
+        for noted in self.noted(NotedKind::ResultFile) {
+            let line = self.line(noted.entry)?;
+            for name in result_files(&line) {
+                if !self.around.has_result_file(&name) {
+                    self.entry(Check::MissingResultFile, noted.entry, None, |_, _| {
+                        Ok(format!("`tool-results/{name}` is not there"))
+                    })?;
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The names of the files in `tool-results` that a line speaks of.
+fn result_files(line: &[u8]) -> Vec<String> {
+    let mut out: Vec<String> = memchr::memmem::find_iter(line, b"/tool-results/")
+        .map(|at| {
+            let rest = &line[at + b"/tool-results/".len()..];
+            let part_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+            let len = rest.iter().position(|byte| !part_of_name(byte)).unwrap_or(rest.len());
+            String::from_utf8_lossy(&rest[..len]).trim_end_matches('.').to_owned()
+        })
+        .filter(|name| !name.is_empty())
+        .collect();
+    out.sort();
+    out.dedup();
+    out
+}
+
+/// The last entry of the conversation in the file.
+pub(in crate::fsck) fn tip(session: &Session) -> Option<Ix> {
+    let of_chain = |kind| {
+        matches!(
+            kind,
+            Kind::User | Kind::Assistant | Kind::Tool | Kind::System | Kind::Attachment | Kind::Compaction
+        )
+    };
+    session
+        .tree
+        .standing()
+        .rev()
+        .find(|ix| of_chain(session.entries.kind(*ix)) && !session.entries.flags(*ix).has(Flags::SIDECHAIN))
+}

@@ -1,0 +1,109 @@
+use super::Finder;
+use crate::format::{Format, NotedKind, OtherKind};
+use crate::fsck::checks::Check;
+use crate::model::{Flags, Key, Kind};
+use std::io;
+
+impl Finder<'_> {
+    /// What is wrong with headers, versions, and the file as a whole.
+    pub(super) fn headers(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let facts = &session.files[0];
+        if facts.crlf > 0 {
+            let message =
+                || format!("{} of {} lines end in carriage return and line feed", facts.crlf, facts.lines);
+            self.file(Check::Crlf, message);
+        }
+        for other in session.others.iter().filter(|other| other.kind == OtherKind::Blank) {
+            self.at(Check::BlankLine, other.line, other.span.offset, || "the line is blank".into());
+        }
+        let said = |kind| matches!(kind, Kind::User | Kind::Assistant | Kind::Tool | Kind::System);
+        let mut turns = session
+            .entries
+            .all()
+            .filter(|ix| said(session.entries.kind(*ix)) || session.entries.flags(*ix).has(Flags::TEXT));
+        if turns.next().is_none() {
+            self.file(Check::NoConversation, || "nothing was said in this session".into());
+        }
+        self.version();
+        if !matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4) {
+            self.header_of_pi()?;
+        }
+        Ok(())
+    }
+
+    fn version(&mut self) {
+        let session = self.session;
+        let newest = match session.format {
+            Format::Chimera => 1.0,
+            Format::Claude => return,
+            _ => 3.0,
+        };
+        let version = session.header.as_ref().and_then(|header| header.version.as_deref());
+        let number = version.and_then(|version| version.trim().parse::<f64>().ok());
+        if session.format == Format::HarnessV4 || number.is_some_and(|number| number > newest) {
+            let version = version.unwrap_or("4").to_owned();
+            let line = session.header.as_ref().map_or(0, |header| header.line);
+            self.at(Check::UnsupportedVersion, line, 0, || {
+                format!("version {version} is newer than {newest}, the newest that is known")
+            });
+        } else if matches!(session.format, Format::PiV1 | Format::PiV2 | Format::PiDesign)
+            && session.header.is_some()
+        {
+            self.file(Check::LegacyVersion, || {
+                format!("the file is of version {}; `bough migrate` takes it to 3", version.unwrap_or("1"))
+            });
+        }
+    }
+
+    fn header_of_pi(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let headers: Vec<_> = self.noted(NotedKind::Header).collect();
+        match headers.first() {
+            None => self.file(Check::MissingHeader, || "no line is a header".into()),
+            Some(first) => {
+                if first.entry.0 > 0 {
+                    let line = u64::from(first.line);
+                    let message = || format!("{} entries stand before the header", first.entry.0);
+                    self.at(Check::HeaderNotFirst, line, first.offset, message);
+                }
+                if headers.len() > 1 {
+                    let bytes = self.bytes(first)?;
+                    for further in &headers[1..] {
+                        let same = further.len == first.len && self.bytes(further)? == bytes;
+                        self.at(
+                            Check::DuplicateHeader,
+                            u64::from(further.line),
+                            further.offset,
+                            || match same {
+                                true => "the header stands here once more".into(),
+                                false => "a further header, and not the same".into(),
+                            },
+                        );
+                        if !same {
+                            self.unmendable();
+                        }
+                    }
+                }
+            }
+        }
+        if session.format == Format::PiV1 {
+            return Ok(());
+        }
+        let without = session.entries.all().filter(|ix| session.entries.key(*ix) == Key::NONE);
+        let without: Vec<_> = without.collect();
+        for ix in &without {
+            self.entry(Check::MissingId, *ix, None, |_, _| Ok("the entry has no id".into()))?;
+        }
+        let count = session.entries.len();
+        if !without.is_empty() && without.len() == count {
+            self.file(Check::ForkOfV1, || "entries of version 1 stand under a later header".into());
+        } else if without.last().is_some_and(|ix| ix.at() + 1 == count) {
+            let last = without[without.len() - 1];
+            self.entry(Check::ForeignMarker, last, None, |_, _| {
+                Ok("the last line has no id, so the agent would begin anew".into())
+            })?;
+        }
+        Ok(())
+    }
+}

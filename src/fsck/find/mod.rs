@@ -1,0 +1,249 @@
+//! What is wrong with a session whose lines are whole.
+
+mod claude;
+mod compaction;
+mod copies;
+mod header;
+mod tools;
+mod tree;
+
+pub(super) use claude::{kept_lists, own_session, tip};
+pub(super) use copies::{Original, Same};
+
+use super::Around;
+use super::checks::{Check, Mend};
+use super::finding::{Finding, Findings};
+use super::text::Patched;
+use crate::format::{Noted, NotedKind, Session};
+use crate::json::{decode, value};
+use crate::model::{Ix, Key, Source, Span};
+use compaction::Named;
+use std::cell::OnceCell;
+use std::collections::HashMap;
+use std::io;
+
+/// Looks through a session; `source` gives the bytes of the text that it was read from.
+pub(super) fn all(
+    session: &Session,
+    source: &Patched<'_>,
+    around: &dyn Around,
+    findings: &mut Findings,
+) -> io::Result<()> {
+    let mut finder = Finder {
+        session,
+        source,
+        around,
+        findings,
+        known: Known::default(),
+        named: Named::default(),
+        intervals: OnceCell::new(),
+    };
+    finder.learn()?;
+    finder.headers()?;
+    finder.tree()?;
+    finder.copies()?;
+    finder.compactions()?;
+    finder.tools()?;
+    finder.content()?;
+    finder.claude()
+}
+
+pub(in crate::fsck) struct Finder<'a> {
+    pub session: &'a Session,
+    pub source: &'a Patched<'a>,
+    pub around: &'a dyn Around,
+    pub findings: &'a mut Findings,
+    pub known: Known,
+    named: Named,
+    intervals: OnceCell<Intervals>,
+}
+
+impl<'a> Finder<'a> {
+    /// Looks up, in one pass, all ids that lines name.
+    fn learn(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let mut wanted: Vec<Key> = session.labels.lines.iter().map(|line| line.target).collect();
+        wanted.extend(session.pointers.iter().filter_map(|pointer| pointer.target));
+        wanted.extend(self.notes().filter(|noted| noted.key.is_some()).map(|noted| noted.key));
+        wanted.extend(self.ids_of_orphans()?);
+        self.named = self.read_compactions()?;
+        wanted.extend(self.named.keys());
+        self.known = Known::of(session, wanted);
+        Ok(())
+    }
+
+    pub(super) fn notes(&self) -> impl Iterator<Item = &'a Noted> + use<'a> {
+        self.session.side.iter().flat_map(|side| &side.notes)
+    }
+
+    pub(super) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &'a Noted> + use<'a> {
+        self.notes().filter(move |noted| noted.kind == kind)
+    }
+
+    pub(super) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
+        self.source.bytes(self.session.span(ix))
+    }
+
+    /// A string field of an entry.
+    pub(super) fn text(&self, ix: Ix, field: &str) -> io::Result<Option<String>> {
+        Ok(text_of(&self.line(ix)?, field))
+    }
+
+    pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
+        Ok(self.text(ix, self.session.format.names().id)?.unwrap_or_default())
+    }
+
+    pub(super) fn parent_id(&self, ix: Ix) -> io::Result<String> {
+        Ok(self.text(ix, self.session.format.names().parent)?.unwrap_or_default())
+    }
+
+    /// Reports something about an entry. The words are made only where they are kept.
+    pub(super) fn entry(
+        &mut self,
+        check: Check,
+        ix: Ix,
+        other: Option<Ix>,
+        words: impl FnOnce(&Self, &str) -> io::Result<String>,
+    ) -> io::Result<()> {
+        if !self.findings.counted(check) {
+            return Ok(());
+        }
+        let id = self.id(ix)?;
+        let message = words(self, &id)?;
+        let origin = self.source.text.origin(self.session.entries.line(ix), self.session.span(ix).offset);
+        self.findings.list.push(Finding {
+            check,
+            line: origin.line,
+            offset: origin.offset,
+            id,
+            message,
+            entry: Some(ix),
+            other,
+            mendable: check.mend() != Mend::No,
+        });
+        Ok(())
+    }
+
+    /// Reports something about a line that is no entry.
+    pub(super) fn at(&mut self, check: Check, line: u64, offset: u64, message: impl FnOnce() -> String) {
+        if !self.findings.counted(check) {
+            return;
+        }
+        let origin = self.source.text.origin(line, offset);
+        self.findings.list.push(Finding {
+            check,
+            line: origin.line,
+            offset: origin.offset,
+            id: String::new(),
+            message: message(),
+            entry: None,
+            other: None,
+            mendable: check.mend() != Mend::No,
+        });
+    }
+
+    /// Reports something about the file.
+    pub(super) fn file(&mut self, check: Check, message: impl FnOnce() -> String) {
+        if self.findings.counted(check) {
+            self.findings.list.push(Finding {
+                check,
+                line: 0,
+                offset: 0,
+                id: String::new(),
+                message: message(),
+                entry: None,
+                other: None,
+                mendable: check.mend() != Mend::No,
+            });
+        }
+    }
+
+    /// Says that the finding made last can't be mended.
+    pub(super) fn unmendable(&mut self) {
+        if let Some(finding) = self.findings.list.last_mut() {
+            finding.mendable = false;
+        }
+    }
+
+    /// Whether an entry is another's ancestor, in a time that does not depend on the depth.
+    pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
+        self.intervals.get_or_init(|| Intervals::of(self.session)).is_above(above, below)
+    }
+
+    pub(super) fn bytes(&self, noted: &Noted) -> io::Result<Vec<u8>> {
+        self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })
+    }
+}
+
+/// A string field of a line.
+pub(super) fn text_of(line: &[u8], field: &str) -> Option<String> {
+    let raw = value(line, &[field])?;
+    let raw = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
+    Some(decode(raw).into_owned())
+}
+
+/// Ids that lines name, with the entries that have them.
+#[derive(Default)]
+pub(super) struct Known(HashMap<Key, Option<Ix>>);
+
+impl Known {
+    fn of(session: &Session, wanted: Vec<Key>) -> Known {
+        if wanted.is_empty() {
+            return Known::default();
+        }
+        // Nearly all ids are not wanted, and most of those are passed by without a look into the table.
+        let bits = (wanted.len() * 16).next_power_of_two().max(1024);
+        let bit = |key: Key| (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (bits - 1);
+        let mut sieve = vec![0u64; bits / 64];
+        for key in &wanted {
+            sieve[bit(*key) / 64] |= 1 << (bit(*key) % 64);
+        }
+        let mut known: HashMap<Key, Option<Ix>> = wanted.into_iter().map(|key| (key, None)).collect();
+        for (at, key) in session.entries.keys().iter().enumerate() {
+            if (sieve[bit(*key) / 64] >> (bit(*key) % 64)) & 1 == 1
+                && let Some(found) = known.get_mut(key)
+            {
+                found.get_or_insert(Ix(at as u32));
+            }
+        }
+        Known(known)
+    }
+
+    /// The first entry with an id, among those that were asked for.
+    pub(super) fn find(&self, key: Key) -> Option<Ix> {
+        self.0.get(&key).copied().flatten()
+    }
+}
+
+/// When a walk through the tree comes to each entry, and when it leaves it.
+struct Intervals {
+    first: Vec<u32>,
+    last: Vec<u32>,
+}
+
+impl Intervals {
+    fn of(session: &Session) -> Intervals {
+        let count = session.entries.len();
+        let (mut first, mut last) = (vec![0u32; count], vec![0u32; count]);
+        let mut clock = 0;
+        for root in session.tree.roots() {
+            let mut stack = vec![(root, false)];
+            while let Some((ix, done)) = stack.pop() {
+                if done {
+                    last[ix.at()] = clock;
+                    continue;
+                }
+                clock += 1;
+                first[ix.at()] = clock;
+                stack.push((ix, true));
+                stack.extend(session.tree.children(ix).map(|child| (child, false)));
+            }
+        }
+        Intervals { first, last }
+    }
+
+    fn is_above(&self, above: Ix, below: Ix) -> bool {
+        let (above, below) = (above.at(), below.at());
+        self.first[above] <= self.first[below] && self.first[below] <= self.last[above]
+    }
+}

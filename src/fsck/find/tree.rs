@@ -1,0 +1,242 @@
+use super::{Finder, text_of};
+use crate::format::{Format, NotedKind};
+use crate::fsck::checks::Check;
+use crate::model::{Flags, Ix, Key, Parent, Source};
+use std::collections::HashSet;
+use std::io;
+
+impl Finder<'_> {
+    /// The ids that orphans name as their parents, in all the spellings that may be meant.
+    pub(super) fn ids_of_orphans(&self) -> io::Result<Vec<Key>> {
+        let mut out = Vec::new();
+        for ix in self.session.tree.orphans() {
+            let parent = self.parent_id(ix)?;
+            out.push(Key::of(parent.to_ascii_lowercase().as_bytes()));
+            out.push(Key::of(parent.to_ascii_uppercase().as_bytes()));
+        }
+        Ok(out)
+    }
+
+    /// What is wrong with links, times and labels.
+    pub(super) fn tree(&mut self) -> io::Result<()> {
+        let session = self.session;
+        self.orphans()?;
+        for ix in session.tree.rings() {
+            let Parent::Ring(to) = session.tree.link(ix) else { continue };
+            self.entry(Check::ParentCycle, ix, Some(to), |finder, _| {
+                Ok(match ix == to {
+                    true => "the entry is its own parent".into(),
+                    false => format!(
+                        "parent `{}` stands below the entry: {} entries are in the ring",
+                        finder.id(to)?,
+                        session.tree.ancestors(to).take_while(|above| *above != ix).count() + 1
+                    ),
+                })
+            })?;
+        }
+        let mut backward = session.tree.rings().len() == 0;
+        for ix in session.tree.standing() {
+            let time = session.entries.time(ix);
+            if !time.is_some() {
+                self.entry(Check::BadTimestamp, ix, None, |_, _| {
+                    Ok("the time of the entry is missing, or can't be read".into())
+                })?;
+            }
+            let Some(parent) = session.tree.parent(ix) else { continue };
+            if parent > ix {
+                backward = false;
+                self.entry(Check::ForwardParent, ix, Some(parent), |finder, _| {
+                    Ok(format!("its parent stands below it, on line {}", finder.origin_line(parent)))
+                })?;
+            }
+            let before = session.entries.time(parent);
+            if time.is_some() && before.is_some() && time < before {
+                self.entry(Check::TimeRegress, ix, Some(parent), |_, _| {
+                    Ok(format!("the entry is {} older than its parent", Ago(before.0 - time.0)))
+                })?;
+            }
+        }
+        // Where each parent stands above its child, each entry leads to a root.
+        if !backward {
+            self.coverage()?;
+        }
+        self.labels();
+        self.leaves_and_tail()
+    }
+
+    pub(super) fn origin_line(&self, ix: Ix) -> u64 {
+        self.source.text.origin(self.session.entries.line(ix), self.session.span(ix).offset).line
+    }
+
+    fn coverage(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let mut reached = vec![false; session.entries.len()];
+        for root in session.tree.roots() {
+            for ix in session.tree.subtree(root) {
+                reached[ix.at()] = true;
+            }
+        }
+        for ix in session.tree.standing().filter(|ix| !reached[ix.at()]) {
+            self.entry(Check::Coverage, ix, None, |_, _| Ok("no root leads to the entry".into()))?;
+        }
+        Ok(())
+    }
+
+    fn orphans(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let orphans: Vec<Ix> = session.tree.orphans().collect();
+        if orphans.is_empty() {
+            return Ok(());
+        }
+        let header = self.header_as_parent()?;
+        let stray: HashSet<Key> = self.noted(NotedKind::StrayId).map(|noted| noted.key).collect();
+        let mut lost = Vec::new();
+        for ix in orphans {
+            let parent = self.parent_id(ix)?;
+            if header.as_ref() == Some(&parent) {
+                continue;
+            }
+            let named = |spelled: String| self.known.find(Key::of(spelled.as_bytes()));
+            let spelled = named(parent.to_ascii_lowercase()).or(named(parent.to_ascii_uppercase()));
+            if stray.contains(&Key::of(parent.as_bytes())) {
+                self.entry(Check::UnknownTypeLink, ix, None, |_, _| {
+                    Ok(format!("parent `{parent}` is a line of a type that is no part of the conversation"))
+                })?;
+            } else if spelled.is_some_and(|found| found != ix) {
+                self.entry(Check::IdCase, ix, spelled, |finder, _| {
+                    let id = finder.id(spelled.unwrap_or(ix))?;
+                    Ok(format!("parent `{parent}` differs from `{id}` in case"))
+                })?;
+            } else {
+                lost.push((ix, parent));
+            }
+        }
+        let keys: Vec<Key> = lost.iter().map(|(_, parent)| Key::of(parent.as_bytes())).collect();
+        let elsewhere = match session.format {
+            Format::Claude if !keys.is_empty() => self.around.elsewhere(&keys),
+            _ => HashSet::new(),
+        };
+        for (ix, parent) in lost {
+            let (check, words) = match elsewhere.contains(&Key::of(parent.as_bytes())) {
+                true => (Check::ParentElsewhere, "is in another session file of the project"),
+                false => (Check::DanglingParent, "is not in this session"),
+            };
+            self.entry(check, ix, None, |_, _| Ok(format!("parent `{parent}` {words}")))?;
+        }
+        Ok(())
+    }
+
+    /// The id by which first entries name the header, in the form of pi's design document.
+    fn header_as_parent(&self) -> io::Result<Option<String>> {
+        let span = self.session.header.as_ref().and_then(|header| header.span);
+        match span.filter(|_| self.session.format == Format::PiDesign) {
+            Some(span) => Ok(text_of(&self.source.bytes(span)?, "uuid")),
+            None => Ok(None),
+        }
+    }
+
+    fn labels(&mut self) {
+        let session = self.session;
+        if session.format == Format::PiV1 {
+            // There are no ids that a label could name.
+            return;
+        }
+        for label in &session.labels.lines {
+            if self.known.find(label.target).is_some() {
+                continue;
+            }
+            let message = || match label.text.is_empty() {
+                true => "a name is taken from an entry that is not in this session".into(),
+                false => format!("label `{}` names an entry that is not in this session", label.text),
+            };
+            let offset = match label.entry {
+                Some(ix) => session.span(ix).offset,
+                None => match session.others.binary_search_by_key(&label.line, |other| other.line) {
+                    Ok(at) => session.others[at].span.offset,
+                    Err(_) => 0,
+                },
+            };
+            self.at(Check::DanglingLabel, label.line, offset, message);
+        }
+    }
+
+    /// The position of pi and oh-my-pi: leaf entries, and what the last line is.
+    fn leaves_and_tail(&mut self) -> io::Result<()> {
+        let session = self.session;
+        if matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4 | Format::PiV1) {
+            return Ok(());
+        }
+        for pointer in &session.pointers {
+            let Some(target) = pointer.target else { continue };
+            let ix = Ix(pointer.before);
+            if ix.at() < session.entries.len() && self.known.find(target).is_none() {
+                self.entry(Check::DanglingLeaf, ix, None, |finder, _| {
+                    let target = finder.text(ix, "targetId")?.unwrap_or_default();
+                    Ok(format!("the leaf `{target}` is not in this session"))
+                })?;
+            }
+        }
+        let Some(tail) = session.tree.standing().next_back() else { return Ok(()) };
+        let is_talk =
+            |ix: Ix| session.entries.ty(ix) == "message" || session.entries.ty(ix) == "custom_message";
+        let moves = matches!(session.entries.ty(tail), "leaf" | "compaction" | "branch_summary");
+        if is_talk(tail) || moves || session.entries.flags(tail).has(Flags::MARKER) {
+            return Ok(());
+        }
+        let newest = session.tree.standing().rev().find(|ix| session.entries.ty(*ix) == "message");
+        if let Some(newest) = newest
+            && !session.tree.is_ancestor(newest, tail)
+        {
+            self.entry(Check::StaleTail, tail, Some(newest), |finder, _| {
+                Ok(format!(
+                    "the last entry is bookkeeping ({}) on a branch without the newest message, line {}",
+                    session.entries.ty(tail),
+                    finder.origin_line(newest)
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    /// What is wrong inside of entries.
+    pub(super) fn content(&mut self) -> io::Result<()> {
+        let words = |kind| {
+            Some(match kind {
+                NotedKind::EmptyText => (Check::EmptyTextBlock, "a text block has no text"),
+                NotedKind::EmptyContent => (Check::EmptyContent, "the content is an empty string"),
+                NotedKind::ObjectContent => (Check::ObjectContent, "the content is an object, not a list"),
+                NotedKind::WideImage => (Check::OversizeImage, "a picture is larger than providers take"),
+                _ => return None,
+            })
+        };
+        let noted = self.notes().filter_map(|noted| Some((noted.entry, words(noted.kind)?)));
+        for (ix, (check, words)) in noted.collect::<Vec<_>>() {
+            if self.session.tree.stands(ix) {
+                self.entry(check, ix, None, |_, _| Ok(words.into()))?;
+            }
+        }
+        for (ix, from) in std::mem::take(&mut self.named.from) {
+            if self.known.find(Key::of(from.as_bytes())).is_none() {
+                self.entry(Check::DanglingBranchFrom, ix, None, |_, _| {
+                    Ok(format!("the summary is about `{from}`, which is not in this session"))
+                })?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// A length of time in words; given in milliseconds.
+struct Ago(i64);
+
+impl std::fmt::Display for Ago {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.0 {
+            ..1000 => write!(f, "{} ms", self.0),
+            1000..120_000 => write!(f, "{} s", self.0 / 1000),
+            120_000..7_200_000 => write!(f, "{} min", self.0 / 60_000),
+            7_200_000..172_800_000 => write!(f, "{} h", self.0 / 3_600_000),
+            _ => write!(f, "{} days", self.0 / 86_400_000),
+        }
+    }
+}

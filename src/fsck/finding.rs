@@ -1,0 +1,85 @@
+use super::checks::{Check, Level, Set};
+use crate::model::Ix;
+
+/// What a check found.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Finding {
+    /// The check.
+    pub check: Check,
+    /// The line of the file, from 1; 0 where the finding is about the file.
+    pub line: u64,
+    /// The first byte of that line.
+    pub offset: u64,
+    /// The id of the entry; empty where it is about none, or one without an id.
+    pub id: String,
+    /// What was found, as words.
+    pub message: String,
+    /// The entry, in the session as it can be read.
+    pub(super) entry: Option<Ix>,
+    /// What else a repair needs: another entry, or a place in a list.
+    pub(super) other: Option<Ix>,
+    /// Whether the repair of this check has a way here.
+    pub(super) mendable: bool,
+}
+
+/// Findings, and how many there are of each check.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// In the order of their lines. Of each check of level info the first [`Findings::MOST`] are here.
+    pub list: Vec<Finding>,
+    counts: [u64; Check::COUNT],
+}
+
+impl Default for Findings {
+    fn default() -> Findings {
+        Findings { list: Vec::new(), counts: [0; Check::COUNT] }
+    }
+}
+
+impl Findings {
+    /// How many findings of one check of level info are kept; all are counted.
+    pub const MOST: u64 = 1000;
+
+    /// How many findings there are of a check.
+    pub fn count(&self, check: Check) -> u64 {
+        self.counts[check as usize]
+    }
+
+    /// How many findings there are of a level.
+    pub fn of_level(&self, level: Level) -> u64 {
+        let rows = super::CHECKS.iter().filter(|row| row.level == level);
+        rows.map(|row| self.count(row.check)).sum()
+    }
+
+    /// Whether there is none above level info.
+    pub fn is_sound(&self) -> bool {
+        self.of_level(Level::Error) == 0 && self.of_level(Level::Warning) == 0
+    }
+
+    /// Counts a finding, and says whether it is kept: one of level info is not, once there are many.
+    pub(super) fn counted(&mut self, check: Check) -> bool {
+        let count = &mut self.counts[check as usize];
+        *count += 1;
+        check.level() > Level::Info || *count <= Findings::MOST
+    }
+
+    pub(super) fn push(&mut self, finding: Finding) {
+        if self.counted(finding.check) {
+            self.list.push(finding);
+        }
+    }
+
+    pub(super) fn sort(&mut self) {
+        self.list.sort_by_key(|finding| (finding.line, finding.offset, finding.check));
+    }
+
+    /// The findings of some checks alone.
+    pub fn only(&self, wanted: Set) -> Findings {
+        let mut counts = self.counts;
+        for row in super::CHECKS.iter().filter(|row| !wanted.has(row.check)) {
+            counts[row.check as usize] = 0;
+        }
+        let list = self.list.iter().filter(|finding| wanted.has(finding.check)).cloned().collect();
+        Findings { list, counts }
+    }
+}

@@ -1,0 +1,346 @@
+//! What is wrong with single lines, and what can be had of them.
+
+use super::walk::{Step, Walk};
+use crate::json::{Field, Line, Reader, Shape, Value};
+use std::ops::Range;
+
+/// Reads single lines with the reader that reads whole files.
+pub(super) struct Probe {
+    reader: Reader,
+    /// Whether entries have no ids, as in version 1 of pi's format.
+    pub(super) without_ids: bool,
+}
+
+impl Probe {
+    pub(super) fn new(without_ids: bool) -> Probe {
+        Probe { reader: Reader::new(), without_ids }
+    }
+
+    /// Has the reader look at one line.
+    pub(super) fn look<T>(&mut self, line: &[u8], mut with: impl FnMut(&Line<'_>) -> T) -> Option<T> {
+        // Not the first line: there a byte order mark would be passed over.
+        self.reader.restart(0, 1);
+        let mut rest = line;
+        while !rest.is_empty() {
+            let space = self.reader.space();
+            let count = rest.len().min(space.len());
+            space[..count].copy_from_slice(&rest[..count]);
+            rest = &rest[count..];
+            self.reader.advance(count, |_| {});
+        }
+        let mut out = None;
+        self.reader.finish(|line| out = Some(with(line)));
+        out
+    }
+
+    /// Whether bytes are a whole entry: a record that says where it belongs.
+    pub(super) fn is_entry(&mut self, line: &[u8]) -> bool {
+        let without_ids = self.without_ids;
+        self.look(line, |line| line.shape == Shape::Object && says_where(line, without_ids)).unwrap_or(false)
+    }
+}
+
+/// Whether an object is an entry by what it holds. An object inside another may have a type too.
+fn says_where(line: &Line<'_>, without_ids: bool) -> bool {
+    const PLACES: [Field; 6] = [
+        Field::Uuid,
+        Field::SessionId,
+        Field::LeafUuid,
+        Field::SnapshotId,
+        Field::ParentId,
+        Field::ParentSnake,
+    ];
+    let has = |field| line.fields.get(field) != Value::Absent;
+    line.fields.str(Field::Type).is_some_and(|ty| {
+        ty.is("session")
+            || ty.is("title")
+            || PLACES.into_iter().any(has)
+            || without_ids && has(Field::Timestamp)
+    })
+}
+
+/// What a line is.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Class {
+    /// White space alone.
+    Blank,
+    /// A record, sound in itself.
+    Record,
+    /// It holds NUL bytes; what is left without them.
+    Nul(Vec<u8>),
+    /// A record once bytes that are no UTF-8 are replaced.
+    InvalidUtf8,
+    /// Records, and other pieces between them or behind.
+    Glued(Vec<Part>),
+    /// A piece, and then records.
+    Spliced(Vec<Part>),
+    /// It begins with a brace and is no JSON.
+    Torn(Vec<Part>),
+    /// Anything else.
+    Garbage(Vec<Part>),
+}
+
+/// A stretch of a damaged line.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    /// A whole entry.
+    Entry(Range<usize>),
+    /// What becomes a whole entry once control characters are escaped.
+    Mended(Range<usize>, Vec<u8>),
+    /// What is none.
+    Piece(Range<usize>),
+}
+
+impl Part {
+    pub(super) fn is_entry(&self) -> bool {
+        !matches!(self, Part::Piece(_))
+    }
+}
+
+/// The class of a line, the first that fits.
+pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
+    if memchr::memchr(0, line).is_some() {
+        return Class::Nul(line.iter().copied().filter(|byte| *byte != 0).collect());
+    }
+    let seen = probe.look(line, |line| {
+        let record = line.shape == Shape::Object && line.fields.str(Field::Type).is_some();
+        (line.shape, record, line.notes.invalid_utf8)
+    });
+    let Some((shape, record, invalid)) = seen else { return Class::Blank };
+    match shape {
+        Shape::Blank => return Class::Blank,
+        Shape::Object if record && invalid => return Class::InvalidUtf8,
+        Shape::Object if record => return Class::Record,
+        Shape::Scalar => return Class::Garbage(only_item(line, probe)),
+        Shape::Object => return Class::Garbage(vec![Part::Piece(inked(line))]),
+        _ => {}
+    }
+    let parts = parts(line, probe);
+    let count = parts.iter().filter(|part| part.is_entry()).count();
+    let first = parts.first().is_some_and(Part::is_entry);
+    let last = parts.last().is_some_and(Part::is_entry);
+    match parts.first() {
+        Some(Part::Entry(_)) if count >= 2 => Class::Glued(parts),
+        Some(_) if count >= 1 && last && !first => Class::Spliced(parts),
+        Some(Part::Mended(..)) if count >= 2 => Class::Glued(parts),
+        _ if line.trim_ascii_start().first() == Some(&b'{') => Class::Torn(parts),
+        _ => Class::Garbage(parts),
+    }
+}
+
+/// The line without the white space around it.
+fn inked(line: &[u8]) -> Range<usize> {
+    let start = line.len() - line.trim_ascii_start().len();
+    start..start.max(line.trim_ascii_end().len())
+}
+
+/// A list of one whole entry gives that entry.
+fn only_item(line: &[u8], probe: &mut Probe) -> Vec<Part> {
+    let whole = inked(line);
+    let inside = line[whole.clone()].strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
+    if let Some(inside) = inside {
+        let item = inked(inside);
+        let at = whole.start + 1;
+        let item = at + item.start..at + item.end;
+        if line.get(item.start) == Some(&b'{')
+            && Walk::object(&line[..item.end], item.start) == Ok(item.end)
+            && probe.is_entry(&line[item.clone()])
+        {
+            return vec![
+                Part::Piece(whole.start..item.start),
+                Part::Entry(item.clone()),
+                Part::Piece(item.end..whole.end),
+            ];
+        }
+    }
+    vec![Part::Piece(whole)]
+}
+
+/// The whole entries on a line that is no JSON, and the pieces around them.
+///
+/// Each brace may begin an entry. One that stands where an unfinished object wants a value is a part of that object,
+/// unless the line ends with it. The work is bounded by a multiple of the length.
+fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
+    let whole = inked(line);
+    let mut found: Vec<(Range<usize>, bool)> = Vec::new();
+    // Up to where unfinished objects went well, so that what stands before is inside of them.
+    let mut reach = 0;
+    let mut budget = line.len() * 64 + (1 << 20);
+    let mut at = whole.start;
+    while let Some(brace) = memchr::memchr(b'{', &line[at..whole.end]).map(|found| at + found) {
+        let next = line[brace + 1..whole.end].iter().find(|byte| !byte.is_ascii_whitespace());
+        if !matches!(next, Some(b'"' | b'}')) {
+            at = brace + 1;
+            continue;
+        }
+        let walked = Walk::object(&line[..whole.end], brace);
+        let used = walked.unwrap_or_else(|wrong| wrong) - brace;
+        at = match walked {
+            Ok(end) => {
+                if probe.is_entry(&line[brace..end]) {
+                    found.push((brace..end, brace + 2 < reach));
+                    if brace + 2 >= reach || end == whole.end {
+                        reach = 0;
+                    }
+                }
+                end
+            }
+            Err(wrong) => {
+                reach = reach.max(wrong);
+                brace + 1
+            }
+        };
+        match budget.checked_sub(used) {
+            Some(left) => budget = left,
+            None => break,
+        }
+    }
+    found.retain(|(range, inner)| !inner || range.end == whole.end);
+    let mut out = Vec::new();
+    let mut from = whole.start;
+    for (range, _) in found {
+        piece(line, from..range.start, probe, &mut out);
+        from = range.end;
+        out.push(Part::Entry(range));
+    }
+    piece(line, from..whole.end, probe, &mut out);
+    out
+}
+
+/// What stands between entries: nothing, an entry with raw control characters, or a piece.
+fn piece(line: &[u8], range: Range<usize>, probe: &mut Probe, out: &mut Vec<Part>) {
+    let inner = inked(&line[range.clone()]);
+    let range = range.start + inner.start..range.start + inner.end;
+    if range.is_empty() {
+        return;
+    }
+    if line[range.start] == b'{' {
+        let mut walk = Walk::new();
+        if let Step::Done(len) = walk.go(&line[range.clone()], true)
+            && probe.is_entry(&walk.mended)
+        {
+            out.push(Part::Mended(range.start..range.start + len, walk.mended));
+            return piece(line, range.start + len..range.end, probe, out);
+        }
+    }
+    out.push(Part::Piece(range));
+}
+
+/// Puts `\ufffd` in the place of each unpaired half of a surrogate pair. Gives `None` where there is none.
+pub(super) fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
+    let unit = |at: usize| -> Option<u32> {
+        let digits = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
+        digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))
+    };
+    let mut out = Vec::with_capacity(line.len());
+    let mut from = 0;
+    let mut at = 0;
+    while let Some(found) = memchr::memchr(b'\\', &line[at..]) {
+        at += found;
+        at += match unit(at) {
+            Some(0xD800..=0xDBFF) if matches!(unit(at + 6), Some(0xDC00..=0xDFFF)) => 12,
+            Some(0xD800..=0xDFFF) => {
+                out.extend_from_slice(&line[from..at]);
+                out.extend_from_slice(b"\\ufffd");
+                from = at + 6;
+                6
+            }
+            _ => 2,
+        };
+        if at >= line.len() {
+            break;
+        }
+    }
+    if from == 0 {
+        return None;
+    }
+    out.extend_from_slice(&line[from..]);
+    Some(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const A: &str = r#"{"type":"message","id":"a","parentId":null}"#;
+    const B: &str =
+        r#"{"type":"message","id":"b","parentId":"a","message":{"type":"text","text":"{x}{\"y\":1}"}}"#;
+
+    /// Class and parts as text: entries in brackets, mended ones in angles, pieces as they are.
+    fn shown(line: &str) -> String {
+        let mut probe = Probe::new(false);
+        let (name, parts) = match classify(line.as_bytes(), &mut probe) {
+            Class::Blank => ("blank", vec![]),
+            Class::Record => ("record", vec![]),
+            Class::Nul(_) => ("nul", vec![]),
+            Class::InvalidUtf8 => ("utf8", vec![]),
+            Class::Glued(parts) => ("glued", parts),
+            Class::Spliced(parts) => ("spliced", parts),
+            Class::Torn(parts) => ("torn", parts),
+            Class::Garbage(parts) => ("garbage", parts),
+        };
+        let parts = parts.iter().map(|part| match part {
+            Part::Entry(range) if line[range.clone()] == *A => " [A]".into(),
+            Part::Entry(range) if line[range.clone()] == *B => " [B]".into(),
+            Part::Entry(range) => format!(" [{}]", &line[range.clone()]),
+            Part::Mended(_, bytes) => format!(" <{}>", String::from_utf8_lossy(bytes)),
+            Part::Piece(range) => format!(" {}", &line[range.clone()]),
+        });
+        name.to_owned() + &parts.collect::<String>()
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_line_has_one_class() {
+        let check = |line: &str, wanted: &str| assert_eq!(shown(&line.replace("$A", A).replace("$B", B)), wanted, "{line}");
+        check("",                                   "blank");
+        check(" \t",                                "blank");
+        check("$A",                                 "record");
+        check(" $A ",                               "record");
+        check("$A\0",                               "nul");
+        check("$A$B",                               "glued [A] [B]");
+        check("$A $B\r$A",                          "glued [A] [B] [A]");
+        check("$A,$B",                              "glued [A] , [B]");
+        check("$A$B{\"type\":\"mes",                "glued [A] [B] {\"type\":\"mes");
+        check("{\"type\":\"mes$A",                  "spliced {\"type\":\"mes [A]");
+        check("{\"type\":\"m{\"type\":\"message\",\"id\":$B", "spliced {\"type\":\"m{\"type\":\"message\",\"id\": [B]");
+        check("t\":1}}$A",                          "spliced t\":1}} [A]");
+        check("\u{feff}$A",                         "spliced \u{feff} [A]");
+        check("$A{\"type\":\"mes",                  "torn [A] {\"type\":\"mes");
+        check("$A,",                                "torn [A] ,");
+        check("{\"type\":\"mes$A{\"type",           "torn {\"type\":\"mes [A] {\"type");
+        check("{\"type\":\"message\",\"message\":{\"type\":\"text\"}", "torn {\"type\":\"message\",\"message\":{\"type\":\"text\"}");
+        check("{\"type\":\"p\",\"data\":{\"m\":$A,\"x\":tr", "torn {\"type\":\"p\",\"data\":{\"m\":{\"type\":\"message\",\"id\":\"a\",\"parentId\":null},\"x\":tr");
+        check("{\"type\":\"message\",\"parentId\":\"a\tb\"}", "torn <{\"type\":\"message\",\"parentId\":\"a\\tb\"}>");
+        check("{\"type\":\"message\",\"parentId\":\"a\tb\"}$A", "glued <{\"type\":\"message\",\"parentId\":\"a\\tb\"}> [A]");
+        check("[$A]",                               "garbage [ [A] ]");
+        check("[$A,$A]",                            &format!("garbage [{A},{A}]"));
+        check("null",                               "garbage null");
+        check("{\"a\":1}",                          "garbage {\"a\":1}");
+        check("<<<<<<< HEAD",                       "garbage <<<<<<< HEAD");
+        check("text\"}]}}",                         "garbage text\"}]}}");
+    }
+
+    #[test]
+    fn a_line_of_braces_takes_no_long() {
+        let line = "{\"a\":[".repeat(400_000);
+        assert!(matches!(classify(line.as_bytes(), &mut Probe::new(false)), Class::Torn(_)));
+        let line = "{\"a\":1,".repeat(400_000);
+        assert!(matches!(classify(line.as_bytes(), &mut Probe::new(false)), Class::Torn(_)));
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn halves_of_surrogate_pairs_are_replaced() {
+        let check = |line: &str, wanted: Option<&str>| {
+            assert_eq!(without_halves(line.as_bytes()).map(|line| String::from_utf8(line).unwrap()).as_deref(), wanted, "{line}");
+        };
+        check(r#"{"a":"\ud83d\ude00"}"#,       None);
+        check(r#"{"a":"\ud83d"}"#,             Some(r#"{"a":"\ufffd"}"#));
+        check(r#"{"a":"\ud83d\ude00\ude00"}"#, Some(r#"{"a":"\ud83d\ude00\ufffd"}"#));
+        check(r#"{"a":"\ud83d\ud83d\ude00"}"#, Some(r#"{"a":"\ufffd\ud83d\ude00"}"#));
+        check(r#"{"a":"\\ud83d"}"#,            None);
+        check(r#"{"a":"\ud83d\\ude00"}"#,      Some(r#"{"a":"\ufffd\\ude00"}"#));
+        check(r#"{"a":"\\"}"#,                 None);
+    }
+}

@@ -1,0 +1,537 @@
+//! Lines made whole: each damaged line becomes the records that can be had of it, and what is left goes aside.
+
+use super::checks::Check;
+use super::finding::Finding;
+use super::lines::{Class, Part, Probe, classify, without_halves};
+use super::text::{Edit, Patched, Text};
+use super::walk::{Step, Walk};
+use crate::format::{Format, NotedKind, OtherKind, Session};
+use crate::json::{Escapes, Field, Str, Value, write_string};
+use crate::model::{Change, Fault, FaultKind, Piece, Source, Span};
+use std::collections::HashSet;
+use std::io;
+
+/// What was taken out of a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Aside {
+    /// The line of the file, from 1.
+    pub line: u64,
+    /// The check that asked for it.
+    pub check: Check,
+    /// The bytes.
+    pub content: Piece,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// What was found and done while lines were made whole.
+#[derive(Default)]
+pub(super) struct Mending {
+    pub findings: Vec<Finding>,
+    pub aside: Vec<Aside>,
+    pub changes: Vec<Change>,
+    /// What torn lines still show.
+    pub torn: Vec<Torn>,
+    /// Lines of the file that have their one class already.
+    classed: HashSet<u64>,
+    /// How many bytes may still be tried as the rest of a record.
+    budget: Option<usize>,
+}
+
+/// What a torn line still shows.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) struct Torn {
+    /// The line of the file.
+    pub line: u64,
+    pub ty: Option<String>,
+    pub id: Option<String>,
+    pub parent: Option<String>,
+    pub time: Option<String>,
+    pub version: Option<String>,
+    pub cwd: Option<String>,
+}
+
+/// A line that was read as damaged, or a blank one that may be a part of a record.
+#[derive(Clone, Copy)]
+struct Bad {
+    line: u64,
+    offset: u64,
+    len: u64,
+    blank: bool,
+    why: Option<(u64, &'static str)>,
+}
+
+impl Mending {
+    /// Whether a line of the file went into a record that begins above it.
+    pub(super) fn consumed(&self, line: u64) -> bool {
+        self.classed.contains(&line)
+    }
+
+    /// Notes that the encoding of the whole file was changed.
+    pub(super) fn recoded(&mut self, old: u64, new: u64) {
+        self.changes.push(Change {
+            op: "recode",
+            old: "UTF-16".into(),
+            new: "UTF-8".into(),
+            bytes: new as i64 - old as i64,
+            why: "agents read UTF-8".into(),
+            ..Change::default()
+        });
+    }
+}
+
+/// So many lines are tried as the rest of a record.
+const MOST_LINES: usize = 10_000;
+
+/// Makes the damaged lines of a text whole; `None` where there is nothing to do.
+///
+/// `session` is what was read of the text. What comes out may be damaged in another way (records that were glued may have bytes
+/// that are no UTF-8), so it is read, and this done, again.
+pub(super) fn pass(
+    source: &Patched<'_>,
+    session: &Session,
+    probe: &mut Probe,
+    out: &mut Mending,
+) -> io::Result<Option<Text>> {
+    let bad = bad_lines(session);
+    let mut edits = Vec::new();
+    let mut work = Work { source, format: session.format, probe, out, edits: &mut edits };
+    if session.faults.iter().any(|fault| fault.kind == FaultKind::Bom) {
+        work.bom();
+    }
+    let mut at = 0;
+    let mut last_is_bad = false;
+    while at < bad.len() {
+        let line = bad[at];
+        at += 1;
+        if !line.blank {
+            let (used, known) = work.line(line, &bad[at..])?;
+            at += used;
+            last_is_bad = known && bad[at - 1].line == session.files[0].lines;
+        }
+    }
+    if !session.files[0].ends_in_newline && !last_is_bad {
+        work.newline(session)?;
+    }
+    Ok((!edits.is_empty()).then(|| source.text.edited(&edits)))
+}
+
+fn bad_lines(session: &Session) -> Vec<Bad> {
+    let of_fault = |fault: &Fault| {
+        let why = match fault.kind {
+            FaultKind::Broken { at, why } => Some((at, why)),
+            FaultKind::Trailing { at } => Some((at, "more stands behind the object")),
+            FaultKind::Nul | FaultKind::InvalidUtf8 | FaultKind::LoneSurrogate | FaultKind::NoEntry => None,
+            _ => return None,
+        };
+        Some(Bad { line: fault.line, offset: fault.offset, len: fault.len, blank: false, why })
+    };
+    let mut bad: Vec<Bad> = session.faults.iter().filter_map(of_fault).collect();
+    for noted in session.side.iter().flat_map(|side| &side.notes) {
+        if noted.kind == NotedKind::NoType {
+            let line = u64::from(noted.line);
+            bad.push(Bad { line, offset: noted.offset, len: noted.len, blank: false, why: None });
+        }
+    }
+    if !bad.is_empty() {
+        let blank = session.others.iter().filter(|other| other.kind == OtherKind::Blank);
+        bad.extend(blank.map(|other| Bad {
+            line: other.line,
+            offset: other.span.offset,
+            len: other.span.len,
+            blank: true,
+            why: None,
+        }));
+    }
+    bad.sort_by_key(|bad| (bad.line, bad.why.is_none()));
+    bad.dedup_by_key(|bad| bad.line);
+    bad
+}
+
+struct Work<'a, 'b> {
+    source: &'a Patched<'b>,
+    format: Format,
+    probe: &'a mut Probe,
+    out: &'a mut Mending,
+    edits: &'a mut Vec<Edit>,
+}
+
+impl Work<'_, '_> {
+    fn bom(&mut self) {
+        self.find(Check::Bom, Bad { line: 1, offset: 0, len: 0, blank: false, why: None }, "", {
+            "the file begins with a byte order mark".into()
+        });
+        self.change("strip", 1, "", "\u{feff}", "", -3, "no agent wants a byte order mark");
+        self.edits.push(Edit { from: 0, to: 3, line: 1, ..Edit::default() });
+    }
+
+    /// The last line is sound and does not end.
+    fn newline(&mut self, session: &Session) -> io::Result<()> {
+        let facts = &session.files[0];
+        if facts.lines == 0
+            || session.others.last().is_some_and(|other| {
+                other.line == facts.lines && matches!(other.kind, OtherKind::Blank | OtherKind::Unknown)
+            })
+        {
+            return Ok(());
+        }
+        let end = self.source.text.len();
+        let line = Bad { line: facts.lines, offset: end, len: 0, blank: false, why: None };
+        self.unended(line);
+        let ending: &[u8] = if facts.crlf > facts.lines / 2 { b"\r\n" } else { b"\n" };
+        let words = "the next line would be glued to it";
+        self.change("append", self.old(line), "", "", "\\n", ending.len() as i64, words);
+        let edit = Edit { from: end, to: end, line: facts.lines, new: ending.to_vec(), ..Edit::default() };
+        self.edits.push(edit);
+        Ok(())
+    }
+
+    fn unended(&mut self, line: Bad) {
+        self.find(Check::NoFinalNewline, line, "", "the last line does not end in a line feed".into());
+    }
+
+    /// Deals with one line; says how many of the lines behind it went with it, and whether it was damaged at all.
+    fn line(&mut self, line: Bad, rest: &[Bad]) -> io::Result<(usize, bool)> {
+        let bytes = self.read(line)?;
+        let ending = self.ending(line)?;
+        Ok(match classify(&bytes, self.probe) {
+            Class::Blank => (0, false),
+            Class::Record => {
+                self.halves(line, &bytes, &ending);
+                (0, false)
+            }
+            Class::Nul(left) => {
+                self.nul(line, &bytes, left, &ending);
+                (0, true)
+            }
+            Class::InvalidUtf8 => {
+                let id = self.id(&bytes);
+                let message = "the record has bytes that are no UTF-8".into();
+                self.classed(Check::InvalidUtf8, line, &id, message);
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                self.change("replace", self.old(line), &id, "", "\u{fffd}", 0, "bytes that are no UTF-8");
+                self.aside(line, Check::InvalidUtf8, 0..bytes.len(), &bytes);
+                if ending.is_empty() {
+                    self.unended(line);
+                }
+                self.replace(line, 1, [text.as_bytes()], &ending);
+                (0, true)
+            }
+            Class::Glued(parts) => self.parts(Check::GluedLines, line, &bytes, &parts, &ending, rest)?,
+            Class::Spliced(parts) => self.parts(Check::SplicedLine, line, &bytes, &parts, &ending, rest)?,
+            Class::Torn(parts) => self.parts(Check::TornLine, line, &bytes, &parts, &ending, rest)?,
+            Class::Garbage(parts) => self.parts(Check::GarbageLine, line, &bytes, &parts, &ending, rest)?,
+        })
+    }
+
+    fn halves(&mut self, line: Bad, bytes: &[u8], ending: &[u8]) {
+        let Some(new) = without_halves(bytes) else { return };
+        let id = self.id(bytes);
+        let message = "a string has half of a surrogate pair".into();
+        self.find(Check::LoneSurrogate, line, &id, message);
+        let at = bytes.iter().zip(&new).position(|(old, new)| old != new).unwrap_or(0);
+        let old =
+            String::from_utf8_lossy(&bytes[at.saturating_sub(2)..(at + 4).min(bytes.len())]).into_owned();
+        self.change("replace", self.old(line), &id, &old, "\\ufffd", 0, "half of a surrogate pair");
+        let end = if ending.is_empty() { Vec::new() } else { ending.to_vec() };
+        self.put(line, 1, [new, end].concat(), ending);
+    }
+
+    fn nul(&mut self, line: Bad, bytes: &[u8], left: Vec<u8>, ending: &[u8]) {
+        let count = bytes.len() - left.len();
+        let nothing = left.trim_ascii().is_empty();
+        let message = match nothing {
+            true => format!("{count} NUL bytes and nothing else"),
+            false => format!("{count} NUL bytes in the line"),
+        };
+        self.classed(Check::NulBytes, line, "", message);
+        let old = self.old(line);
+        self.change(
+            "strip",
+            old,
+            "",
+            &format!("{count} NUL bytes"),
+            "",
+            -(count as i64),
+            "a hole that a crash left",
+        );
+        if nothing {
+            return self.replace(line, 1, [], ending);
+        }
+        let holds = match classify(&left, self.probe) {
+            Class::Record | Class::InvalidUtf8 => true,
+            Class::Glued(parts) | Class::Spliced(parts) | Class::Torn(parts) | Class::Garbage(parts) => {
+                parts.iter().any(Part::is_entry)
+            }
+            Class::Blank | Class::Nul(_) => false,
+        };
+        if ending.is_empty() && holds {
+            self.unended(line);
+        }
+        self.replace(line, 1, [&left[..]], ending);
+    }
+
+    /// A line in parts: each entry gets a line, each piece goes aside, and the last piece may go on in the next lines.
+    fn parts(
+        &mut self,
+        check: Check,
+        line: Bad,
+        bytes: &[u8],
+        parts: &[Part],
+        ending: &[u8],
+        rest: &[Bad],
+    ) -> io::Result<(usize, bool)> {
+        let joined = match parts.last() {
+            Some(Part::Piece(range)) if bytes[range.start] == b'{' => {
+                self.join(line, &bytes[range.start..], rest)?
+            }
+            _ => None,
+        };
+        let check = if joined.is_some() && check == Check::TornLine { Check::SplitRecord } else { check };
+        let entries = parts.iter().filter(|part| part.is_entry()).count() + usize::from(joined.is_some());
+        self.classed(check, line, "", words(check, line, parts, entries));
+        let old = self.old(line);
+        let mut lines: Vec<&[u8]> = Vec::new();
+        for (at, part) in parts.iter().enumerate() {
+            match part {
+                Part::Entry(range) => lines.push(&bytes[range.clone()]),
+                Part::Mended(range, mended) => {
+                    let grown = mended.len() as i64 - range.len() as i64;
+                    self.change("escape", old, "", "", "", grown, "raw control characters in a string");
+                    lines.push(mended);
+                }
+                Part::Piece(_) if joined.is_some() && at + 1 == parts.len() => {}
+                Part::Piece(range) => {
+                    if bytes[range.start] == b'{' {
+                        self.torn(old, &bytes[range.clone()]);
+                    }
+                    self.aside(line, check, range.clone(), bytes);
+                }
+            }
+        }
+        if entries > 1 {
+            let words = "each record has a line of its own";
+            self.change("split", old, "", "1 line", &format!("{entries} lines"), 0, words);
+        }
+        let mut used = 0;
+        let mut ending = ending.to_vec();
+        if let Some(joined) = &joined {
+            used = joined.used;
+            let words = "the record goes on there";
+            self.change("join", old, "", &format!("{} lines", used + 1), "1 line", 0, words);
+            lines.push(&joined.record);
+            if !joined.rest.trim_ascii().is_empty() {
+                // Read again in the next pass.
+                lines.push(&joined.rest);
+            }
+            ending = joined.ending.clone();
+            for line in rest[..used].iter().map(|bad| self.old(*bad)).collect::<Vec<_>>() {
+                self.out.classed.insert(line);
+            }
+        }
+        if ending.is_empty() && entries > 0 && (joined.is_some() || parts.last().is_some_and(Part::is_entry))
+        {
+            self.unended(line);
+        }
+        let end = rest[..used].last().copied().unwrap_or(line);
+        let gone = end.line - line.line + 1;
+        let to = end.offset + end.len + ending.len() as u64;
+        let terminator: &[u8] = if ending.is_empty() { b"\n" } else { &ending };
+        let mut new = Vec::new();
+        for line in lines {
+            new.extend_from_slice(line);
+            new.extend_from_slice(terminator);
+        }
+        self.edits.push(Edit { from: line.offset, to, line: line.line, lines: gone, new, fresh: false });
+        Ok((used, true))
+    }
+
+    /// Tries the lines behind a piece as the rest of its record.
+    fn join(&mut self, line: Bad, piece: &[u8], rest: &[Bad]) -> io::Result<Option<Joined>> {
+        let budget = self.out.budget.get_or_insert(64 << 20);
+        if *budget == 0 {
+            return Ok(None);
+        }
+        let mut walk = Walk::new();
+        if walk.go(piece, true) != Step::More {
+            return Ok(None);
+        }
+        for (at, next) in rest.iter().take(MOST_LINES).enumerate() {
+            if next.line != line.line + 1 + at as u64 {
+                break;
+            }
+            walk.line_break();
+            let bytes = self.read(*next)?;
+            let left = self.out.budget.get_or_insert(0);
+            *left = left.saturating_sub(bytes.len() + 1);
+            match walk.go(&bytes, true) {
+                Step::More => {}
+                Step::Wrong(_) => break,
+                Step::Done(end) => {
+                    return Ok(self.probe.is_entry(&walk.mended).then(|| Joined {
+                        used: at + 1,
+                        rest: bytes[end..].to_vec(),
+                        record: walk.mended,
+                        ending: Vec::new(),
+                    }))
+                    .and_then(|joined| match joined {
+                        Some(joined) => Ok(Some(Joined { ending: self.ending(*next)?, ..joined })),
+                        None => Ok(None),
+                    });
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// Notes what a torn piece still shows.
+    fn torn(&mut self, line: u64, piece: &[u8]) {
+        let names = self.format.names();
+        let torn = self.probe.look(piece, |seen| {
+            let text = |field| seen.fields.str(field).map(|text: Str<'_>| text.text().into_owned());
+            let (id, parent) = match names.parent {
+                "parentUuid" => (Field::Uuid, Field::ParentUuid),
+                "parent_id" => (Field::Id, Field::ParentSnake),
+                _ => (Field::Id, Field::ParentId),
+            };
+            Torn {
+                line,
+                ty: text(Field::Type),
+                id: text(id),
+                parent: text(parent),
+                time: text(Field::Timestamp),
+                version: match seen.fields.get(Field::Version) {
+                    Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),
+                    _ => None,
+                },
+                cwd: text(Field::Cwd),
+            }
+        });
+        self.out.torn.extend(torn);
+    }
+
+    fn read(&self, line: Bad) -> io::Result<Vec<u8>> {
+        self.source.bytes(Span { file: 0, offset: line.offset, len: line.len })
+    }
+
+    /// The line ending; empty at the end of the text.
+    fn ending(&self, line: Bad) -> io::Result<Vec<u8>> {
+        let offset = line.offset + line.len;
+        let len = (self.source.text.len() - offset).min(2);
+        let bytes = self.source.bytes(Span { file: 0, offset, len })?;
+        Ok(match bytes[..] {
+            [b'\n', ..] => b"\n".to_vec(),
+            [b'\r', b'\n'] => b"\r\n".to_vec(),
+            _ => Vec::new(),
+        })
+    }
+
+    fn id(&self, line: &[u8]) -> String {
+        let raw = crate::json::value(line, &[self.format.names().id]);
+        let raw = raw.and_then(|raw| raw.strip_prefix(b"\"")?.strip_suffix(b"\""));
+        raw.map(|raw| Str { raw }.text().into_owned()).unwrap_or_default()
+    }
+
+    /// Puts lines in the place of a line. One that did not end ends now.
+    fn replace<const N: usize>(&mut self, line: Bad, gone: u64, lines: [&[u8]; N], ending: &[u8]) {
+        let terminator: &[u8] = if ending.is_empty() { b"\n" } else { ending };
+        let new = lines.iter().flat_map(|line| [line, terminator]).flatten().copied().collect();
+        self.put(line, gone, new, ending);
+    }
+
+    fn put(&mut self, line: Bad, gone: u64, new: Vec<u8>, ending: &[u8]) {
+        let to = line.offset + line.len + ending.len() as u64;
+        self.edits.push(Edit { from: line.offset, to, line: line.line, lines: gone, new, fresh: false });
+    }
+
+    fn old(&self, line: Bad) -> u64 {
+        self.source.text.origin(line.line, line.offset).line
+    }
+
+    fn find(&mut self, check: Check, line: Bad, id: &str, message: String) {
+        let origin = self.source.text.origin(line.line, line.offset);
+        self.out.findings.push(Finding {
+            check,
+            line: origin.line,
+            offset: origin.offset,
+            id: id.to_owned(),
+            message,
+            entry: None,
+            other: None,
+            mendable: true,
+        });
+    }
+
+    /// Reports the class of a line, unless that line of the file has one already.
+    fn classed(&mut self, check: Check, line: Bad, id: &str, message: String) {
+        let old = self.old(line);
+        if self.out.classed.insert(old) {
+            self.find(check, line, id, message);
+        }
+    }
+
+    fn aside(&mut self, line: Bad, check: Check, range: std::ops::Range<usize>, bytes: &[u8]) {
+        let origin = self.source.text.origin(line.line, line.offset);
+        let len = range.len() as u64;
+        let content = match origin.same {
+            true => {
+                let offset = origin.offset + range.start as u64;
+                Piece::Keep(Span { file: self.source.file, offset, len })
+            }
+            false => Piece::New(bytes[range.clone()].to_vec()),
+        };
+        self.out.aside.push(Aside { line: origin.line, check, content, bytes: len });
+        let old = String::from_utf8_lossy(&bytes[range.start..range.end.min(range.start + 200)]).into_owned();
+        self.change("set-aside", origin.line, "", &old, "", -(len as i64), check.id());
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "the fields of a change, in their order")]
+    fn change(&mut self, op: &'static str, line: u64, id: &str, old: &str, new: &str, bytes: i64, why: &str) {
+        self.out.changes.push(Change {
+            op,
+            file: self.source.file,
+            line,
+            id: id.to_owned(),
+            field: String::new(),
+            old: old.to_owned(),
+            new: new.to_owned(),
+            bytes,
+            why: why.to_owned(),
+        });
+    }
+}
+
+/// A record that was put together of several lines.
+struct Joined {
+    record: Vec<u8>,
+    /// How many lines behind the first went into it.
+    used: usize,
+    /// What stands behind it on the last of them.
+    rest: Vec<u8>,
+    ending: Vec<u8>,
+}
+
+/// What is said of a line in parts.
+fn words(check: Check, line: Bad, parts: &[Part], entries: usize) -> String {
+    let broken = || match line.why {
+        Some((at, why)) => format!("{why}, at byte {at} of the line"),
+        None => "no record".into(),
+    };
+    match check {
+        Check::GluedLines => format!("{entries} records stand on one line"),
+        Check::SplicedLine if entries == 1 => "a piece of a record, and then a whole one".into(),
+        Check::SplicedLine => format!("a piece of a record, and then {entries} whole ones"),
+        Check::SplitRecord => "the record goes on in the next line".into(),
+        Check::GarbageLine if parts.len() > 1 => "a list of one record".into(),
+        Check::GarbageLine if line.why.is_none() => "JSON, but no object with a type".into(),
+        Check::GarbageLine => "no record".into(),
+        _ => broken(),
+    }
+}
+
+/// A string as JSON.
+pub(super) fn quoted(text: &str) -> Vec<u8> {
+    let mut out = Vec::new();
+    write_string(text, Escapes::Needed, &mut out);
+    out
+}

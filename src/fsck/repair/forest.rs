@@ -1,0 +1,71 @@
+use crate::format::Session;
+use crate::model::Ix;
+
+/// Which trees the entries of a session are in, while trees are hung under each other.
+///
+/// A tree that is hung under an entry of its own would be a ring; this tells.
+pub(super) struct Forest {
+    /// The root of each entry, in the session as it was read.
+    top: Vec<u32>,
+    /// The root of the tree that each root was hung into.
+    into: Vec<u32>,
+}
+
+const NONE: u32 = u32::MAX;
+
+impl Forest {
+    pub(super) fn of(session: &Session) -> Forest {
+        let count = session.entries.len();
+        let mut top = vec![NONE; count];
+        let mut way = Vec::new();
+        for ix in session.tree.standing() {
+            let mut at = ix;
+            let root = loop {
+                if top[at.at()] != NONE {
+                    break top[at.at()];
+                }
+                way.push(at);
+                match session.tree.parent(at) {
+                    Some(parent) => at = parent,
+                    None => break at.0,
+                }
+            };
+            while let Some(ix) = way.pop() {
+                top[ix.at()] = root;
+            }
+        }
+        Forest { top, into: (0..count as u32).collect() }
+    }
+
+    /// The root of the tree that an entry is in by now.
+    pub(super) fn root(&mut self, ix: Ix) -> Ix {
+        let first = self.top[ix.at()];
+        if first == NONE {
+            return ix;
+        }
+        let mut root = first;
+        while self.into[root as usize] != root {
+            root = self.into[root as usize];
+        }
+        let mut at = first;
+        while self.into[at as usize] != root {
+            at = std::mem::replace(&mut self.into[at as usize], root);
+        }
+        Ix(root)
+    }
+
+    /// Hangs the tree of which `root` is the root under an entry; says whether that makes no ring.
+    pub(super) fn hang(&mut self, root: Ix, under: Ix) -> bool {
+        let (tree, target) = (self.root(root), self.root(under));
+        if tree == target {
+            return false;
+        }
+        self.into[tree.at()] = target.0;
+        true
+    }
+
+    /// Whether two entries are in one tree.
+    pub(super) fn together(&mut self, one: Ix, other: Ix) -> bool {
+        self.root(one) == self.root(other)
+    }
+}

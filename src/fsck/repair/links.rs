@@ -1,0 +1,255 @@
+//! Lost links: where an entry is hung whose parent is not there.
+
+use super::draft::{Draft, json};
+use super::forest::Forest;
+use super::{Round, Wishes};
+use crate::format::{Format, Noted, NotedKind};
+use crate::fsck::checks::Check;
+use crate::fsck::find::text_of;
+use crate::fsck::finding::Finding;
+use crate::fsck::mend::{Mending, Torn};
+use crate::model::{Flags, Ix, Key, Kind, Source, Span};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// So many entries above an orphan are tried as its parent.
+const MOST_TRIED: usize = 20_000;
+
+impl Round<'_> {
+    /// Mends all links at once, in the order of the file, so that none makes a ring with another.
+    pub(super) fn links(
+        &self,
+        draft: &mut Draft<'_>,
+        findings: &[Finding],
+        wishes: &Wishes,
+    ) -> io::Result<()> {
+        let mut links: Vec<&Finding> = findings
+            .iter()
+            .filter(|finding| {
+                matches!(
+                    finding.check,
+                    Check::DanglingParent
+                        | Check::ParentCycle
+                        | Check::IdCase
+                        | Check::UnknownTypeLink
+                        | Check::UnexpectedRoot
+                ) && wishes.wants(finding)
+            })
+            .collect();
+        if links.is_empty() {
+            return Ok(());
+        }
+        links.sort_by_key(|finding| finding.entry);
+        let session = self.session;
+        let mut forest = Forest::of(session);
+        let names = self.names(&links)?;
+        let torn = TornLines::of(self.mending);
+        let stray: HashMap<Key, &Noted> =
+            self.noted(NotedKind::StrayId).map(|noted| (noted.key, noted)).collect();
+        // The turn right above an entry, where it lost its id.
+        let mut turns: HashMap<Ix, &Noted> =
+            self.noted(NotedKind::TurnWithoutId).map(|noted| (noted.entry, noted)).collect();
+        let mut restored: HashSet<String> = HashSet::new();
+        // What the children of one missing parent were hung under.
+        let mut given: HashMap<String, Option<Ix>> = HashMap::new();
+        for finding in links {
+            let Some(ix) = finding.entry else { continue };
+            let line = self.source.bytes(session.span(ix))?;
+            let parent = text_of(&line, session.format.names().parent).unwrap_or_default();
+            let check = finding.check;
+            let mut under = None;
+            match check {
+                Check::IdCase => under = finding.other.filter(|to| forest.hang(ix, *to)),
+                Check::UnknownTypeLink => {
+                    let above = self.above_strays(&parent, &stray)?;
+                    under = above.and_then(|id| names.get(&Key::of(id.as_bytes())).copied().flatten());
+                    under = under.filter(|to| forest.hang(ix, *to));
+                }
+                Check::DanglingParent => {
+                    if restored.contains(&parent) {
+                        continue;
+                    }
+                    if let Some(known) = given.get(&parent) {
+                        under = known.filter(|to| forest.hang(ix, *to));
+                    }
+                    if under.is_none() && wishes.strategy(check) == Some("root") {
+                        draft.set(ix, &[session.format.names().parent], b"null", check)?;
+                        continue;
+                    }
+                    if under.is_none()
+                        && let Some(turn) = turns.remove(&ix)
+                    {
+                        let span = Span { file: turn.file, offset: turn.offset, len: turn.len };
+                        draft.set_at(
+                            span,
+                            u64::from(turn.line),
+                            &parent,
+                            &["uuid"],
+                            &json(Some(&parent)),
+                            check,
+                        )?;
+                        restored.insert(parent);
+                        continue;
+                    }
+                    if under.is_none() {
+                        under = self
+                            .evidence(ix, &line, &parent, &names, &torn)?
+                            .filter(|to| forest.hang(ix, *to));
+                    }
+                }
+                _ => {}
+            }
+            if under.is_none() {
+                under = self.nearest(ix, &mut forest);
+                if let Some(to) = under {
+                    forest.hang(ix, to);
+                }
+            }
+            if check == Check::DanglingParent {
+                given.entry(parent).or_insert(under);
+            }
+            let id = match under {
+                Some(to) => Some(draft.id(to)?),
+                None if check == Check::UnexpectedRoot => continue,
+                None => None,
+            };
+            draft.set(ix, &[session.format.names().parent], &json(id.as_deref()), check)?;
+        }
+        Ok(())
+    }
+
+    /// The nearest earlier entry of the file that can be a parent, and does not stand below the entry.
+    pub(super) fn nearest(&self, ix: Ix, forest: &mut Forest) -> Option<Ix> {
+        let entries = &self.session.entries;
+        let side = |ix: Ix| entries.flags(ix).has(Flags::SIDECHAIN);
+        (0..ix.0).rev().take(MOST_TRIED).map(Ix).find(|to| {
+            self.session.tree.stands(*to)
+                && self.can_be_parent(*to)
+                && side(*to) == side(ix)
+                && entries.session(*to) == entries.session(ix)
+                && !forest.together(*to, ix)
+        })
+    }
+
+    fn can_be_parent(&self, ix: Ix) -> bool {
+        let entries = &self.session.entries;
+        if entries.key(ix) == Key::NONE {
+            return false;
+        }
+        match self.session.format {
+            Format::Claude => matches!(
+                entries.kind(ix),
+                Kind::User | Kind::Assistant | Kind::Tool | Kind::System | Kind::Compaction
+            ),
+            _ => matches!(entries.ty(ix), "message" | "compaction" | "branch_summary" | "custom_message"),
+        }
+    }
+
+    /// Entries by all the ids that may tell where an orphan belongs.
+    fn names(&self, links: &[&Finding]) -> io::Result<HashMap<Key, Option<Ix>>> {
+        let mut wanted: HashMap<Key, Option<Ix>> = HashMap::new();
+        let mut want = |id: &str| {
+            if !id.is_empty() {
+                wanted.insert(Key::of(id.as_bytes()), None);
+            }
+        };
+        for torn in &self.mending.torn {
+            torn.parent.iter().for_each(|parent| want(parent));
+        }
+        for noted in self.noted(NotedKind::StrayId) {
+            let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+            text_of(&bytes, "parentUuid").iter().for_each(|id| want(id));
+        }
+        for finding in links {
+            let Some(ix) = finding.entry.filter(|_| self.session.format == Format::Claude) else { continue };
+            let line = self.source.bytes(self.session.span(ix))?;
+            for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
+                text_of(&line, field).iter().for_each(|id| want(id));
+            }
+        }
+        for ix in self.session.tree.standing() {
+            if let Some(found) = wanted.get_mut(&self.session.entries.key(ix)) {
+                found.get_or_insert(ix);
+            }
+        }
+        Ok(wanted)
+    }
+
+    /// Where an orphan belongs, if that can be told.
+    fn evidence(
+        &self,
+        ix: Ix,
+        line: &[u8],
+        parent: &str,
+        names: &HashMap<Key, Option<Ix>>,
+        torn: &TornLines<'_>,
+    ) -> io::Result<Option<Ix>> {
+        let entries = &self.session.entries;
+        let side = entries.flags(ix).has(Flags::SIDECHAIN);
+        let find = |id: &str| {
+            let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
+            found.filter(|to| *to != ix && entries.flags(*to).has(Flags::SIDECHAIN) == side)
+        };
+        if self.session.format == Format::Claude {
+            for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
+                if let Some(found) = text_of(line, field).and_then(|id| find(&id)) {
+                    return Ok(Some(found));
+                }
+            }
+        }
+        // Torn lines that show both ids lead upward, one after the other.
+        let mut at = parent;
+        for _ in 0..torn.by_id.len().min(1000) {
+            let Some(above) = torn.by_id.get(at) else { break };
+            if let Some(found) = find(above) {
+                return Ok(Some(found));
+            }
+            at = above;
+        }
+        // A torn line right above that does not show its id, but its parent, is the lost one.
+        let own = self.origin_line(ix);
+        let before = (0..ix.0).rev().take(1000).map(Ix).find(|ix| self.session.tree.stands(*ix));
+        let before = before.map_or(0, |before| self.origin_line(before));
+        let at = torn.by_line.partition_point(|torn| torn.line < own);
+        let lost = at.checked_sub(1).map(|at| torn.by_line[at]).filter(|torn| torn.line > before);
+        Ok(lost.filter(|torn| torn.id.is_none()).and_then(|torn| find(torn.parent.as_deref()?)))
+    }
+
+    fn origin_line(&self, ix: Ix) -> u64 {
+        self.source.text.origin(self.session.entries.line(ix), self.session.span(ix).offset).line
+    }
+
+    /// The parent of a line that has no place in the tree, or of the next such line above it.
+    fn above_strays(&self, id: &str, stray: &HashMap<Key, &Noted>) -> io::Result<Option<String>> {
+        let mut id = id.to_owned();
+        for _ in 0..=stray.len() {
+            let Some(noted) = stray.get(&Key::of(id.as_bytes())) else { return Ok(Some(id)) };
+            let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+            match text_of(&bytes, "parentUuid") {
+                Some(above) => id = above,
+                None => return Ok(None),
+            }
+        }
+        Ok(None)
+    }
+
+    pub(super) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &Noted> {
+        self.session.side.iter().flat_map(|side| &side.notes).filter(move |noted| noted.kind == kind)
+    }
+}
+
+/// What torn lines show of their ids and parents.
+struct TornLines<'m> {
+    by_id: HashMap<&'m str, &'m str>,
+    by_line: Vec<&'m Torn>,
+}
+
+impl<'m> TornLines<'m> {
+    fn of(mending: &'m Mending) -> TornLines<'m> {
+        let torn = mending.torn.iter();
+        let by_id = torn.filter_map(|torn| Some((torn.id.as_deref()?, torn.parent.as_deref()?))).collect();
+        let mut by_line: Vec<&Torn> = mending.torn.iter().collect();
+        by_line.sort_by_key(|torn| torn.line);
+        TornLines { by_id, by_line }
+    }
+}

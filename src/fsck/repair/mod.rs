@@ -1,0 +1,208 @@
+//! Plans that mend a session, and the proof that they do.
+
+mod draft;
+mod forest;
+mod links;
+mod proof;
+mod rules;
+mod tools;
+
+pub use proof::Proof;
+
+use super::checks::{Check, Level, Mend, Set};
+use super::examine::Examined;
+use super::finding::{Finding, Findings};
+use super::mend::{Aside, Mending};
+use super::scan::scan;
+use super::text::{Patched, Text};
+use super::{Around, find};
+use crate::format::{Format, Ids, Session};
+use crate::model::{Change, Plan, Source, Target, Time};
+use draft::Draft;
+use std::io;
+
+/// What is to be mended, and how.
+#[derive(Clone, Debug, Default)]
+pub struct Wishes {
+    /// Checks that are mended on request.
+    pub with: Set,
+    /// Checks that are left as they are. Lines are made whole all the same, since all else builds on them.
+    pub without: Set,
+    /// Strategies other than the default.
+    pub strategies: Vec<(Check, String)>,
+    /// The time of entries that have to be made up.
+    pub now: Option<Time>,
+}
+
+impl Wishes {
+    /// Whether a finding is to be mended.
+    pub fn wants(&self, finding: &Finding) -> bool {
+        finding.mendable && self.wants_check(finding.check)
+    }
+
+    fn wants_check(&self, check: Check) -> bool {
+        match check.mend() {
+            Mend::No => false,
+            Mend::ByDefault => !self.without.has(check),
+            Mend::OnRequest => self.with.has(check),
+        }
+    }
+
+    fn strategy(&self, check: Check) -> Option<&str> {
+        self.strategies.iter().rfind(|(of, _)| *of == check).map(|(_, name)| name.as_str())
+    }
+}
+
+/// A repair that was proved on paper, and is not yet carried out.
+#[derive(Debug)]
+pub struct Repair {
+    /// What is written; empty where there is nothing to mend.
+    pub plan: Plan,
+    /// What is taken out of the file.
+    pub aside: Vec<Aside>,
+    /// How many findings are mended.
+    pub mended: u64,
+    /// What is found in the file afterwards.
+    pub left: Findings,
+    /// What was compared.
+    pub proof: Proof,
+}
+
+/// A repair that can't be made.
+#[derive(Debug, thiserror::Error)]
+pub enum NoRepair {
+    /// The result would not hold what it must; nothing is changed.
+    #[error("the repair could not be proved: {}", failed.join("; "))]
+    Unproven {
+        /// What does not hold.
+        failed: Vec<String>,
+    },
+    /// bough does not write this format.
+    #[error("the file is of a version that bough does not write")]
+    ReadOnly,
+    /// The file can't be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+/// So many times findings are mended: mending one may bring out another.
+const ROUNDS: usize = 8;
+
+/// One round: what was found in a session, and what it was read from.
+struct Round<'a> {
+    session: &'a Session,
+    source: &'a Patched<'a>,
+    mending: &'a Mending,
+    around: &'a dyn Around,
+}
+
+/// Makes a plan that mends what was found, and proves it: the result is read and looked through again.
+///
+/// `source` gives the bytes that `examined` was made of. The plan is empty where nothing is to be mended.
+pub fn repair(
+    examined: &Examined,
+    source: &dyn Source,
+    around: &dyn Around,
+    wishes: &Wishes,
+    ids: &mut Ids,
+) -> Result<Repair, NoRepair> {
+    let mut text = examined.text.clone();
+    let mut session: Option<Session> = None;
+    let mut findings = examined.findings.clone();
+    let mut changes = examined.mending.changes.clone();
+    let mut aside = examined.mending.aside.clone();
+    let mut gone = Vec::new();
+    let written = examined.findings.count(Check::UnsupportedVersion) == 0
+        && examined.findings.count(Check::EmptyFile) == 0
+        && examined.format != Format::HarnessV4;
+    if !written {
+        return match examined.findings.list.iter().any(|finding| wishes.wants(finding)) {
+            true => Err(NoRepair::ReadOnly),
+            false => Ok(nothing(examined)),
+        };
+    }
+    for _ in 0..ROUNDS {
+        let current = session.as_ref().unwrap_or(&examined.session);
+        let patched = Patched { text: &text, base: source, file: examined.file };
+        let round = Round { session: current, source: &patched, mending: &examined.mending, around };
+        let mut draft = Draft::new(current, &patched);
+        round.all(&mut draft, &findings.list, wishes, ids)?;
+        if draft.is_empty() {
+            break;
+        }
+        let edits = draft.edits()?;
+        changes.append(&mut draft.changes);
+        aside.append(&mut draft.aside);
+        gone.extend(draft.gone.iter().map(|ix| current.entries.key(*ix)));
+        drop(draft);
+        let next = text.edited(&edits);
+        let patched = Patched { text: &next, base: source, file: examined.file };
+        let read = scan(examined.session.format, &patched)?;
+        findings = Findings::default();
+        find::all(&read, &patched, around, &mut findings)?;
+        text = next;
+        session = Some(read);
+    }
+    if changes.is_empty() {
+        return Ok(nothing(examined));
+    }
+    let result = proof::Result { text: &text, changes: &changes, gone: &gone };
+    let mut proof = proof::prove(examined, source, around, wishes, &result)?;
+    if proof.lost_position() {
+        // The position goes back to where it was.
+        let patched = Patched { text: &text, base: source, file: examined.file };
+        let current = session.as_ref().unwrap_or(&examined.session);
+        let mut draft = Draft::new(current, &patched);
+        rules::return_to(&mut draft, examined, ids, wishes.now)?;
+        if !draft.is_empty() {
+            let edits = draft.edits()?;
+            changes.append(&mut draft.changes);
+            drop(draft);
+            text = text.edited(&edits);
+            let result = proof::Result { text: &text, changes: &changes, gone: &gone };
+            proof = proof::prove(examined, source, around, wishes, &result)?;
+        }
+    }
+    if !proof.failed.is_empty() {
+        return Err(NoRepair::Unproven { failed: proof.failed });
+    }
+    let mended = |level| examined.findings.of_level(level).saturating_sub(proof.findings.of_level(level));
+    Ok(Repair {
+        plan: plan(&text, examined, changes),
+        aside,
+        mended: mended(Level::Error) + mended(Level::Warning) + mended(Level::Info),
+        left: proof.findings.clone(),
+        proof,
+    })
+}
+
+fn nothing(examined: &Examined) -> Repair {
+    Repair {
+        plan: Plan { verb: "fsck --repair".into(), keep_times: true, ..Plan::default() },
+        aside: Vec::new(),
+        mended: 0,
+        left: examined.findings.clone(),
+        proof: Proof::unchanged(examined),
+    }
+}
+
+fn plan(text: &Text, examined: &Examined, changes: Vec<Change>) -> Plan {
+    use crate::model::Piece;
+    let pieces = text.pieces(examined.file);
+    // What only adds to the end is an append.
+    let target = match &pieces[..] {
+        [Piece::Keep(span), rest @ ..]
+            if span.offset == 0
+                && span.len == examined.len
+                && rest.iter().all(|piece| matches!(piece, Piece::New(_))) =>
+        {
+            let new = rest.iter().filter_map(|piece| match piece {
+                Piece::New(bytes) => Some(&bytes[..]),
+                Piece::Keep(_) => None,
+            });
+            Target::Append { file: examined.file, bytes: new.collect::<Vec<_>>().concat() }
+        }
+        _ => Target::Rewrite { file: examined.file, pieces },
+    };
+    Plan { verb: "fsck --repair".into(), targets: vec![target], changes, keep_times: true, ..Plan::default() }
+}

@@ -1,0 +1,377 @@
+//! What is done about each check but for links and tool calls.
+
+use super::draft::{Draft, json};
+use super::{Round, Wishes};
+use crate::format::{Format, Ids, NotedKind, image};
+use crate::fsck::checks::Check;
+use crate::fsck::examine::Examined;
+use crate::fsck::find::{Original, Same, kept_lists, own_session, text_of, tip};
+use crate::fsck::finding::Finding;
+use crate::json::{each_item, set_field, value};
+use crate::model::{Flags, Ix, Key, Source, Span, Time};
+use std::collections::HashSet;
+use std::io;
+
+impl Round<'_> {
+    /// Drafts what is to be done about all findings that are to be mended.
+    pub(super) fn all(
+        &self,
+        draft: &mut Draft<'_>,
+        findings: &[Finding],
+        wishes: &Wishes,
+        ids: &mut Ids,
+    ) -> io::Result<()> {
+        let wanted: Vec<&Finding> = findings.iter().filter(|finding| wishes.wants(finding)).collect();
+        self.headers(draft, &wanted, ids)?;
+        self.ids(draft, &wanted, ids)?;
+        self.links(draft, findings, wishes)?;
+        self.tools(draft, &wanted, wishes, ids)?;
+        for finding in wanted {
+            match (finding.check, finding.entry) {
+                (Check::DanglingLeaf, Some(ix)) => self.take_out(draft, ix, finding.check)?,
+                (Check::MissingKept, Some(ix)) => self.kept(draft, ix)?,
+                (Check::DanglingKept | Check::KeptOffPath, Some(ix)) => {
+                    self.first_kept(draft, finding, ix)?
+                }
+                (Check::ObjectContent, Some(ix)) => {
+                    let line = draft.bytes(ix)?;
+                    if let Some(content) =
+                        value(&line, &["message", "content"]).filter(|c| c.starts_with(b"{"))
+                    {
+                        let list = [b"[", content, b"]"].concat();
+                        draft.set(ix, &["message", "content"], &list, finding.check)?;
+                    }
+                }
+                (Check::EmptyContent, Some(ix)) => {
+                    draft.set(ix, &["message", "content"], b"\"(empty)\"", finding.check)?;
+                }
+                (Check::EmptyTextBlock, Some(ix)) => self.empty_text(draft, ix)?,
+                (Check::OversizeImage, Some(ix)) => self.image(draft, ix)?,
+                (Check::SidechainTrunk, Some(ix)) => self.no_sidechain(draft, ix)?,
+                (Check::PointerToSidechain | Check::ExplicitNullPointer | Check::StalePointer, _) => {
+                    self.point(draft, finding.check)?;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn headers(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
+        let headers: Vec<_> = self.noted(NotedKind::Header).collect();
+        let span = |at: usize| Span { file: 0, offset: headers[at].offset, len: headers[at].len };
+        if wanted.iter().any(|finding| finding.check == Check::MissingHeader) {
+            draft.insert_at_top(self.new_header(ids)?, Check::MissingHeader);
+        }
+        if wanted.iter().any(|finding| finding.check == Check::HeaderNotFirst) && !headers.is_empty() {
+            draft.move_to_top(span(0), u64::from(headers[0].line), Check::HeaderNotFirst)?;
+        }
+        if wanted.iter().any(|finding| finding.check == Check::DuplicateHeader) {
+            let first = self.source.bytes(span(0))?;
+            for at in 1..headers.len() {
+                if headers[at].len == headers[0].len && self.source.bytes(span(at))? == first {
+                    draft.set_aside_at(span(at), u64::from(headers[at].line), "", Check::DuplicateHeader)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A header with what a torn one still shows, the id in the file's name, and the time of the first entry.
+    fn new_header(&self, ids: &mut Ids) -> io::Result<Vec<u8>> {
+        let torn = self.mending.torn.iter().find(|torn| torn.ty.as_deref() == Some("session"));
+        let stem = self.around.stem();
+        let named = stem.rsplit('_').next().filter(|name| uuid::Uuid::try_parse(name).is_ok());
+        let id = torn.and_then(|torn| torn.id.clone()).or(named.map(str::to_owned));
+        let id = id.unwrap_or_else(|| ids.uuid());
+        let mut time = torn.and_then(|torn| torn.time.clone());
+        if time.is_none() {
+            let dated = self.session.entries.all().find(|ix| self.session.entries.time(*ix).is_some());
+            if let Some(ix) = dated {
+                time = text_of(&self.source.bytes(self.session.span(ix))?, "timestamp");
+            }
+        }
+        let version = match self.session.format {
+            Format::PiV2 => "2",
+            _ => torn
+                .and_then(|torn| torn.version.as_deref())
+                .filter(|v| matches!(*v, "2" | "3"))
+                .unwrap_or("3"),
+        };
+        let mut header = format!("{{\"type\":\"session\",\"version\":{version},\"id\":").into_bytes();
+        header.extend(json(Some(&id)));
+        for (key, text) in [("timestamp", time), ("cwd", torn.and_then(|torn| torn.cwd.clone()))] {
+            if let Some(text) = text {
+                header.extend(format!(",\"{key}\":").into_bytes());
+                header.extend(json(Some(&text)));
+            }
+        }
+        header.push(b'}');
+        Ok(header)
+    }
+
+    /// Entries without an id, and with one that another has.
+    fn ids(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
+        let session = self.session;
+        let names = session.format.names();
+        let taken = session.entries.keys();
+        let without: HashSet<Ix> = wanted
+            .iter()
+            .filter(|finding| finding.check == Check::MissingId)
+            .filter_map(|finding| finding.entry)
+            .collect();
+        if !without.is_empty() {
+            let mut given: Vec<String> = Vec::new();
+            for ix in session.entries.all() {
+                if !without.contains(&ix) {
+                    given.push(String::new());
+                    continue;
+                }
+                let id = ids.entry(session.format, taken);
+                draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;
+                let line = draft.bytes(ix)?;
+                if text_of(&line, names.parent).is_none_or(|parent| parent.is_empty()) {
+                    let before = match ix.0.checked_sub(1).map(Ix) {
+                        Some(before) if given[before.at()].is_empty() => Some(draft.id(before)?),
+                        Some(before) => Some(given[before.at()].clone()),
+                        None => None,
+                    };
+                    let before = before.filter(|before| !before.is_empty());
+                    draft.set(ix, &[names.parent], &json(before.as_deref()), Check::MissingId)?;
+                }
+                // Version 1 counts the header as 0; what is kept begins at an entry above.
+                let index = value(&line, &["firstKeptEntryIndex"])
+                    .and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
+                if let Some(index) = index.filter(|index| (1..=given.len()).contains(index))
+                    && value(&line, &[names.kept]).is_none()
+                {
+                    let kept = given[index - 1].clone();
+                    if !kept.is_empty() {
+                        draft.set(ix, &[names.kept], &json(Some(&kept)), Check::MissingId)?;
+                    }
+                }
+                given.push(id);
+            }
+        }
+        let mut copies: Vec<(Ix, Ix, Check)> = wanted
+            .iter()
+            .filter(|finding| matches!(finding.check, Check::DuplicateId | Check::DuplicateEntry))
+            .filter_map(|finding| Some((finding.other?, finding.entry?, finding.check)))
+            .collect();
+        copies.sort_unstable();
+        let mut original: Option<(Ix, Original)> = None;
+        for (first, ix, check) in copies {
+            if check == Check::DuplicateEntry {
+                draft.set_aside(ix, check)?;
+                continue;
+            }
+            if original.as_ref().is_none_or(|(of, _)| *of != first) {
+                original =
+                    Some((first, Original::of(self.source.bytes(session.span(first))?, session.format)));
+            }
+            let copy = self.source.bytes(session.span(ix))?;
+            let same = original.as_ref().map_or(Same::Nothing, |(_, original)| original.compare(&copy));
+            match same {
+                Same::All | Same::Message => draft.set_aside(ix, check)?,
+                Same::Nothing => {
+                    let id = ids.entry(session.format, taken);
+                    draft.set(ix, &[names.id], &json(Some(&id)), check)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an entry out, and hangs its children under its parent.
+    pub(super) fn take_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
+        if draft.gone.contains(&ix) {
+            return Ok(());
+        }
+        let names = self.session.format.names();
+        let line = draft.bytes(ix)?;
+        let parent = value(&line, &[names.parent]).unwrap_or(b"null").to_vec();
+        let children: Vec<Ix> = self.session.tree.children(ix).collect();
+        for child in children {
+            draft.set(child, &[names.parent], &parent, check)?;
+        }
+        draft.set_aside(ix, check)
+    }
+
+    /// Takes out of the lists of a boundary what is not there.
+    fn kept(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
+        let line = draft.bytes(ix)?;
+        let Some(kept) = kept_lists(&line) else { return Ok(()) };
+        let keys: HashSet<Key> = self.session.entries.keys().iter().copied().collect();
+        let is_there = |id: &String| keys.contains(&Key::of(id.as_bytes()));
+        let left: Vec<&String> = kept.uuids.iter().filter(|id| is_there(id)).collect();
+        let list = |ids: &[&String]| {
+            let ids: Vec<Vec<u8>> = ids.iter().map(|id| json(Some(id))).collect();
+            [b"[", &ids.join(&b","[..])[..], b"]"].concat()
+        };
+        let path = |way: [&'static str; 2]| ["compactMetadata", way[0], way[1]];
+        let check = Check::MissingKept;
+        draft.set(ix, &path(["preservedMessages", "uuids"]), &list(&left), check)?;
+        if let Some(all) = value(&line, &path(["preservedMessages", "allUuids"])) {
+            let all: Vec<String> =
+                each_item(all).filter_map(crate::json::string).map(|id| id.into_owned()).collect();
+            let all: Vec<&String> = all.iter().filter(|id| is_there(id)).collect();
+            draft.set(ix, &path(["preservedMessages", "allUuids"]), &list(&all), check)?;
+        }
+        if value(&line, &["compactMetadata", "preservedSegment"]).is_some()
+            && let (Some(head), Some(tail)) = (left.first(), left.last())
+        {
+            draft.set(ix, &path(["preservedSegment", "headUuid"]), &json(Some(head)), check)?;
+            draft.set(ix, &path(["preservedSegment", "tailUuid"]), &json(Some(tail)), check)?;
+        }
+        Ok(())
+    }
+
+    /// Names an entry on the path as the first that a compaction keeps.
+    fn first_kept(&self, draft: &mut Draft<'_>, finding: &Finding, ix: Ix) -> io::Result<()> {
+        let tree = &self.session.tree;
+        let path = tree.path(ix);
+        // Of an entry on another branch, the next on this one; else the newest prompt.
+        let kept = finding.other.and_then(|other| {
+            let shared = tree.common_ancestor(other, ix)?;
+            let at = path.iter().position(|on| *on == shared)?;
+            path.get(at + 1).copied().filter(|next| *next != ix).or(Some(shared))
+        });
+        let is_prompt = |ix: &&Ix| self.session.entries.kind(**ix) == crate::model::Kind::User;
+        let kept = kept.or_else(|| path[..path.len() - 1].iter().rev().find(is_prompt).copied());
+        if let Some(kept) = kept {
+            let id = draft.id(kept)?;
+            draft.set(ix, &[self.session.format.names().kept], &json(Some(&id)), finding.check)?;
+        }
+        Ok(())
+    }
+
+    /// Takes empty text blocks out; one that stands alone gets a text.
+    fn empty_text(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
+        let line = draft.bytes(ix)?;
+        let Some(content) = value(&line, &["message", "content"]) else { return Ok(()) };
+        let is_empty = |block: &&[u8]| {
+            value(block, &["type"]) == Some(b"\"text\"") && value(block, &["text"]) == Some(b"\"\"")
+        };
+        let blocks: Vec<&[u8]> = each_item(content).collect();
+        let left: Vec<&[u8]> = blocks.iter().copied().filter(|block| !is_empty(block)).collect();
+        if left.len() == blocks.len() {
+            return Ok(());
+        }
+        let only;
+        let left = match (&left[..], blocks.first()) {
+            ([], Some(first)) => {
+                only = set_field(first, &["text"], b"\"(empty)\"").unwrap_or_default();
+                vec![&only[..]]
+            }
+            _ => left,
+        };
+        let list = [b"[", &left.join(&b","[..])[..], b"]"].concat();
+        draft.set(ix, &["message", "content"], &list, Check::EmptyTextBlock)
+    }
+
+    /// Puts a note in the place of each picture that is too large.
+    fn image(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
+        let line = draft.bytes(ix)?;
+        let Some(content) = value(&line, &["message", "content"]) else { return Ok(()) };
+        let new = without_wide_images(content);
+        draft.set(ix, &["message", "content"], &new, Check::OversizeImage)
+    }
+
+    /// Takes the mark of a sidechain off an entry, and off those below it, but for agents' own.
+    fn no_sidechain(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
+        for ix in self.session.tree.subtree(ix) {
+            let line = draft.bytes(ix)?;
+            if self.session.entries.flags(ix).has(Flags::SIDECHAIN)
+                && value(&line, &["isSidechain"]) == Some(b"true")
+                && value(&line, &["agentId"]).is_none()
+            {
+                draft.set(ix, &["isSidechain"], b"false", Check::SidechainTrunk)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Appends a pointer to the end of the conversation.
+    fn point(&self, draft: &mut Draft<'_>, check: Check) -> io::Result<()> {
+        let Some(tip) = tip(self.session) else { return Ok(()) };
+        let id = draft.id(tip)?;
+        let line = pointer(self.session, self.around.stem(), &id, false);
+        draft.append(line, check);
+        Ok(())
+    }
+}
+
+/// A pointer of Claude Code to an entry.
+fn pointer(session: &crate::format::Session, stem: &str, id: &str, pin: bool) -> Vec<u8> {
+    let mut line = b"{\"type\":\"last-prompt\",\"leafUuid\":".to_vec();
+    line.extend(json(Some(id)));
+    if pin {
+        line.extend(b",\"explicit\":true");
+    }
+    if let Some(own) = own_session(session, stem) {
+        line.extend(b",\"sessionId\":");
+        line.extend(json(Some(&session.entries.sessions()[own])));
+    }
+    line.push(b'}');
+    line
+}
+
+/// Puts the position back to where it was before a repair.
+pub(super) fn return_to(
+    draft: &mut Draft<'_>,
+    examined: &Examined,
+    ids: &mut Ids,
+    now: Option<Time>,
+) -> io::Result<()> {
+    let before = &examined.session;
+    let Some(head) = before.head.entry.filter(|head| before.entries.key(*head) != Key::NONE) else {
+        return Ok(());
+    };
+    let Some(head) = draft.session.find(before.entries.key(head)) else { return Ok(()) };
+    let id = draft.id(head)?;
+    let line = match draft.session.format {
+        Format::Claude => Some(pointer(draft.session, "", &id, true)),
+        format => {
+            let fresh = ids.entry(format, draft.session.entries.keys());
+            let quoted = json(Some(&id));
+            let new = crate::format::New { id: &fresh, parent: Some(&quoted), now: now.unwrap_or(Time(0)) };
+            format.dialect().marker(&new, None, Some(&quoted))
+        }
+    };
+    line.into_iter().for_each(|line| draft.append(line, Check::DuplicateId));
+    Ok(())
+}
+
+/// A list of blocks in which each picture that is too large is a note.
+fn without_wide_images(content: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(content.len().min(1 << 20));
+    let start = content.as_ptr() as usize;
+    let mut from = 0;
+    for block in each_item(content) {
+        let at = block.as_ptr() as usize - start;
+        let new = match value(block, &["type"]) {
+            Some(b"\"image\"") if image::look(block).oversize > 0 => {
+                let data = value(block, &["source", "data"]).or(value(block, &["data"])).unwrap_or_default();
+                let size = match image::pixels(data.strip_prefix(b"\"").unwrap_or(data)) {
+                    Some((wide, high)) => format!("{wide} × {high} pixels"),
+                    None => format!("{} bytes of base64", data.len()),
+                };
+                let note = format!("[A picture of {size} was taken out: it is larger than providers take.]");
+                [b"{\"type\":\"text\",\"text\":", &json(Some(&note))[..], b"}"].concat()
+            }
+            Some(b"\"tool_result\"") => match value(block, &["content"]) {
+                Some(inner) if image::look(inner).oversize > 0 => {
+                    set_field(block, &["content"], &without_wide_images(inner))
+                        .unwrap_or_else(|| block.to_vec())
+                }
+                _ => continue,
+            },
+            _ => continue,
+        };
+        out.extend_from_slice(&content[from..at]);
+        out.extend_from_slice(&new);
+        from = at + block.len();
+    }
+    out.extend_from_slice(&content[from..]);
+    out
+}

@@ -1,0 +1,99 @@
+use super::text::{Patched, Text};
+use crate::format::{Builder, Detected, Format, Session, detect};
+use crate::json::Reader;
+use crate::model::{Copies, Source, Span};
+use std::io;
+
+/// What is read at a time.
+const BLOCK: u64 = 256 * 1024;
+
+/// Reads a text as a session of a format; the first copy of an id stands for it.
+pub(super) fn scan(format: Format, source: &Patched<'_>) -> io::Result<Session> {
+    let mut builder = Builder::new(format);
+    builder.copies(Copies::First);
+    builder.side();
+    read(builder, source)
+}
+
+/// Reads a text as the agent itself would, by its own rule for repeated ids.
+pub(super) fn scan_as_agent(format: Format, source: &Patched<'_>) -> io::Result<Session> {
+    read(Builder::new(format), source)
+}
+
+fn read(mut builder: Builder, source: &Patched<'_>) -> io::Result<Session> {
+    builder.begin_file();
+    let mut reader = Reader::new();
+    each_block(source, |block| feed(&mut reader, block, |line| builder.line(line)))?;
+    reader.finish(|line| builder.line(line));
+    Ok(builder.finish())
+}
+
+/// Hands out the bytes of a text block by block.
+pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut block = Vec::new();
+    let mut offset = 0;
+    while offset < source.text.len() {
+        let len = BLOCK.min(source.text.len() - offset);
+        source.read(Span { file: 0, offset, len }, &mut block)?;
+        each(&block);
+        offset += len;
+    }
+    Ok(())
+}
+
+fn feed(reader: &mut Reader, mut block: &[u8], mut each: impl FnMut(&crate::json::Line<'_>)) {
+    while !block.is_empty() {
+        let space = reader.space();
+        let count = block.len().min(space.len());
+        space[..count].copy_from_slice(&block[..count]);
+        block = &block[count..];
+        reader.advance(count, &mut each);
+    }
+}
+
+/// The format of a text, as its first lines tell it.
+pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
+    let len = source.text.len().min(1 << 20);
+    Ok(detect(&source.bytes(Span { file: 0, offset: 0, len })?))
+}
+
+/// The text as UTF-8, if it is UTF-16; `None` for anything else.
+///
+/// Told by its byte order mark, or by zeros in every other place of the first bytes.
+pub(super) fn from_utf16(source: &Patched<'_>) -> io::Result<Option<Text>> {
+    let len = source.text.len();
+    let head = source.bytes(Span { file: 0, offset: 0, len: len.min(64) })?;
+    let zeros = |odd: usize| head.iter().skip(odd).step_by(2).filter(|byte| **byte == 0).count();
+    let (big, mark) = match head[..] {
+        [0xFF, 0xFE, ..] => (false, 2),
+        [0xFE, 0xFF, ..] => (true, 2),
+        _ if head.len() < 4 => return Ok(None),
+        [_, 0, _, 0, ..] if zeros(1) * 2 + 2 >= head.len() && zeros(0) == 0 => (false, 0),
+        [0, _, 0, _, ..] if zeros(0) * 2 + 2 >= head.len() && zeros(1) == 0 => (true, 0),
+        _ => return Ok(None),
+    };
+    let mut out = Vec::with_capacity((len / 2) as usize);
+    let unit = |pair: [u8; 2]| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) };
+    // Half a surrogate pair at the end of a block waits for the next.
+    let mut waiting: Vec<u16> = Vec::new();
+    let mut offset = mark;
+    while offset < len {
+        let block = source.bytes(Span { file: 0, offset, len: BLOCK.min(len - offset) })?;
+        offset += block.len() as u64;
+        let mut units = std::mem::take(&mut waiting);
+        units.extend(block.chunks_exact(2).map(|pair| unit([pair[0], pair[1]])));
+        if offset < len && units.last().is_some_and(|unit| (0xD800..0xDC00).contains(unit)) {
+            waiting.extend(units.pop());
+        }
+        for character in char::decode_utf16(units) {
+            match character {
+                Ok(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+                // As JSON writes it, so that nothing is lost and it is found as what it is.
+                Err(half) => {
+                    out.extend_from_slice(format!("\\u{:04x}", half.unpaired_surrogate()).as_bytes())
+                }
+            }
+        }
+    }
+    Ok(Some(Text::recoded(out)))
+}

@@ -1,0 +1,262 @@
+/// Goes through bytes as JSON, one object at a time, and can be stopped anywhere.
+///
+/// What the reader says of a whole line, this says of a piece: where the object ends, or where and why it does not. It takes
+/// raw control characters in strings, and line breaks anywhere, and gives the object back without them.
+pub(super) struct Walk {
+    stack: Vec<u8>,
+    state: State,
+    /// The object so far, mended.
+    pub(super) mended: Vec<u8>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum State {
+    /// A value must come; in a list that was just opened, its end may.
+    Value {
+        empty: bool,
+    },
+    /// A key must come; in an object that was just opened, its end may.
+    Key {
+        empty: bool,
+    },
+    Colon,
+    /// A comma or the end of the container.
+    Behind,
+    Text {
+        key: bool,
+    },
+    Escape {
+        key: bool,
+    },
+    Unicode {
+        key: bool,
+        left: u8,
+    },
+    Number(Digits),
+    Word(&'static [u8]),
+}
+
+/// Where in a number.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Digits {
+    Minus,
+    Zero,
+    Whole,
+    Point,
+    Fraction,
+    Power,
+    PowerSign,
+    Exponent,
+}
+
+/// How far a [`Walk`] came.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Step {
+    /// The object ended; the byte behind it.
+    Done(usize),
+    /// The bytes ended first.
+    More,
+    /// No JSON, from this byte on.
+    Wrong(usize),
+}
+
+impl Walk {
+    /// A walk that begins at an opening brace.
+    pub(super) fn new() -> Walk {
+        Walk { stack: Vec::new(), state: State::Value { empty: false }, mended: Vec::new() }
+    }
+
+    /// The byte behind the object that begins at `from`; nothing may be wrong with it. Else where it went wrong.
+    pub(super) fn object(bytes: &[u8], from: usize) -> Result<usize, usize> {
+        let mut walk = Walk::new();
+        match walk.go(&bytes[from..], false) {
+            Step::Done(end) => Ok(from + end),
+            Step::More => Err(bytes.len()),
+            Step::Wrong(at) => Err(from + at),
+        }
+    }
+
+    /// A line ended here, and the next goes on. In a string the break stays, as an escape; elsewhere it was never meant.
+    pub(super) fn line_break(&mut self) {
+        if self.state == (State::Text { key: false }) {
+            self.mended.extend_from_slice(b"\\n");
+        }
+    }
+
+    /// Takes further bytes. With `mend`, raw control characters in strings are escaped, else they are wrong.
+    pub(super) fn go(&mut self, bytes: &[u8], mend: bool) -> Step {
+        for (at, byte) in bytes.iter().enumerate() {
+            if !self.take(*byte, mend) {
+                return Step::Wrong(at);
+            }
+            if self.stack.is_empty() && self.state == State::Behind {
+                return Step::Done(at + 1);
+            }
+        }
+        Step::More
+    }
+
+    fn take(&mut self, byte: u8, mend: bool) -> bool {
+        // A number ends with the byte behind it.
+        if let State::Number(digits) = self.state {
+            match next_digit(digits, byte) {
+                Some(digits) => {
+                    self.state = State::Number(digits);
+                    self.keep(byte, mend);
+                    return true;
+                }
+                None if matches!(
+                    digits,
+                    Digits::Zero | Digits::Whole | Digits::Fraction | Digits::Exponent
+                ) =>
+                {
+                    self.state = State::Behind;
+                }
+                None => return false,
+            }
+        }
+        let space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
+        let next = match self.state {
+            State::Text { key } => match byte {
+                b'"' if key => State::Colon,
+                b'"' => State::Behind,
+                b'\\' => State::Escape { key },
+                0..0x20 if mend => {
+                    self.mended.extend_from_slice(&escaped(byte));
+                    return true;
+                }
+                0..0x20 => return false,
+                _ => self.state,
+            },
+            State::Escape { key } => match byte {
+                b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't' => State::Text { key },
+                b'u' => State::Unicode { key, left: 4 },
+                _ => return false,
+            },
+            State::Unicode { key, left } if byte.is_ascii_hexdigit() => match left {
+                1 => State::Text { key },
+                _ => State::Unicode { key, left: left - 1 },
+            },
+            State::Unicode { .. } => return false,
+            State::Word([first, rest @ ..]) if *first == byte => {
+                if rest.is_empty() {
+                    State::Behind
+                } else {
+                    State::Word(rest)
+                }
+            }
+            State::Word(_) => return false,
+            _ if space => self.state,
+            State::Value { empty: true } if byte == b']' => return self.close(byte, mend),
+            State::Value { .. } => match byte {
+                b'{' => return self.open(byte, State::Key { empty: true }, mend),
+                b'[' => return self.open(byte, State::Value { empty: true }, mend),
+                b'"' => State::Text { key: false },
+                b'-' => State::Number(Digits::Minus),
+                b'0' => State::Number(Digits::Zero),
+                b'1'..=b'9' => State::Number(Digits::Whole),
+                b't' => State::Word(b"rue"),
+                b'f' => State::Word(b"alse"),
+                b'n' => State::Word(b"ull"),
+                _ => return false,
+            },
+            State::Key { empty: true } if byte == b'}' => return self.close(byte, mend),
+            State::Key { .. } if byte == b'"' => State::Text { key: true },
+            State::Colon if byte == b':' => State::Value { empty: false },
+            State::Behind => match (byte, self.stack.last()) {
+                (b',', Some(b'{')) => State::Key { empty: false },
+                (b',', Some(b'[')) => State::Value { empty: false },
+                (b'}', Some(b'{')) | (b']', Some(b'[')) => return self.close(byte, mend),
+                _ => return false,
+            },
+            State::Key { .. } | State::Colon => return false,
+            State::Number(_) => unreachable!("numbers are dealt with above"),
+        };
+        self.state = next;
+        self.keep(byte, mend);
+        true
+    }
+
+    fn keep(&mut self, byte: u8, mend: bool) {
+        if mend {
+            self.mended.push(byte);
+        }
+    }
+
+    fn open(&mut self, byte: u8, inside: State, mend: bool) -> bool {
+        // As deep as the reader goes.
+        if self.stack.len() == 1024 {
+            return false;
+        }
+        self.stack.push(byte);
+        self.state = inside;
+        self.keep(byte, mend);
+        true
+    }
+
+    fn close(&mut self, byte: u8, mend: bool) -> bool {
+        self.stack.pop();
+        self.state = State::Behind;
+        self.keep(byte, mend);
+        true
+    }
+}
+
+fn next_digit(digits: Digits, byte: u8) -> Option<Digits> {
+    Some(match (digits, byte) {
+        (Digits::Minus, b'0') => Digits::Zero,
+        (Digits::Minus | Digits::Whole, b'0'..=b'9') => Digits::Whole,
+        (Digits::Zero | Digits::Whole, b'.') => Digits::Point,
+        (Digits::Point | Digits::Fraction, b'0'..=b'9') => Digits::Fraction,
+        (Digits::Zero | Digits::Whole | Digits::Fraction, b'e' | b'E') => Digits::Power,
+        (Digits::Power, b'+' | b'-') => Digits::PowerSign,
+        (Digits::Power | Digits::PowerSign | Digits::Exponent, b'0'..=b'9') => Digits::Exponent,
+        _ => return None,
+    })
+}
+
+/// A control character as an escape.
+fn escaped(byte: u8) -> Vec<u8> {
+    match byte {
+        b'\t' => b"\\t".to_vec(),
+        b'\n' => b"\\n".to_vec(),
+        b'\r' => b"\\r".to_vec(),
+        8 => b"\\b".to_vec(),
+        12 => b"\\f".to_vec(),
+        _ => format!("\\u{byte:04x}").into_bytes(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn an_object_ends_where_its_brace_closes() {
+        let check = |text: &str, end: Result<usize, usize>| assert_eq!(Walk::object(text.as_bytes(), 0), end, "{text}");
+        check("{}",                          Ok(2));
+        check(r#"{"a":1}{"b":2}"#,           Ok(7));
+        check(r#"{"a":[1,-2.5e3,{"b":"}"}]} x"#, Ok(26));
+        check(r#"{"a":"\u00e9\"\\"}"#,       Ok(18));
+        check(r#"{"a":tru}"#,                Err(8));
+        check(r#"{"a":1"#,                   Err(6));
+        check(r#"{"a":01}"#,                 Err(6));
+        check(r#"{"ty{"type":1}"#,           Err(6));
+        check(r#"{"a":"x{"b":1}"#,           Err(9));
+        check("{\"a\":\"\t\"}",              Err(6));
+        check("{,}",                         Err(1));
+        check("[1]",                         Ok(3));
+    }
+
+    #[test]
+    fn control_characters_are_escaped_and_lines_joined() {
+        let mut walk = Walk::new();
+        assert_eq!(walk.go(b"{\"a\":\"one\ttab", true), Step::More);
+        walk.line_break();
+        assert_eq!(walk.go(b"two\", \"b\":1", true), Step::More);
+        walk.line_break();
+        assert_eq!(walk.go(b"2}", true), Step::Done(2));
+        assert_eq!(walk.mended, br#"{"a":"one\ttab\ntwo", "b":12}"#);
+    }
+}

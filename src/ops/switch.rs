@@ -1,0 +1,229 @@
+//! Moves the position of a session, so that its own program is there on the next load.
+//!
+//! The programs find their position by the end of the file. So a move is a line that is put there: an entry under
+//! the wanted one that says nothing to the model (or the summary of what is left behind).
+
+use super::{Error, ids, label};
+use crate::format::{Content, Format, Ids, New, Session};
+use crate::json;
+use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
+use std::io;
+
+/// Where to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum To {
+    /// To an entry.
+    Entry(Ix),
+    /// Before the first entry.
+    Start,
+}
+
+/// What else is wanted of a switch.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Wish {
+    /// To the parent of the prompt instead of onto it.
+    pub rewind: bool,
+    /// What the model is told of the branch that is left.
+    pub summary: Option<String>,
+    /// A label for the entry, and whether it may be taken from another.
+    pub label: Option<(String, bool)>,
+}
+
+/// A switch that is not yet made.
+#[derive(Clone, Debug)]
+pub struct Switch {
+    /// What is written; empty where the session is there already.
+    pub plan: Plan,
+    /// Where the session stood.
+    pub from: Option<Ix>,
+    /// The entry under which the next prompt will hang; `None` before the first entry.
+    pub to: Option<Ix>,
+    /// Whether the position moves at all.
+    pub moves: bool,
+    /// The prompt that was gone back from, to be edited and sent again.
+    pub prompt: Option<String>,
+    /// The summary, if one is written, is what the next prompt hangs under.
+    pub summarized: bool,
+}
+
+/// Plans a switch. Fails where the format has no place for it, and where the agent could not follow.
+pub fn plan(
+    session: &Session,
+    source: &dyn Source,
+    to: To,
+    wish: &Wish,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Switch, Error> {
+    super::writable(session)?;
+    let (to, prompt) = match (to, wish.rewind) {
+        (To::Entry(ix), true) => {
+            let (parent, text) = before_prompt(session, source, ix)?;
+            (parent, Some(text))
+        }
+        (To::Entry(ix), false) => (Some(ix), None),
+        (To::Start, _) => (None, None),
+    };
+    if let Some(to) = to {
+        can_be_followed(session, source, to)?;
+    }
+    let from = session.head.entry.map(|head| label::below_labels(session, head));
+    let mut switch = Switch {
+        plan: Plan { verb: "switch".into(), ..Plan::default() },
+        from,
+        to,
+        moves: !stands_at(session, to),
+        prompt,
+        summarized: false,
+    };
+    let mut lines = Lines::new(session, source, fresh, now)?;
+    if switch.moves {
+        let left = session.head.leaf.map(|leaf| ids::raw(session, source, leaf)).transpose()?;
+        let wanted = to.map(|to| ids::raw(session, source, to)).transpose()?;
+        switch.summarized = wish.summary.is_some();
+        match &wish.summary {
+            Some(text) => lines.summary(left.as_deref(), wanted.as_deref(), text)?,
+            None => lines.marker(left.as_deref(), wanted.as_deref())?,
+        }
+        let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
+        switch.plan.moved = Some(Moved { from: name(from)?, to: name(to)? });
+    }
+    if let Some((name, take)) = &wish.label {
+        let target = to.ok_or_else(|| Error::NoPlace {
+            what: "there is no entry before the first that could have a label".into(),
+            instead: None,
+        })?;
+        label::set(session, source, &mut lines, name, target, *take)?;
+    }
+    lines.into_plan(&mut switch.plan);
+    switch.plan.keep_times = !switch.moves;
+    Ok(switch)
+}
+
+/// Whether the next prompt would hang where it would after a switch to `to`.
+///
+/// Labels below the position are looked through, as markers are: they say nothing to the model.
+fn stands_at(session: &Session, to: Option<Ix>) -> bool {
+    let mut at = session.head.leaf;
+    while at != to {
+        let Some(ix) = at else { return false };
+        let passed = session.entries.flags(ix).has(Flags::MARKER) || session.entries.kind(ix) == Kind::Label;
+        if !passed {
+            return false;
+        }
+        at = session.tree.parent(ix);
+    }
+    // A last line without an id leaves the agent without a position, which is not the start either.
+    to.is_some() || session.head.leaf.is_some() || session.entries.is_empty()
+}
+
+/// The parent of a prompt, and the prompt's text.
+fn before_prompt(session: &Session, source: &dyn Source, ix: Ix) -> Result<(Option<Ix>, String), Error> {
+    if !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
+        return Err(Error::Unresolved {
+            revision: ids::name(session, source, ix)?,
+            why: format!("it is no prompt, it is of kind {}", session.entries.kind(ix).word()),
+        });
+    }
+    let line = source.bytes(session.span(ix))?;
+    let text = Content::of(session.format, &line).text.into_owned();
+    Ok((session.tree.parent(ix), text))
+}
+
+/// Refuses an entry from which the agent could not go on.
+fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) -> Result<(), Error> {
+    let name = || ids::name(session, source, to);
+    if !session.entries.key(to).is_some() {
+        return Err(Error::NoPlace {
+            what: format!("{} has no id, so nothing can hang under it", name()?),
+            instead: Some("`bough fsck --repair` gives ids".into()),
+        });
+    }
+    let top = session.tree.ancestors(to).last().unwrap_or(to);
+    if matches!(session.tree.link(top), Parent::Ring(_)) {
+        return Err(Error::NoPlace {
+            what: format!("the links above {} go round in a ring, on which the agent would hang", name()?),
+            instead: Some("`bough fsck --repair` cuts it".into()),
+        });
+    }
+    Ok(())
+}
+
+/// Entries on their way to the end of the file: each hangs under the one before.
+pub(super) struct Lines<'a> {
+    session: &'a Session,
+    source: &'a dyn Source,
+    fresh: &'a mut Ids,
+    now: Time,
+    /// The JSON of the id under which the next line hangs.
+    leaf: Option<Vec<u8>>,
+    bytes: Vec<u8>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Lines<'a> {
+    /// Begins under the leaf that the program would find.
+    pub(super) fn new(
+        session: &'a Session,
+        source: &'a dyn Source,
+        fresh: &'a mut Ids,
+        now: Time,
+    ) -> io::Result<Lines<'a>> {
+        let leaf = session.head.leaf.map(|leaf| ids::raw(session, source, leaf)).transpose()?;
+        Ok(Lines { session, source, fresh, now, leaf, bytes: Vec::new(), changes: Vec::new() })
+    }
+
+    fn marker(&mut self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<(), Error> {
+        self.leaf = to.map(<[u8]>::to_vec);
+        let format = self.session.format;
+        self.add("moves the position", |new| format.dialect().marker(new, from, to))
+    }
+
+    fn summary(&mut self, from: Option<&[u8]>, to: Option<&[u8]>, text: &str) -> Result<(), Error> {
+        self.leaf = to.map(<[u8]>::to_vec);
+        let format = self.session.format;
+        // pi names the leaf that was left, the others the entry that was gone to.
+        let told = if format == Format::Pi { from } else { to };
+        self.add("tells the model of the branch that is left", |new| {
+            format.dialect().summary(new, told, text)
+        })
+    }
+
+    /// Adds a label line, or one that takes a label away.
+    pub(super) fn label(&mut self, target: Ix, name: Option<&str>) -> Result<(), Error> {
+        let format = self.session.format;
+        let target = ids::raw(self.session, self.source, target)?;
+        let why = if name.is_some() { "sets a label" } else { "clears a label" };
+        self.add(why, |new| format.dialect().label(new, &target, name))
+    }
+
+    fn add(&mut self, why: &str, line: impl FnOnce(&New<'_>) -> Option<Vec<u8>>) -> Result<(), Error> {
+        let id = self.fresh.entry(self.session.format, self.session.entries.keys());
+        let new = New { id: &id, parent: self.leaf.as_deref(), now: self.now };
+        let bytes = line(&new).ok_or_else(|| Error::NoPlace {
+            what: format!("the format {} has no place for this", self.session.format.name()),
+            instead: None,
+        })?;
+        self.changes.push(Change {
+            op: "append",
+            id: id.clone(),
+            new: String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned(),
+            bytes: bytes.len() as i64,
+            why: why.into(),
+            ..Change::default()
+        });
+        self.bytes.extend_from_slice(&bytes);
+        let mut quoted = Vec::new();
+        json::write_string(&id, self.session.format.escapes(), &mut quoted);
+        self.leaf = Some(quoted);
+        Ok(())
+    }
+
+    /// Puts the lines into a plan.
+    pub(super) fn into_plan(self, plan: &mut Plan) {
+        if !self.bytes.is_empty() {
+            plan.targets.push(Target::Append { file: 0, bytes: self.bytes });
+            plan.changes.extend(self.changes);
+        }
+    }
+}

@@ -1,0 +1,431 @@
+//! What `fsck` finds and mends: the cases under `sessions/cases`, and those that are shared.
+
+use bough::format::Ids;
+use bough::fsck::{self, Alone, Around, Check, Examined, Level, Repair, Wishes};
+use bough::model::{Key, Piece, Plan, Source, Table, Target};
+use bough::store;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::cases::project;
+use crate::shared;
+
+/// The session files below a folder that have their answers beside them.
+fn cases_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            cases_below(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl")
+            && path.with_extension("expect.json").exists()
+        {
+            out.push(path);
+        }
+    }
+}
+
+fn examine(path: &Path) -> Result<(Examined, Table), fsck::Unreadable> {
+    examine_beside(path, &Alone(path.file_stem().unwrap().to_str().unwrap()))
+}
+
+fn examine_beside(path: &Path, around: &dyn Around) -> Result<(Examined, Table), fsck::Unreadable> {
+    let bytes = fs::read(path).unwrap();
+    let options = store::Options { side: true, ..store::Options::default() };
+    let session = store::open(path, options).ok().map(|opened| opened.session);
+    let len = bytes.len() as u64;
+    let table = Table(vec![bytes]);
+    Ok((fsck::examine(session, &table, len, None, around)?, table))
+}
+
+fn counts(examined: &Examined, levels: &[Level]) -> BTreeMap<String, u64> {
+    let rows = fsck::CHECKS.iter().filter(|row| levels.contains(&row.level));
+    let counts = rows.map(|row| (row.id.to_owned(), examined.findings.count(row.check)));
+    counts.filter(|(_, count)| *count > 0).collect()
+}
+
+fn expected(value: &Value) -> BTreeMap<String, u64> {
+    let object = value.as_object().into_iter().flatten();
+    object.map(|(id, count)| (id.clone(), count.as_u64().unwrap())).collect()
+}
+
+fn check_findings(path: &Path) -> Result<(), String> {
+    let expect: Value =
+        serde_json::from_slice(&fs::read(path.with_extension("expect.json")).unwrap()).unwrap();
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let wanted = &expect["fsck"];
+    let examined = match examine(path) {
+        Ok((examined, _)) => examined,
+        Err(_) if wanted.is_null() => return Ok(()),
+        Err(error) => return Err(format!("{name}: {error}")),
+    };
+    let found = counts(&examined, &[Level::Error, Level::Warning]);
+    if !wanted["checks"].is_null() && found != expected(&wanted["checks"]) {
+        return Err(format!("{name}: found {found:?}, wanted {}", wanted["checks"]));
+    }
+    let infos = counts(&examined, &[Level::Info]);
+    for (id, count) in expected(&wanted["info"]) {
+        if infos.get(&id) != Some(&count) {
+            return Err(format!("{name}: found {infos:?}, wanted {}", wanted["info"]));
+        }
+    }
+    for (id, _) in found.iter().chain(&infos) {
+        assert!(Check::named(id).is_some());
+    }
+    Ok(())
+}
+
+fn check_all(folder: &Path, check: impl Fn(&Path) -> Result<(), String>) {
+    let mut cases = Vec::new();
+    cases_below(folder, &mut cases);
+    assert!(!cases.is_empty(), "no cases below {}", folder.display());
+    let failed: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();
+    assert!(failed.is_empty(), "{}\n{} of {} failed", failed.join("\n"), failed.len(), cases.len());
+}
+
+#[test]
+fn each_case_has_the_findings_that_it_names() {
+    check_all(&project().join("tests/cli/sessions/cases"), check_findings);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn each_shared_case_has_the_findings_that_it_names() {
+    check_all(&shared::folder().join("cases"), check_findings);
+}
+
+/// What a plan makes of the old bytes.
+fn applied(plan: &Plan, old: &Table) -> Vec<u8> {
+    let mut out = Vec::new();
+    for target in &plan.targets {
+        match target {
+            Target::Append { bytes, .. } => out = [&old.0[0][..], bytes].concat(),
+            Target::Rewrite { pieces, .. } => {
+                for piece in pieces {
+                    match piece {
+                        Piece::Keep(span) => out.extend(old.bytes(*span).unwrap()),
+                        Piece::New(bytes) => out.extend(bytes),
+                    }
+                }
+            }
+            Target::Create { .. } => {}
+        }
+    }
+    if plan.is_empty() { old.0[0].clone() } else { out }
+}
+
+struct Mended {
+    bytes: Vec<u8>,
+    aside: Vec<Vec<u8>>,
+    repair: Repair,
+}
+
+fn mend(path: &Path, wishes: &Wishes) -> Result<Mended, String> {
+    let (examined, old) = examine(path).map_err(|error| error.to_string())?;
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    let repair = fsck::repair(&examined, &old, &Alone(stem), wishes, &mut Ids::seeded("1"))
+        .map_err(|error| error.to_string())?;
+    let aside = repair.aside.iter().map(|aside| match &aside.content {
+        Piece::Keep(span) => old.bytes(*span).unwrap(),
+        Piece::New(bytes) => bytes.clone(),
+    });
+    Ok(Mended { bytes: applied(&repair.plan, &old), aside: aside.collect(), repair })
+}
+
+/// Examines bytes as if they stood in the file.
+fn examine_bytes(path: &Path, bytes: &[u8]) -> Examined {
+    let stem = path.file_stem().unwrap().to_str().unwrap();
+    let table = Table(vec![bytes.to_vec()]);
+    fsck::examine(None, &table, bytes.len() as u64, None, &Alone(stem)).unwrap()
+}
+
+fn strings(value: &Value, out: &mut Vec<String>) {
+    match value {
+        Value::String(text) => out.push(text.clone()),
+        Value::Array(items) => items.iter().for_each(|item| strings(item, out)),
+        Value::Object(object) => object.values().for_each(|item| strings(item, out)),
+        _ => {}
+    }
+}
+
+fn lines(bytes: &[u8]) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+    if lines.last().is_some_and(|last| last.is_empty()) {
+        lines.pop();
+    }
+    lines.into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
+}
+
+/// Entries of a file as the answers count them: id, parent, and the object.
+fn entries(format: &str, bytes: &[u8]) -> Vec<(String, Option<String>, Value)> {
+    let (id, parent) = match format {
+        "claude" => ("uuid", "parentUuid"),
+        "chimera" => ("id", "parent_id"),
+        _ => ("id", "parentId"),
+    };
+    let mut out: Vec<(String, Option<String>, Value)> = Vec::new();
+    for line in lines(bytes) {
+        let Ok(value) = serde_json::from_str::<Value>(&String::from_utf8_lossy(line)) else { continue };
+        let Some(ty) = value["type"].as_str() else { continue };
+        if matches!(format, "pi" | "omp") && matches!(ty, "session" | "title") {
+            continue;
+        }
+        let Some(name) = value[id].as_str() else { continue };
+        if out.iter().all(|(known, ..)| known != name) {
+            out.push((name.into(), value[parent].as_str().map(str::to_owned), value));
+        }
+    }
+    out
+}
+
+fn leaf_of(format: &str, entries: &[(String, Option<String>, Value)]) -> Option<String> {
+    let is_turn = |value: &Value| matches!(value["type"].as_str(), Some("user" | "assistant"));
+    if format == "claude" {
+        let turns = || entries.iter().rev().filter(|(.., value)| is_turn(value));
+        let main = turns().find(|(.., value)| value["isSidechain"] != Value::Bool(true));
+        return main.or(turns().next()).map(|(id, ..)| id.clone());
+    }
+    let last = entries.last()?;
+    match last.2["type"].as_str() {
+        Some("leaf") => last.2["targetId"].as_str().map(str::to_owned),
+        _ => Some(last.0.clone()),
+    }
+}
+
+fn path_of(leaf: &str, entries: &[(String, Option<String>, Value)]) -> Vec<String> {
+    let parents: BTreeMap<&str, Option<&str>> =
+        entries.iter().map(|(id, parent, _)| (id.as_str(), parent.as_deref())).collect();
+    let mut path = Vec::new();
+    let mut at = Some(leaf);
+    while let Some(id) = at.filter(|id| parents.contains_key(id) && path.len() <= entries.len()) {
+        path.push(id.to_owned());
+        at = parents[id];
+    }
+    path.reverse();
+    path
+}
+
+fn check_repair(path: &Path) -> Result<(), String> {
+    let expect: Value =
+        serde_json::from_slice(&fs::read(path.with_extension("expect.json")).unwrap()).unwrap();
+    let wanted = &expect["repair"];
+    let name = path.file_stem().unwrap().to_string_lossy().into_owned();
+    let old = fs::read(path).unwrap();
+    let mended = match mend(path, &Wishes::default()) {
+        Ok(mended) => mended,
+        Err(_) if wanted["must_be_unchanged"] == Value::Bool(true) => return Ok(()),
+        Err(error) => return Err(format!("{name}: {error}")),
+    };
+    let fail = |what: &str, found: &dyn std::fmt::Debug| {
+        Err(format!("{name}: {what}: {found:?}\n{}", String::from_utf8_lossy(&mended.bytes)))
+    };
+    if wanted["must_be_unchanged"] == Value::Bool(true) && mended.bytes != old {
+        return fail("changed", &());
+    }
+    let format = expect["format"].as_str().unwrap();
+    let list = |key: &str| wanted[key].as_array().cloned().unwrap_or_default();
+    let after = entries(format, &mended.bytes);
+    let ids: Vec<&str> = after.iter().map(|(id, ..)| id.as_str()).collect();
+    for id in list("must_keep_ids").iter().chain(&list("salvage_ids")) {
+        if !ids.contains(&id.as_str().unwrap()) {
+            return fail("an id is gone", id);
+        }
+    }
+    let (old_lines, new_lines) = (lines(&old), lines(&mended.bytes));
+    for number in list("must_keep_lines") {
+        if !new_lines.contains(&old_lines[number.as_u64().unwrap() as usize - 1]) {
+            return fail("a line is gone", &number);
+        }
+    }
+    for number in list("quarantine_lines") {
+        let line = old_lines[number.as_u64().unwrap() as usize - 1];
+        if new_lines.contains(&line) || !mended.aside.iter().any(|aside| aside == line) {
+            return fail("a line is not set aside", &number);
+        }
+    }
+    let mut texts = Vec::new();
+    for line in &new_lines {
+        if let Ok(value) = serde_json::from_str(&String::from_utf8_lossy(line)) {
+            strings(&value, &mut texts);
+        }
+    }
+    for text in list("must_keep_texts") {
+        if !texts.iter().any(|known| known.contains(text.as_str().unwrap())) {
+            return fail("a text is gone", &text);
+        }
+    }
+    if let Some(count) = wanted["entries_after"].as_u64()
+        && count as usize != after.len()
+    {
+        return fail("entries", &after.len());
+    }
+    for (id, parent) in wanted["parents_after"].as_object().into_iter().flatten() {
+        let found = after.iter().find(|(known, ..)| known == id).map(|(_, parent, _)| parent.as_deref());
+        if found != Some(parent.as_str()) {
+            return fail("a parent", &(id, found));
+        }
+    }
+    let leaf = leaf_of(format, &after);
+    if let Some(wanted) = wanted["leaf_after"].as_str()
+        && leaf.as_deref() != Some(wanted)
+    {
+        return fail("the leaf", &leaf);
+    }
+    if !wanted["path_after"].is_null() {
+        let found = Value::from(path_of(leaf.as_deref().unwrap_or_default(), &after));
+        if found != wanted["path_after"] {
+            return fail("the path", &found);
+        }
+    }
+    if mended.bytes.is_empty() {
+        return Ok(());
+    }
+    let again = examine_bytes(path, &mended.bytes);
+    let left = counts(&again, &[Level::Error, Level::Warning]);
+    if !wanted["after"]["checks"].is_null() && left != expected(&wanted["after"]["checks"]) {
+        return fail("left", &left);
+    }
+    // A second repair does nothing.
+    let table = Table(vec![mended.bytes.clone()]);
+    let second =
+        fsck::repair(&again, &table, &Alone(&name), &Wishes::default(), &mut Ids::seeded("2")).unwrap();
+    if !second.plan.is_empty() {
+        return fail("a second repair", &second.plan.changes);
+    }
+    let _ = mended.repair.proof.path;
+    Ok(())
+}
+
+#[test]
+fn each_case_is_mended_as_it_says() {
+    check_all(&project().join("tests/cli/sessions/cases"), check_repair);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn each_shared_case_is_mended_as_it_says() {
+    check_all(&shared::folder().join("cases"), check_repair);
+}
+
+fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            sessions_below(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            out.push(path);
+        }
+    }
+}
+
+/// A session file with the files around it.
+struct Beside(PathBuf, String);
+
+impl Beside {
+    fn of(path: &Path) -> Beside {
+        Beside(path.to_owned(), path.file_stem().unwrap().to_string_lossy().into_owned())
+    }
+}
+
+impl Around for Beside {
+    fn stem(&self) -> &str {
+        &self.1
+    }
+
+    fn elsewhere(&self, ids: &[Key]) -> HashSet<Key> {
+        let mut files = Vec::new();
+        sessions_below(self.0.parent().unwrap(), &mut files);
+        files.retain(|file| *file != self.0);
+        let options = store::Options::default();
+        let sessions = files.iter().filter_map(|file| store::open(file, options).ok());
+        let known: HashSet<Key> =
+            sessions.flat_map(|opened| opened.session.entries.keys().to_vec()).collect();
+        ids.iter().copied().filter(|id| known.contains(id)).collect()
+    }
+
+    fn agents(&self) -> Option<Vec<String>> {
+        None
+    }
+
+    fn has_result_file(&self, _: &str) -> bool {
+        true
+    }
+}
+
+/// Files of the corpus that raise an alarm, and why that is right.
+const ALARMS: &[(&str, &str)] = &[
+    // Damage on purpose.
+    ("chimera/edge-", "made to try damage"),
+    ("pi/edge-", "made to try damage"),
+    ("claude-code/bad-lines", "made to try damage"),
+    ("claude-code/cycle-", "made to try damage"),
+    ("claude-code/self-loop", "made to try damage"),
+    ("claude-code/orphan-chain", "made to try damage"),
+    ("claude-code/root-attachment", "its orphan is made on purpose"),
+    ("claude-code/root-progress-orphan", "its orphan is made on purpose"),
+    ("claude-code/root-unexpected-orphan", "its orphan is made on purpose"),
+    ("claude-code/same-file-duplicate", "its repeated id is made on purpose"),
+    ("claude-code/compact-reappended", "a boundary was written again, without lists of what it keeps"),
+    ("claude-code/leaf-copied-line", "a line was copied to move the leaf"),
+    ("claude-code/r3-dead-end-depth", "tool results without calls are made on purpose"),
+    ("claude-code/r5-foreign-result", "a tool result without a call is made on purpose"),
+    ("claude-code/upstream/record-samples", "single records of many sessions"),
+    ("pi/merge-picked-compaction-bad", "a compaction was picked without what it keeps"),
+    ("pi/merge-picked-result-only", "a tool result was picked without its call"),
+    ("pi/omp18-fork.branched-broken", "oh-my-pi leaves a link to a dropped label"),
+    ("pi/pi073-fork-orphans.branched-broken", "pi 0.73 leaves a link to a dropped label"),
+    ("pi/v1-hand-compaction-after-bad-line", "made to try damage"),
+    ("pi/v1-hand-no-version-but-ids.migrated", "pi gives new ids, and its labels name the old ones"),
+    ("pi/v2-hand-design-doc-uuid", "a sample without times; what pi makes of it has no ids"),
+    // What is sound and warns all the same.
+    ("claude-code/r7-rewind-first-prompt", "a rewind to the start is a root in the middle"),
+    ("claude-code-real/rewind-to-start", "a rewind to the start is a root in the middle"),
+    ("claude-code/subagent-interrupted", "the call of a killed agent has no result"),
+    ("claude-code-real/killed-in-tool", "the call of a killed tool has no result"),
+    ("claude-code-real/old-2.0.76/6b3df817", "an empty file"),
+    ("claude-code-real/old-2.0.76/bad42fce", "an empty file"),
+    (
+        "claude-code/workflow-run/5e550001-0000-4000-8000-000000000001/subagents/workflows",
+        "a journal, no session",
+    ),
+    ("pi/harness084-v4", "version 4 is only recognized"),
+    ("pi/harness087-v4", "version 4 is only recognized"),
+    ("pi/omp18-custom", "an aborted reply has a call without a result"),
+    ("pi/omp18-usage-on-other-branch", "the last line is bookkeeping on another branch"),
+    ("pi/pi16-multi-root", "the last line is bookkeeping before the first message"),
+    ("pi/real-v1-", "calls of aborted replies have no results"),
+    ("pi/switch-label", "a label on another branch is the last line"),
+    ("pi/switch-sessioninfo", "a name on another branch is the last line"),
+];
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn no_sound_file_raises_an_alarm() {
+    let corpus = shared::folder().join("corpus");
+    let mut files = Vec::new();
+    sessions_below(&corpus, &mut files);
+    let mut alarms = Vec::new();
+    let mut meant: BTreeMap<&str, usize> = ALARMS.iter().map(|(name, _)| (*name, 0)).collect();
+    for file in &files {
+        let name = file.strip_prefix(&corpus).unwrap().to_string_lossy().into_owned();
+        let found = match examine_beside(file, &Beside::of(file)) {
+            Ok((examined, _)) => counts(&examined, &[Level::Error, Level::Warning]),
+            Err(error) => BTreeMap::from([(error.to_string(), 1)]),
+        };
+        if found.is_empty() {
+            continue;
+        }
+        match ALARMS.iter().find(|(known, _)| name.starts_with(known)) {
+            Some((known, _)) => *meant.get_mut(known).unwrap() += 1,
+            None => alarms.push(format!("{name}: {found:?}")),
+        }
+    }
+    assert!(alarms.is_empty(), "{}\n{} of {}", alarms.join("\n"), alarms.len(), files.len());
+    meant.retain(|_, count| *count == 0);
+    assert!(meant.is_empty(), "these raise no alarm: {:?}", meant.keys());
+}
