@@ -55,7 +55,14 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let opened = open::session(global, args.session.as_deref(), ui)?;
+    let mut opened = open::session(global, args.session.as_deref(), ui)?;
+    let contains = match &args.contains {
+        Some(rev) => Some(revision::one(&opened.session, &opened.files, rev)?),
+        None => None,
+    };
+    if !args.all {
+        super::log::join(&mut opened)?;
+    }
     let session = &opened.session;
     let of = if args.all { Of::Everything } else { Of::Conversation };
     let mut view = View::new(&opened);
@@ -64,8 +71,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return points(&mut view, of, global, end, ui);
     }
     let mut list = branches::list(session, of);
-    if let Some(rev) = &args.contains {
-        let ix = revision::one(session, &opened.files, rev)?;
+    if let Some(ix) = contains {
         let mut below = vec![false; session.entries.len()];
         session.tree.subtree(ix).into_iter().for_each(|ix| below[ix.at()] = true);
         list.retain(|branch| below[branch.leaf.at()]);

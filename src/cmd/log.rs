@@ -3,12 +3,13 @@
 use super::template::{self, Template};
 use super::view::{Body, View};
 use super::{Exit, Failure, clock, global::Global, open};
-use crate::format::Content;
+use crate::format::{Content, Format, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::graph::{Graph, Row};
+use crate::ops::linearize::{self, Reading};
 use crate::ops::listing::{self, Mode};
-use crate::ops::{self, Forest, revision};
-use crate::store::Opened;
+use crate::ops::{Forest, revision};
+use crate::store::{self, Opened, Part};
 use crate::ui::{Columns, Ink, Look, Ui, paint};
 use clap::builder::PossibleValuesParser;
 use regex::{Regex, RegexBuilder};
@@ -124,10 +125,11 @@ enum Style {
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let (named, revisions) = open::split(global, &args.words);
     let keep = Keep::new(args)?;
-    let opened = open::session(global, named, ui)?;
+    let mut opened = open_some(args, global, named, revisions, &keep, ui)?;
     if args.follow {
         return follow(args, global, ui, opened, &keep);
     }
+    let chosen = Chosen::of(&mut opened, revisions, args.dag)?;
     if opened.session.head.entry.is_none() && revisions.is_empty() && !args.all && !args.graph {
         ui.hint(format_args!("there is no HEAD: {}; `--all` shows what is there", opened.session.head.rule));
         return Ok(Exit::Done);
@@ -135,9 +137,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     ui.page();
     let mut printer = Printer::new(&opened, args, global);
     if args.graph {
-        draw(args, revisions, &opened, &keep, &mut printer, ui)?;
+        draw(args, chosen, &opened, &keep, &mut printer, ui)?;
     } else {
-        list(args, revisions, &opened, &keep, &mut printer, ui)?;
+        list(args, chosen, &opened, &keep, &mut printer, ui)?;
     }
     Ok(Exit::Done)
 }
@@ -185,22 +187,27 @@ impl Keep {
         })
     }
 
+    /// Whether an entry is of what was asked for, as far as its kind goes.
+    fn asks_for(&self, session: &Session, ix: Ix) -> bool {
+        let of_kind = || self.kinds.contains(&session.entries.kind(ix));
+        match (self.mode, self.kinds.is_empty()) {
+            (Some(mode), true) => mode.shows(session, ix),
+            (Some(mode), false) => mode.shows(session, ix) && of_kind(),
+            (None, false) => of_kind(),
+            (None, true) => self.all || listing::conversation(session, ix),
+        }
+    }
+
     /// Whether an entry is kept. Reads its line only where its text decides.
     fn takes(&self, opened: &Opened, ix: Ix, line: &mut Vec<u8>) -> io::Result<bool> {
         let (session, entries) = (&opened.session, &opened.session.entries);
-        let asked = match (self.mode, self.kinds.is_empty()) {
-            (Some(mode), true) => mode.shows(session, ix),
-            (Some(mode), false) => mode.shows(session, ix) && self.kinds.contains(&entries.kind(ix)),
-            (None, false) => self.kinds.contains(&entries.kind(ix)),
-            (None, true) => self.all || listing::conversation(session, ix),
-        };
         // An entry without a time is at no time.
         let time = entries.time(ix);
         let in_time = (self.since.is_none() && self.until.is_none())
             || time.is_some()
                 && self.since.is_none_or(|since| time >= since)
                 && self.until.is_none_or(|until| time <= until);
-        if !asked || !in_time {
+        if !self.asks_for(session, ix) || !in_time {
             return Ok(false);
         }
         let Some(grep) = &self.grep else { return Ok(true) };
@@ -229,24 +236,82 @@ pub(super) fn pattern(text: &str) -> Result<Regex, Failure> {
     })
 }
 
-/// The entries that revisions choose: a single one stands for its path, a set for itself.
-fn chosen(opened: &Opened, revisions: &[String]) -> Result<Vec<Ix>, ops::Error> {
-    let (session, files) = (&opened.session, &opened.files);
-    let mut out = Vec::new();
-    for revision in revisions {
-        if revision::is_set(session, files, revision)? {
-            out.extend(revision::set(session, files, std::slice::from_ref(revision))?);
-        } else {
-            out.extend(session.tree.ancestors(revision::one(session, files, revision)?));
+/// Opens the session: no more of it than is wanted where only the end of the path to HEAD is.
+fn open_some(
+    args: &Args,
+    global: &Global,
+    named: Option<&str>,
+    revisions: &[String],
+    keep: &Keep,
+    ui: &mut Ui,
+) -> anyhow::Result<Opened> {
+    // Numbers of lines are not known from the end, and what a text or a time decides may be anywhere.
+    let whole = args.graph || args.all || args.follow || global.json || !revisions.is_empty();
+    let anywhere = keep.grep.is_some() || keep.since.is_some() || keep.until.is_some();
+    let Some(count) = args.count.filter(|_| !whole && !anywhere) else {
+        return open::session(global, named, ui);
+    };
+    // The call that a result answers may stand a little above what is listed.
+    let count = count.saturating_add(args.skip).saturating_add(crate::ops::calls::FAR);
+    let enough = |session: &Session| session.knows_path(count, |ix| keep.asks_for(session, ix));
+    let part = Part { ids: &[], labels: true, enough: &enough };
+    let path = open::path(global, named, ui)?;
+    let opened = store::open_part(&path, global.options(), &part)?;
+    open::warn(&opened, ui);
+    Ok(opened)
+}
+
+/// What revisions choose.
+enum Chosen {
+    /// There are none.
+    Nothing,
+    /// The entries on paths, and those of sets.
+    Entries(HashSet<Ix>),
+}
+
+impl Chosen {
+    /// Resolves revisions: a single one stands for its path, a set for itself.
+    ///
+    /// Claude Code's links are joined on the way to what was talked, unless the stored ones are wanted. A single
+    /// revision is looked for along the stored links in any case, as all commands do.
+    fn of(opened: &mut Opened, revisions: &[String], dag: bool) -> anyhow::Result<Chosen> {
+        let (mut singles, mut sets) = (Vec::new(), Vec::new());
+        for revision in revisions {
+            if revision::is_set(&opened.session, &opened.files, revision)? {
+                sets.push(revision.clone());
+            } else {
+                singles.push(revision::one(&opened.session, &opened.files, revision)?);
+            }
         }
+        let reading = if dag { None } else { join(opened)? };
+        let mut entries = HashSet::new();
+        for set in sets {
+            entries.extend(revision::set(&opened.session, &opened.files, &[set])?);
+        }
+        for ix in singles {
+            let end = reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
+            entries.extend(opened.session.tree.ancestors(end));
+        }
+        Ok(if revisions.is_empty() { Chosen::Nothing } else { Chosen::Entries(entries) })
     }
-    Ok(out)
+}
+
+/// Joins the links of Claude Code's entries to what was talked; gives the reading that says how.
+pub(super) fn join(opened: &mut Opened) -> io::Result<Option<Reading>> {
+    if opened.session.format != Format::Claude {
+        return Ok(None);
+    }
+    let reading = linearize::read(&opened.session, &opened.files)?;
+    opened.session.tree = reading.tree();
+    let head = &mut opened.session.head;
+    head.entry = head.entry.map(|ix| reading.stand_in(ix));
+    Ok(Some(reading))
 }
 
 /// Prints the chosen entries, one after the other.
 fn list(
     args: &Args,
-    revisions: &[String],
+    chosen: Chosen,
     opened: &Opened,
     keep: &Keep,
     printer: &mut Printer<'_>,
@@ -254,23 +319,25 @@ fn list(
 ) -> anyhow::Result<()> {
     let (session, tree) = (&opened.session, &opened.session.tree);
     let count = session.entries.len();
-    if revisions.is_empty() && args.all {
-        let forest = Forest::new(tree, count, |_| true);
-        // Copies that another entry stands for have no children, and no place in the tree.
-        let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
-        if forest.in_file_order() {
-            order.sort_unstable_by_key(|ix| std::cmp::Reverse(*ix));
+    match chosen {
+        Chosen::Nothing if args.all => {
+            let forest = Forest::new(tree, count, |_| true);
+            // Copies that another entry stands for have no children, and no place in the tree.
+            let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
+            if forest.in_file_order() {
+                order.sort_unstable_by_key(|ix| std::cmp::Reverse(*ix));
+            }
+            print(args, opened, keep, printer, ui, order.into_iter())
         }
-        return print(args, opened, keep, printer, ui, order.into_iter());
+        Chosen::Nothing => {
+            let path = keep.end_of_path(opened).into_iter().flat_map(|end| tree.ancestors(end));
+            print(args, opened, keep, printer, ui, path)
+        }
+        Chosen::Entries(chosen) => {
+            let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
+            print(args, opened, keep, printer, ui, forest.children_first())
+        }
     }
-    if revisions.is_empty() {
-        let end = keep.end_of_path(opened);
-        let path = end.into_iter().flat_map(|end| tree.ancestors(end));
-        return print(args, opened, keep, printer, ui, path);
-    }
-    let chosen: HashSet<Ix> = chosen(opened, revisions)?.into_iter().collect();
-    let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
-    print(args, opened, keep, printer, ui, forest.children_first())
 }
 
 /// Prints of some entries those that are kept, within the limits.
@@ -311,20 +378,20 @@ fn print(
 /// Draws the branches.
 fn draw(
     args: &Args,
-    revisions: &[String],
+    chosen: Chosen,
     opened: &Opened,
     keep: &Keep,
     printer: &mut Printer<'_>,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
     let session = &opened.session;
-    let mut wanted = vec![revisions.is_empty(); session.entries.len()];
-    for ix in chosen(opened, revisions)? {
-        wanted[ix.at()] = true;
-    }
-    let mut line = Vec::new();
+    let (mut wanted, mut line) = (vec![false; session.entries.len()], Vec::new());
     for ix in session.entries.all() {
-        wanted[ix.at()] = wanted[ix.at()] && keep.takes(opened, ix, &mut line)?;
+        let chosen = match &chosen {
+            Chosen::Nothing => true,
+            Chosen::Entries(chosen) => chosen.contains(&ix),
+        };
+        wanted[ix.at()] = chosen && keep.takes(opened, ix, &mut line)?;
     }
     let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.at()]);
     let graph = Graph::new(&forest, keep.end_of_path(opened));

@@ -5,7 +5,7 @@ use crate::model::{Flags, Ix, Source};
 use std::collections::VecDeque;
 
 /// How far up the path a call is looked for: results follow their calls closely.
-const FAR: usize = 64;
+pub const FAR: usize = 64;
 
 /// How many replies with calls are remembered.
 const REMEMBERED: usize = 16;
