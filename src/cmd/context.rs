@@ -1,11 +1,12 @@
 //! `bough context`: what the model would be sent.
 
-use super::{Exit, Failure, global::Global, open};
+use super::{Exit, Failure, complete, entry, global::Global, open};
 use crate::format::{Block, Session};
 use crate::model::{Count, Ix, Source};
 use crate::ops::context::{Context, Dropped, Message, Patch, Said};
 use crate::ops::{ids, revision};
 use crate::ui::{Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::io;
 
@@ -20,7 +21,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the entry to go on at
     ///
     /// Without an entry, where the agent stands.
-    #[arg(value_name = "REV")]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// List instead what is on the path and not sent, with the reason of each
@@ -51,6 +52,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let context = Context::at(session, source, at)?;
     if at.is_none() {
         ui.hint(format_args!("nothing would be sent: {}", session.head.rule));
+    }
+    if let Some(why) = context.refused {
+        ui.note(format_args!("warning: {why}"));
     }
     let show = Show { session, source, context: &context, short: ids::ShortIds::default() };
     if args.stat {
@@ -252,7 +256,7 @@ impl Show<'_> {
         }
         object["origin"] = message.origin.word().into();
         object["text"] = said.text.as_ref().into();
-        object["blocks"] = said.blocks.iter().map(block_json).collect();
+        object["blocks"] = said.blocks.iter().map(entry::block).collect();
         if !message.is_sent() {
             object["sent"] = false.into();
         }
@@ -276,29 +280,12 @@ impl Show<'_> {
                 object["tool"] = tool.as_str().into();
                 object["text"] = (*text).into();
             }
-            Patch::NoCall { call } => object["call"] = call.as_str().into(),
+            Patch::MadeUp { text } => object["text"] = (*text).into(),
+            Patch::ResultLeftOut { call } | Patch::NoCall { call } => object["call"] = call.as_str().into(),
             Patch::ProviderHistory { items } => object["items"] = (*items).into(),
-            Patch::Excluded | Patch::EndedBadly => {}
+            Patch::Excluded | Patch::EndedBadly | Patch::PutBack | Patch::Kept | Patch::Bridged => {}
         }
         Ok(object)
-    }
-}
-
-/// A block, for scripts.
-fn block_json(block: &Block<'_>) -> Value {
-    match block {
-        Block::Text(text) => json!({ "type": "text", "text": text }),
-        Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
-        Block::Call { id, name, arguments } => {
-            let arguments = serde_json::from_slice(arguments)
-                .unwrap_or_else(|_| Value::from(String::from_utf8_lossy(arguments)));
-            json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
-        }
-        Block::Result { call, is_error, text } => {
-            json!({ "type": "result", "call": call, "is_error": is_error, "text": text })
-        }
-        Block::Image { mime, bytes } => json!({ "type": "image", "mime": mime, "bytes": bytes }),
-        Block::Other(ty) => json!({ "type": ty }),
     }
 }
 

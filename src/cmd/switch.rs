@@ -19,7 +19,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the entry to go to
     ///
     /// `-` is the position before the last switch.
-    #[arg(value_name = "REV", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Label the entry, too

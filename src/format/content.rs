@@ -500,6 +500,13 @@ pub fn blocks(content: &[u8]) -> Vec<Block<'_>> {
     inside.blocks
 }
 
+/// The block that an item of a message's content is; of a result the pictures in it follow.
+pub fn blocks_of_item(item: &[u8]) -> Vec<Block<'_>> {
+    let mut inside = Content::default();
+    inside.block(item);
+    inside.blocks
+}
+
 /// A call of a tool in a few words: its name, and the argument that says most.
 pub fn call_words(name: &str, arguments: &[u8]) -> String {
     let members: Vec<_> = each_member(arguments).collect();

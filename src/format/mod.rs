@@ -19,7 +19,7 @@ mod spread;
 pub mod tools;
 mod write;
 
-pub use content::{Block, Content, Usage, blocks, call_words};
+pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect};
 pub use ids::Ids;
 pub use layout::{Layout, Sidecar, Transcript};

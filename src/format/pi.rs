@@ -228,9 +228,7 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
         b"message" => return message(line, gathered),
         b"thinking_level_change" => setting(&mut flags),
         b"model_change" => {
-            if line.bytes.is_some_and(|bytes| crate::json::value(bytes, &["model"]).is_some()) {
-                gathered.marks.omp = true;
-            }
+            gathered.marks.omp |= !matches!(fields.get(Field::Model), Value::Absent);
             setting(&mut flags)
         }
         b"session_info" => {

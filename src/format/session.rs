@@ -2,8 +2,9 @@ use super::side::Side;
 use super::spread::Spread;
 use super::{Format, Link, ParentRef, Place};
 use crate::json::{Ending, Field, Line, Reader, Shape, Str};
-use crate::model::{Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Parent, Span, Time, Tree};
-use std::collections::HashMap;
+use crate::model::{
+    Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
+};
 
 /// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
 #[derive(Clone, Debug)]
@@ -140,25 +141,20 @@ impl Labels {
         if lines.is_empty() {
             return Labels::default();
         }
-        let mut last: HashMap<Key, (u32, u32)> = HashMap::new();
-        for (at, line) in lines.iter().enumerate() {
-            // The order is that in which names came into force, a name taken away and given again last.
-            let at = at as u32;
-            if line.text.is_empty() {
-                last.remove(&line.target);
-            } else {
-                last.entry(line.target).or_insert((at, at)).1 = at;
-            }
-        }
-        let mut found: Vec<(u32, Ix, u32)> = Vec::new();
-        for ix in tree.standing() {
-            if let Some((first, line)) = last.get(&entries.key(ix)) {
-                found.push((*first, ix, *line));
-            }
-        }
-        found.sort_unstable();
-        let mut in_force: Vec<(Ix, u32)> = found.iter().map(|(_, ix, line)| (*ix, *line)).collect();
-        in_force.sort_by_key(|(ix, _)| *ix);
+        let mut by_target: Vec<(Key, u32)> =
+            lines.iter().enumerate().map(|(at, line)| (line.target, at as u32)).collect();
+        by_target.retain(|(target, _)| target.is_some());
+        by_target.sort_unstable();
+        // Of several about one entry the last counts, and it may take the name away.
+        let last: Vec<(Key, u32)> = by_target
+            .chunk_by(|one, next| one.0 == next.0)
+            .filter_map(|same| same.last().copied())
+            .filter(|(_, line)| !lines[*line as usize].text.is_empty())
+            .collect();
+        let found = tree.find_each(entries, &last.iter().map(|(target, _)| *target).collect::<Vec<_>>());
+        let mut in_force: Vec<(Ix, u32)> =
+            found.into_iter().zip(&last).filter_map(|(ix, (_, line))| Some((ix?, *line))).collect();
+        in_force.sort_unstable();
         Labels { lines, in_force }
     }
 
@@ -230,6 +226,7 @@ pub struct Builder {
     partial: bool,
     copies: Option<Copies>,
     side: Option<Side>,
+    strays: bool,
     spread: Spread,
     /// Reads lines again that were held.
     again: Option<Reader>,
@@ -248,6 +245,7 @@ impl Builder {
             partial: false,
             copies: None,
             side: None,
+            strays: false,
             spread: Spread::default(),
             again: None,
         }
@@ -261,6 +259,11 @@ impl Builder {
     /// Says that tool calls, and what rare lines name, are gathered too: [`Session::side`].
     pub fn side(&mut self) {
         self.side = Some(Side::default());
+    }
+
+    /// Says that a line with a `uuid` and a session counts as an entry, whatever its type: so does claude-code-log.
+    pub fn strays(&mut self) {
+        self.strays = true;
     }
 
     /// Says that only the end of the file is read.
@@ -357,6 +360,12 @@ impl Builder {
         match place {
             Place::Entry(link) => self.entry(line, &link),
             Place::Other(kind) => {
+                if self.strays
+                    && kind == OtherKind::Note
+                    && let Some(link) = stray(line)
+                {
+                    return self.entry(line, &link);
+                }
                 if kind == OtherKind::Header && !headed && !self.entries.is_empty() {
                     self.fault(line, FaultKind::HeaderNotFirst);
                 }
@@ -381,8 +390,10 @@ impl Builder {
         };
         let mut flags = link.flags;
         flags.set(Flags::SURROGATE, line.notes.lone_surrogate);
-        let (ty, session) =
-            (link.ty.map(Str::text).unwrap_or_default(), link.session.map(Str::text).unwrap_or_default());
+        let (ty, session) = (
+            link.ty.map(Str::resolved).unwrap_or_default(),
+            link.session.map(Str::resolved).unwrap_or_default(),
+        );
         // What stands behind the object on its line is no part of the entry.
         let len = match line.shape {
             Shape::Trailing { at } => line.bytes.map_or(at, |bytes| {
@@ -481,6 +492,25 @@ impl Builder {
         };
         session
     }
+}
+
+/// What places a line of an unknown type that has a `uuid` and a session.
+fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
+    let fields = &line.fields;
+    let id = fields.str(Field::Uuid).filter(|id| !id.raw.is_empty())?;
+    let session = fields.str(Field::SessionId).filter(|session| !session.raw.is_empty())?;
+    let mut flags = Flags::BOOKKEEPING;
+    flags.set(Flags::SIDECHAIN, fields.is_true(Field::IsSidechain));
+    Some(Link {
+        id: Some(id),
+        parent: fields.str(Field::ParentUuid).map_or(ParentRef::None, ParentRef::Id),
+        time: fields.str(Field::Timestamp).map_or(Time::NONE, |time| crate::model::parse_time(time.raw)),
+        kind: Kind::Other,
+        ty: fields.str(Field::Type),
+        flags,
+        session: Some(session),
+        group: None,
+    })
 }
 
 impl Session {

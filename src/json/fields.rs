@@ -68,6 +68,8 @@ pub enum Field {
     FromId,
     /// `cwd`
     Cwd,
+    /// `model`
+    Model,
     /// `message`, for its sort; what is in it are the fields below.
     Message,
     /// `message.role`
@@ -127,6 +129,7 @@ impl Field {
             b"first_kept_entry_id" => Field::FirstKeptSnake,
             b"fromId" => Field::FromId,
             b"cwd" => Field::Cwd,
+            b"model" => Field::Model,
             b"message" => Field::Message,
             b"toolUseResult" => Field::ToolUseResult,
             _ => return None,
@@ -190,7 +193,10 @@ impl<'l> Str<'l> {
 
     /// Whether the string is `wanted`.
     pub fn is(self, wanted: &str) -> bool {
-        self.raw == wanted.as_bytes() || (self.raw.len() > wanted.len() && self.text() == wanted)
+        self.raw == wanted.as_bytes()
+            || self.raw.len() > wanted.len()
+                && memchr::memchr(b'\\', self.raw).is_some()
+                && self.text() == wanted
     }
 
     /// Whether nothing but white space is in the string. Looks no further than the first character that is none.

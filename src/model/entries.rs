@@ -1,4 +1,5 @@
 use super::{Key, Span, Time};
+use std::collections::HashMap;
 
 /// The place of an entry among the entries of a session, in file order, counted from 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -161,10 +162,10 @@ pub struct Entries {
     flags: Vec<Flags>,
     /// Where the entries of each file begin.
     files: Vec<u32>,
-    types: Vec<String>,
+    types: Names,
     /// Which session each entry says it is of, as an index into `sessions`; empty where none says so.
     session: Vec<u16>,
-    sessions: Vec<String>,
+    sessions: Names,
     /// The reply that an entry is a part of; empty where the format keeps replies whole.
     group: Vec<Key>,
     /// The first eight bytes of each long id; empty where there are none.
@@ -197,11 +198,11 @@ pub struct Entry<'l> {
     /// What it is.
     pub kind: Kind,
     /// Its type, as stored.
-    pub ty: &'l str,
+    pub ty: &'l [u8],
     /// What else is known.
     pub flags: Flags,
     /// The session that the line names; empty where it names none.
-    pub session: &'l str,
+    pub session: &'l [u8],
     /// The reply that it is a part of.
     pub group: Key,
 }
@@ -226,10 +227,10 @@ impl Entries {
             self.pending.push((ix, entry.parent));
             PENDING
         };
-        let ty = intern(&mut self.types, entry.ty, u8::MAX as usize) as u8;
+        let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
         if !entry.session.is_empty() || !self.session.is_empty() {
             self.session.resize(ix as usize, 0);
-            let known = intern(&mut self.sessions, entry.session, u16::MAX as usize);
+            let known = self.sessions.place(entry.session, u16::MAX as usize);
             self.session.push(known as u16);
         }
         if entry.group.is_some() || !self.group.is_empty() {
@@ -355,12 +356,12 @@ impl Entries {
 
     /// The type of an entry, as stored.
     pub fn ty(&self, ix: Ix) -> &str {
-        &self.types[usize::from(self.ty[ix.at()])]
+        &self.types.list[usize::from(self.ty[ix.at()])]
     }
 
     /// All types that occur, in the order in which they were met.
     pub fn types(&self) -> &[String] {
-        &self.types
+        &self.types.list
     }
 
     /// What else is known of an entry.
@@ -371,18 +372,20 @@ impl Entries {
     /// The session that an entry names, where the format writes it on every line.
     pub fn session(&self, ix: Ix) -> Option<&str> {
         let known = *self.session.get(ix.at())?;
-        Some(&self.sessions[usize::from(known)]).filter(|session| !session.is_empty()).map(String::as_str)
+        Some(&self.sessions.list[usize::from(known)])
+            .filter(|session| !session.is_empty())
+            .map(String::as_str)
     }
 
     /// The sessions that entries name, in the order in which they were met.
     pub fn sessions(&self) -> &[String] {
-        &self.sessions
+        &self.sessions.list
     }
 
     /// The place of an entry's session in [`Entries::sessions`], where the format writes it on every line.
     pub fn session_at(&self, ix: Ix) -> Option<usize> {
         let known = usize::from(*self.session.get(ix.at())?);
-        (!self.sessions[known].is_empty()).then_some(known)
+        (!self.sessions.list[known].is_empty()).then_some(known)
     }
 
     /// The reply that an entry is a part of, where the format writes one reply on several lines.
@@ -391,15 +394,35 @@ impl Entries {
     }
 }
 
-/// The place of `name` in `names`, where it is put if there is room; else the last place stands for it.
-fn intern(names: &mut Vec<String>, name: &str, most: usize) -> usize {
-    // Few names, and mostly the one met last: looked at from the end.
-    match names.iter().rposition(|known| known == name) {
-        Some(at) => at,
-        None if names.len() < most => {
-            names.push(name.to_owned());
-            names.len() - 1
+/// Names that occur again and again, each kept once.
+#[derive(Clone, Debug, Default)]
+struct Names {
+    list: Vec<String>,
+    /// Where the names beyond the first few stand.
+    others: HashMap<Box<[u8]>, usize>,
+}
+
+impl Names {
+    /// How many names are compared one by one.
+    const FEW: usize = 12;
+
+    /// The place of a name, where it is put if there is room; else the last place stands for it.
+    fn place(&mut self, name: &[u8], most: usize) -> usize {
+        let few = self.list.len().min(Names::FEW);
+        if let Some(at) = self.list[..few].iter().position(|known| known.as_bytes() == name) {
+            return at;
         }
-        None => most - 1,
+        if let Some(at) = self.others.get(name) {
+            return *at;
+        }
+        if self.list.len() == most {
+            return most - 1;
+        }
+        let at = self.list.len();
+        if at >= Names::FEW {
+            self.others.insert(name.into(), at);
+        }
+        self.list.push(String::from_utf8_lossy(name).into_owned());
+        at
     }
 }

@@ -29,7 +29,31 @@ impl Time {
 ///
 /// Gives [`Time::NONE`] for anything else. Digits beyond milliseconds are cut off.
 pub fn parse_time(text: &[u8]) -> Time {
-    read(text).unwrap_or(Time::NONE)
+    usual(text).or_else(|| read(text)).unwrap_or(Time::NONE)
+}
+
+/// Reads a time as nearly all are spelled, `2026-03-02T00:00:00.000Z`; `None` for any other spelling, right or wrong.
+fn usual(text: &[u8]) -> Option<Time> {
+    let text: &[u8; 24] = text.try_into().ok()?;
+    let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
+    let mut wrong = signs.iter().any(|(at, sign)| text[*at] != *sign);
+    let mut number = |from: usize, to: usize| {
+        text[from..to].iter().fold(0, |value, byte| {
+            let digit = u32::from(byte.wrapping_sub(b'0'));
+            wrong |= digit > 9;
+            value * 10 + digit
+        })
+    };
+    let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
+    let (hour, minute, second, milli) = (number(11, 13), number(14, 16), number(17, 19), number(20, 23));
+    wrong |=
+        month.wrapping_sub(1) > 11 || day.wrapping_sub(1) > 30 || hour > 24 || minute > 59 || second > 60;
+    if wrong {
+        return None;
+    }
+    let days = days_since_1970(i64::from(year), i64::from(month), i64::from(day));
+    let seconds = (days * 24 + i64::from(hour)) * 3600 + i64::from(minute * 60 + second);
+    Some(Time(seconds * 1000 + i64::from(milli)))
 }
 
 fn read(text: &[u8]) -> Option<Time> {
@@ -128,6 +152,11 @@ mod tests {
         check("2026-03-02T00:00:00.123456+00:00",  Some(1_772_409_600_123));
         check("2026-03-02",                        Some(1_772_409_600_000));
         check("1969-12-31T23:59:59.999Z",          Some(-1));
+        check("2024-02-29T23:59:59.999Z",          Some(1_709_251_199_999));
+        check("0000-01-01T00:00:00.000Z",          Some(-62_167_219_200_000));
+        check("2026-03-02T00:00:00.00xZ",          None);
+        check("2026-03-02T00:60:00.000Z",          None);
+        check("2026-03-32T00:00:00.000Z",          None);
         check("2026-13-02T00:00:00.000Z",          None);
         check("2026-03-02T00:00:00.Z",             None);
         check("yesterday",                         None);

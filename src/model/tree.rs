@@ -95,6 +95,14 @@ impl Tree {
         self.copies
     }
 
+    /// The entry that stands for each of some ids, all in one pass over the ids of the session.
+    pub fn find_each(&self, entries: &Entries, keys: &[Key]) -> Vec<Option<Ix>> {
+        let mut wanted = Wanted::new(keys.iter().copied());
+        wanted.find_all(entries.keys(), self.copies);
+        let found = |key: &Key| Some(wanted.found(*key)).filter(|ix| *ix < PENDING).map(Ix);
+        keys.iter().map(found).collect()
+    }
+
     /// Whether an entry is part of the tree; it is not where another stands for its id.
     pub fn stands(&self, ix: Ix) -> bool {
         self.shadowed.is_empty() || self.shadowed.binary_search(&ix.0).is_err()
@@ -401,9 +409,9 @@ mod tests {
                 follows: false,
                 time: Time::NONE,
                 kind: Kind::User,
-                ty: "message",
+                ty: b"message",
                 flags: Flags::default(),
-                session: "",
+                session: b"",
                 group: Key::NONE,
             });
         }
@@ -458,6 +466,10 @@ mod tests {
     fn the_rule_for_copies_decides_which_links_count() {
         let entries = entries("a; b<a; c<b; b<c");
         let first = Tree::build(&entries, Copies::First);
+        let [b, lost] = [Key::of(b"b"), Key::of(b"lost")];
+        assert_eq!(first.find_each(&entries, &[b, lost]), [Some(Ix(1)), None]);
+        let last = Tree::build(&entries, Copies::Last);
+        assert_eq!(last.find_each(&entries, &[lost, b, b]), [None, Some(Ix(3)), Some(Ix(3))]);
         assert_eq!(first.path(Ix(2)), [Ix(0), Ix(1), Ix(2)]);
         assert_eq!(first.shadowed().collect::<Vec<_>>(), [Ix(3)]);
         // With the last copy, `b` hangs under `c` and `c` under `b`: a ring.
@@ -482,9 +494,9 @@ mod tests {
                 follows: false,
                 time: Time::NONE,
                 kind: Kind::User,
-                ty: "message",
+                ty: b"message",
                 flags: Flags::default(),
-                session: "",
+                session: b"",
                 group: Key::NONE,
             });
         }

@@ -145,9 +145,9 @@ pub(super) mod tests {
                 follows: false,
                 time: Time::NONE,
                 kind: Kind::User,
-                ty: "message",
+                ty: b"message",
                 flags: Flags::default(),
-                session: "",
+                session: b"",
                 group: Key::NONE,
             });
         }

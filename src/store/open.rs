@@ -110,9 +110,9 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
 }
 
 /// Reads by position with an offset of its own, so that a file that grows meanwhile is harmless.
-struct Positional<'f> {
-    file: &'f File,
-    at: u64,
+pub(super) struct Positional<'f> {
+    pub(super) file: &'f File,
+    pub(super) at: u64,
 }
 
 impl Read for Positional<'_> {

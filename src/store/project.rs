@@ -1,10 +1,13 @@
 //! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
 
-use super::Error;
 use super::files::{Content, Files};
+use super::open::{Positional, read_head};
 use super::write::Stamp;
-use crate::format::{Layout, Sidecar, Transcript};
-use std::fs;
+use super::{Error, Opened};
+use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, detect};
+use crate::json::{Reader, each_member, string};
+use std::fs::{self, File};
+use std::io::{self, Read};
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
@@ -57,6 +60,75 @@ pub fn files(layout: &Layout) -> Files {
         files.add(file.path.clone(), Content::Closed, stamp);
     }
     files
+}
+
+/// Opens all files of a layout as one session: the numbers of the files are those of the layout.
+///
+/// Its position is that of the first file. With `strays`, lines of unknown types that have a `uuid` count as entries.
+/// A file that is gone meanwhile counts as empty.
+pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
+    let mut builder = Builder::new(Format::Claude);
+    builder.side();
+    if strays {
+        builder.strays();
+    }
+    let mut reader = Reader::new();
+    for transcript in &layout.files {
+        builder.begin_file();
+        reader.restart(0, 0);
+        let read = File::open(&transcript.path).and_then(|file| {
+            let mut from = Positional { file: &file, at: 0 };
+            loop {
+                match from.read(reader.space()) {
+                    Ok(0) => break,
+                    Ok(count) => reader.advance(count, |line| builder.line(line)),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            reader.finish(|line| builder.line(line));
+            Ok(())
+        });
+        match read {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::Io { path: transcript.path.clone(), source: error });
+            }
+            _ => {}
+        }
+    }
+    Ok(Opened { session: builder.finish(), files: files(layout) })
+}
+
+/// The layout of one session with all its agents: of those that lie beside it, the ones whose first line names it.
+pub fn of_session(path: &Path) -> Result<Layout, Error> {
+    let mut layout = layout(path)?;
+    let main = layout.files.remove(0);
+    let inside = main.agents();
+    let id = main.stem().to_owned();
+    layout
+        .files
+        .retain(|file| file.path.starts_with(&inside) || named_session(&file.path).as_ref() == Some(&id));
+    layout.files.insert(0, main);
+    Ok(layout)
+}
+
+/// Whether a folder is a project of Claude Code: it has a transcript of it directly in it.
+pub fn is_project(folder: &Path) -> bool {
+    let mut found = Found::default();
+    let mut mains = found.folder(folder);
+    mains.sort_by(|one, other| one.path.cmp(&other.path));
+    mains.iter().filter(|file| file.bytes > 0).take(8).any(|file| {
+        let head = File::open(&file.path).and_then(|file| read_head(&file));
+        head.is_ok_and(|head| detect(&head) == Detected::Format(Format::Claude))
+    })
+}
+
+/// The session that the first line of a transcript names.
+fn named_session(path: &Path) -> Option<String> {
+    let head = File::open(path).and_then(|file| read_head(&file)).ok()?;
+    let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
+    let (_, value) = each_member(line).find(|(key, _)| key == "sessionId")?;
+    string(value).map(|text| text.into_owned())
 }
 
 #[derive(Default)]

@@ -266,6 +266,58 @@ fn shape(path: &Path) -> String {
     parts.join("; ")
 }
 
+/// A whole project, each file by its number: the lines of all, what started each agent, where each session came from.
+fn project_shape(path: &Path) -> (String, String, String) {
+    let layout = project::layout(path).unwrap();
+    let opened = project::open(&layout, false).unwrap();
+    let session = &opened.session;
+    let agents = linearize::agents(session, &opened.files, &layout).unwrap();
+    let anchor = |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.at());
+    let reading = linearize::read_with(session, &opened.files, &anchor).unwrap();
+    law(path, session, &reading);
+    let name = |ix: &Ix| -> String {
+        let line = opened.files.bytes(session.span(*ix)).unwrap();
+        let line: Value = serde_json::from_slice(&line).unwrap();
+        let number = u32::from_str_radix(&line["uuid"].as_str().unwrap()[..8], 16).unwrap();
+        format!("{number:x}")
+    };
+    let lines: Vec<String> = reading
+        .lines
+        .iter()
+        .map(|line| {
+            let at = line.above.map_or(String::new(), |(_, ix)| format!("<{}", name(&ix)));
+            let entries: Vec<String> = line.entries.iter().map(name).collect();
+            format!("{}:{}{at} {}", line.file, format!("{:?}", line.strand).to_lowercase(), entries.join(" "))
+        })
+        .collect();
+    let started: Vec<String> = agents
+        .iter()
+        .map(|agent| {
+            let at = agent.anchored.at().map_or(String::new(), |ix| format!(" {}", name(&ix)));
+            let how = format!("{:?}", agent.anchored);
+            let how = how.split('(').next().unwrap().to_lowercase();
+            let owner = agent.owner.map_or("-".to_owned(), |owner| owner.to_string());
+            format!("{owner}>{} {how}{at}", agent.file)
+        })
+        .collect();
+    let kin: Vec<String> = linearize::family(session, &opened.files, &layout, &reading)
+        .unwrap()
+        .iter()
+        .filter_map(|kin| {
+            let origin = kin.origin?;
+            let at = origin.at.map_or(String::new(), |ix| format!(" at {}", name(&ix)));
+            Some(format!(
+                "{} {} {}{at} ({} repeated)",
+                kin.file,
+                origin.how.word(),
+                origin.file,
+                kin.repeated
+            ))
+        })
+        .collect();
+    (lines.join("; "), started.join("; "), kin.join("; "))
+}
+
 /// Every entry is on one line, or set aside, or another copy stands for it; the tree and the order have what is on lines.
 fn law(path: &Path, session: &Session, reading: &Reading) {
     let mut met = vec![0; session.entries.len()];
@@ -378,4 +430,59 @@ fn each_session(folder: &Path, files: &mut Vec<PathBuf>) {
             files.push(path);
         }
     }
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn sessions_and_agents_hang_where_they_left() {
+    let check = |name: &str, lines: &str, agents: &str, kin: &str| {
+        assert_eq!(project_shape(&case(name)), (lines.to_owned(), agents.to_owned(), kin.to_owned()), "{name}");
+    };
+    // A session that goes on from another hangs there, whatever became of the entry in the documented order.
+    check("root-cross-session", "0:trunk 1 2; 1:trunk<2 3 4", "", "1 continues 0 at 2 (0 repeated)");
+    check("sessions-tree", "0:trunk 1 2 3 4 5 6 7; 1:trunk<7 8 9 a; 2:trunk<5 b c d", "",
+        "1 continues 0 at 7 (0 repeated); 2 continues 0 at 5 (0 repeated)");
+    check("session-on-branch", "0:trunk 1 2; 0:branch<2 3 4; 0:branch<2 5 6; 1:trunk<6 7 8", "",
+        "1 continues 0 at 6 (0 repeated)");
+    check("session-on-skipped", "0:trunk 1 2 3 4 5 6 7; 1:trunk<4 8 9", "", "1 continues 0 at 4 (0 repeated)");
+    check("session-on-fallback-branch",
+        "0:trunk 1 2; 0:branch<2 3 4 5 7 6 8 9; 0:branch<2 a b; 1:trunk<b c d", "", "1 continues 0 at b (0 repeated)");
+    check("session-two-attachments", "0:trunk 1 2 3 4; 1:trunk<2 5 6; 1:branch<4 7 8", "",
+        "1 continues 0 at 2 (0 repeated)");
+    // What is repeated is the oldest session's.
+    check("dedup-two-sessions", "0:trunk 1 2 3 4; 1:trunk<4 5 6", "", "1 continues 0 at 4 (4 repeated)");
+    check("dedup-branch-copy", "0:trunk 1 2 3 4; 1:trunk<2 5 6", "", "1 forks 0 at 2 (2 repeated)");
+    check("sdk-fork", "0:trunk 1 2 3 4; 1:trunk 5 6", "", "1 forks 0 at 2 (0 repeated)");
+    // Agents hang at the entry that started them, by what names it best.
+    check("subagent", "0:trunk 1 2 3 4; 1:agent<3 5 6 7 8", "0>1 sidecar 3", "");
+    check("subagent-interrupted", "0:trunk 1 2 3; 1:agent<2 4 5", "0>1 sidecar 2", "");
+    check("subagent-legacy", "0:trunk 1 2 3 4; 1:agent<3 5 6", "0>1 result 3", "");
+    check("subagent-nested", "0:trunk 1 2 3 4; 1:agent<3 5 6 7 8; 2:agent<7 9 a", "0>1 sidecar 3; 0>2 sidecar 7", "");
+    check("subagents-parallel", "0:trunk 1 2 4 3 5 6; 1:agent<4 7 8; 2:agent<5 9 a", "0>1 sidecar 4; 0>2 sidecar 5", "");
+    check("subagent-dead-end-lift", "0:trunk 1 2 3 4 5 6 7; 1:agent<5 8 9; 2:agent<4 a b", "0>1 result 5; 0>2 result 4", "");
+    check("subagent-prompt-match", "0:trunk 1 2 3 4; 1:agent<2 5 6", "0>1 prompt 2", "");
+    check("workflow-run", "0:trunk 1 2 3 4; 1:agent<3 5 6", "0>1 run 3", "");
+    check("subagent-unreferenced", "0:trunk 1 2 4; 1:agent 5 3", "0>1 nowhere", "");
+}
+
+/// Every entry of every project is accounted for.
+#[test]
+fn nothing_is_dropped_from_random_projects() {
+    let folder = std::env::var_os("BOUGH_STORES").map_or_else(|| corpus().join("random"), PathBuf::from);
+    let mut count = 0;
+    for entry in std::fs::read_dir(folder).unwrap().chain(std::fs::read_dir(corpus()).unwrap()) {
+        let path = entry.unwrap().path();
+        if path.is_dir() && path.file_name().unwrap() != "random" {
+            let layout = project::layout(&path).unwrap();
+            let opened = project::open(&layout, true).unwrap();
+            let agents = linearize::agents(&opened.session, &opened.files, &layout).unwrap();
+            let anchor =
+                |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.at());
+            let reading = linearize::read_with(&opened.session, &opened.files, &anchor).unwrap();
+            law(&path, &opened.session, &reading);
+            linearize::family(&opened.session, &opened.files, &layout, &reading).unwrap();
+            count += 1;
+        }
+    }
+    assert!(count > 60);
 }

@@ -9,5 +9,6 @@ mod generated;
 mod layers;
 mod linearize;
 mod migrate;
+mod schema;
 mod shared;
 mod shells;

@@ -29,6 +29,7 @@ mod bridge;
 mod facts;
 pub mod load;
 pub mod sent;
+pub mod write;
 
 pub use facts::{Boundary, Facts};
 

@@ -5,6 +5,7 @@
 //! shown, and not before: a [`Context`] is as large as the path is long, whatever the size of its messages.
 
 mod chimera;
+mod claude;
 mod pi;
 mod told;
 
@@ -26,6 +27,8 @@ pub struct Context {
     pub models: Vec<(String, Model)>,
     /// The thinking level in force, where the format has one.
     pub thinking: Option<String>,
+    /// Why the program would not go on at the entry, where it would not.
+    pub refused: Option<&'static str>,
 }
 
 /// A model, as the format names it.
@@ -75,6 +78,8 @@ pub enum Origin {
     Carried,
     /// Something that the client added by itself.
     Attachment,
+    /// A note of the client that is sent as words of the user.
+    Note,
     /// Made up by the program when it sends.
     MadeUp,
 }
@@ -89,6 +94,7 @@ impl Origin {
             Origin::Compaction => "compaction",
             Origin::Carried => "carried",
             Origin::Attachment => "attachment",
+            Origin::Note => "note",
             Origin::MadeUp => "made-up",
         }
     }
@@ -122,6 +128,22 @@ pub enum Patch {
         /// What the result says.
         text: &'static str,
     },
+    /// A result is left out, since no call of the reply before asked for it, or another answered it.
+    ResultLeftOut {
+        /// The call that it names.
+        call: String,
+    },
+    /// Words that the program makes up.
+    MadeUp {
+        /// What they say, in our words.
+        text: &'static str,
+    },
+    /// Put back: it hangs beside the path, as parts of a reply and results of parallel calls do.
+    PutBack,
+    /// Kept by a compaction that stands behind it in the file.
+    Kept,
+    /// Reached over a gap: its child names a parent that is not there.
+    Bridged,
     /// A result without its call is sent as it is; services refuse that.
     NoCall {
         /// The call that it names.
@@ -148,6 +170,11 @@ impl Patch {
             Patch::Edited { .. } => "edited",
             Patch::CallLeftOut { .. } => "call-left-out",
             Patch::ResultMadeUp { .. } => "result-made-up",
+            Patch::ResultLeftOut { .. } => "result-left-out",
+            Patch::MadeUp { .. } => "made-up",
+            Patch::PutBack => "put-back",
+            Patch::Kept => "kept",
+            Patch::Bridged => "bridged",
             Patch::NoCall { .. } => "no-call",
             Patch::ProviderHistory { .. } => "provider-history",
         }
@@ -164,6 +191,11 @@ impl fmt::Display for Patch {
             Patch::ResultMadeUp { tool, text, .. } => {
                 write!(f, "made up: a result for the call of {tool}: {text}")
             }
+            Patch::ResultLeftOut { .. } => write!(f, "left out: a result that no call wants"),
+            Patch::MadeUp { text } => write!(f, "made up by the client: {text}"),
+            Patch::PutBack => write!(f, "put back: it hangs beside the path"),
+            Patch::Kept => write!(f, "kept by the compaction"),
+            Patch::Bridged => write!(f, "reached over a gap in the file"),
             Patch::NoCall { .. } => write!(f, "sent as it is, though no call asked for it"),
             Patch::ProviderHistory { items } => {
                 write!(f, "kept messages are sent as the provider's own history of {items} items")
@@ -221,6 +253,10 @@ pub enum Why {
     AnswersDropped,
     /// Nothing but calls was in it, and nothing answers them.
     CallsLeftOut,
+    /// A result that no call asked for.
+    NoCall,
+    /// A call or a result that was there before.
+    Repeated,
 }
 
 impl Why {
@@ -238,6 +274,8 @@ impl Why {
             Why::EndedBadly => "ended-badly",
             Why::AnswersDropped => "answers-dropped",
             Why::CallsLeftOut => "calls-left-out",
+            Why::NoCall => "no-call",
+            Why::Repeated => "repeated",
         }
     }
 
@@ -268,6 +306,8 @@ impl fmt::Display for Why {
             Why::EndedBadly => "the reply ended in an error, or was broken off",
             Why::AnswersDropped => "answers a call of a reply that is not sent",
             Why::CallsLeftOut => "only calls that nothing answers",
+            Why::NoCall => "a result that no call asked for",
+            Why::Repeated => "a call or a result that was there before",
         })
     }
 }
@@ -289,6 +329,8 @@ enum Part {
     Tail(usize),
     /// `replacement.content` of another line, which is an edit.
     Edit(Ix),
+    /// Parts of a message of Claude Code.
+    Claude(Vec<crate::format::claude::sent::Part>),
 }
 
 /// What a message says.
@@ -312,11 +354,7 @@ impl Context {
     pub fn at(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
         match session.format {
             Format::Chimera => chimera::build(session, source, leaf),
-            // TODO: what the loader of Claude Code sends, once its rules are in `format`.
-            Format::Claude => Err(io::Error::new(
-                io::ErrorKind::Unsupported,
-                "the context of a Claude Code session is not known yet",
-            )),
+            Format::Claude => claude::build(session, source, leaf),
             _ => pi::build(session, source, leaf),
         }
     }
@@ -367,8 +405,13 @@ impl Message {
             Part::Edit(edit) => Some(edit),
             _ => self.entry,
         };
-        let Some(at) = at else { return Ok(Said::default()) };
-        source.read(session.span(at), line)?;
+        line.clear();
+        if let Some(at) = at {
+            source.read(session.span(at), line)?;
+        }
+        if let Part::Claude(parts) = &self.part {
+            return Ok(claude::said(parts, line));
+        }
         Ok(match session.format {
             Format::Chimera => chimera::said(self, line),
             _ => pi::said(self, line),

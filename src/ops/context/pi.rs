@@ -555,6 +555,7 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
             let item = each_item(inner("retainedTail")).nth(*place).unwrap_or_default();
             of_content(get(item, "content").unwrap_or_default())
         }
+        Part::Claude(_) => Said::default(),
         Part::Content => of_content(inner("content")),
         Part::Edit(_) => of_content(get(inner("replacement"), "content").unwrap_or_default()),
         Part::Message => {

@@ -16,7 +16,7 @@ pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<
     }
     let mut out: Option<Cow<'_, str>> = None;
     for block in each_item(content).filter(|block| wanted(block)) {
-        let Some(told) = of_block(block) else { continue };
+        let Some(told) = told_block(block) else { continue };
         out = Some(match out {
             None => told,
             Some(mut before) => {
@@ -29,7 +29,8 @@ pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<
     out.unwrap_or_default()
 }
 
-fn of_block(block: &[u8]) -> Option<Cow<'_, str>> {
+/// The text of one block, or its mark; none of thinking.
+pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
     let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", named(of))));
     let ty = get(block, "type");
     match ty.and_then(string).as_deref() {

@@ -20,6 +20,8 @@ pub(super) struct Links {
     pub(super) kept: HashMap<u32, Vec<u32>>,
     /// The first entries of agents that stand in a session's own file, with the entry that each is taken to hang at.
     pub(super) agents: Vec<(u32, u32)>,
+    /// Of each of the shadowed, the entry that stands for it, where that is in another file.
+    pub(super) stand_for: HashMap<u32, u32>,
     /// Of files that repeat entries of others: how many, and the file that has most of them.
     pub(super) repeats: Vec<(u16, u32, u16)>,
 }
@@ -36,12 +38,13 @@ impl Links {
             holes: Vec::new(),
             kept: HashMap::new(),
             agents: Vec::new(),
+            stand_for: HashMap::new(),
             repeats: Vec::new(),
         };
         // Where a link leads that is no link to an entry.
         let mut lost = Vec::new();
         if session.files.len() > 1 {
-            links.across_files(look, &mut lost)?;
+            links.across_files(look, agent, &mut lost)?;
         } else {
             links.up = session
                 .entries
@@ -64,7 +67,14 @@ impl Links {
 
     /// Links by id over several files: of the copies of an id that in the oldest file counts, and of those in one file
     /// the last.
-    fn across_files(&mut self, look: &Look<'_>, lost: &mut Vec<u32>) -> io::Result<()> {
+    ///
+    /// A link from a session into an agent's transcript counts as lost: the client reads the session alone.
+    fn across_files(
+        &mut self,
+        look: &Look<'_>,
+        agent: &dyn Fn(u16) -> Option<Option<Ix>>,
+        lost: &mut Vec<u32>,
+    ) -> io::Result<()> {
         let entries = &look.session.entries;
         let files = look.session.files.len();
         let ages = ages(look)?;
@@ -96,6 +106,8 @@ impl Links {
             }
         }
         self.shadowed = (0..entries.len() as u32).filter(|ix| apart[*ix as usize]).collect();
+        let winner = |ix: u32| by_key[&entries.key(Ix(ix))];
+        self.stand_for = self.shadowed.iter().map(|ix| (*ix, winner(*ix))).collect();
         let mut of_file: HashMap<u16, (u32, u32, u16)> = HashMap::new();
         for ((file, other), count) in repeats {
             let all = of_file.entry(file).or_insert((0, 0, other));
@@ -106,11 +118,14 @@ impl Links {
         }
         self.repeats = of_file.into_iter().map(|(file, (all, _, other))| (file, all, other)).collect();
         self.repeats.sort_unstable();
+        let agents: Vec<bool> = (0..files as u16).map(|file| agent(file).is_some()).collect();
         self.up = vec![NONE; entries.len()];
         let mut forward = Vec::new();
         for ix in entries.all().filter(|ix| !apart[ix.at()]) {
             let Some(key) = entries.parent_key(ix).filter(|key| key.is_some()) else { continue };
+            let is_agent = |ix: u32| agents[usize::from(entries.file(Ix(ix)))];
             match by_key.get(&key) {
+                Some(parent) if is_agent(*parent) && !is_agent(ix.0) => lost.push(ix.0),
                 Some(parent) if *parent < ix.0 => self.up[ix.at()] = *parent,
                 Some(parent) => forward.push((ix.0, *parent)),
                 None => lost.push(ix.0),
@@ -191,10 +206,11 @@ impl Links {
             }
             if let Some(Some(anchor)) = own {
                 // What an agent begins with hangs at the entry that started it.
+                let anchor = self.stand_for.get(&anchor.0).copied().unwrap_or(anchor.0);
                 let tops = tops.get_or_insert_with(|| Tops(self.up.clone()));
                 for ix in entries.of_file(file) {
-                    if self.up[ix as usize] == NONE && !apart(self, ix) && tops.join(ix, anchor.0) {
-                        self.up[ix as usize] = anchor.0;
+                    if self.up[ix as usize] == NONE && !apart(self, ix) && tops.join(ix, anchor) {
+                        self.up[ix as usize] = anchor;
                     }
                 }
             }
@@ -246,26 +262,38 @@ impl Links {
     }
 }
 
-/// Which of two files is the older session, by order: the first time in it, then whether it says to be a copy, then
-/// whether it is an agent's, then its place.
-fn ages(look: &Look<'_>) -> io::Result<Vec<(Time, bool, u16)>> {
+/// By what of two sessions the older is told: the first time in it; then whether it says to be a copy; then how many
+/// lines stand between its entries, since a copy is written in one go; then its place.
+type Age = (Time, bool, std::cmp::Reverse<usize>, u16);
+
+fn ages(look: &Look<'_>) -> io::Result<Vec<Age>> {
     let entries = &look.session.entries;
     let mut ages = Vec::new();
-    let mut met = HashMap::new();
+    let mut same: HashMap<Time, Vec<u16>> = HashMap::new();
     for file in 0..look.session.files.len() as u16 {
-        let range = entries.of_file(file);
-        let first = range.clone().map(|ix| entries.time(Ix(ix))).filter(|time| time.is_some()).min();
-        let first = first.unwrap_or(Time(i64::MAX));
-        *met.entry(first).or_insert(0) += 1;
-        ages.push((first, false, file));
+        let times = entries.of_file(file).map(|ix| entries.time(Ix(ix)));
+        let first = times.filter(|time| time.is_some()).min().unwrap_or(Time(i64::MAX));
+        same.entry(first).or_default().push(file);
+        ages.push((first, false, std::cmp::Reverse(0), file));
     }
-    for (file, age) in ages.iter_mut().enumerate() {
-        if met[&age.0] > 1 {
-            let first = entries.of_file(file as u16).next();
-            age.1 = match first {
-                Some(ix) => look.line(Ix(ix), super::look::is_copied)?,
-                None => false,
-            };
+    let others = &look.session.others;
+    for files in same.values().filter(|files| files.len() > 1) {
+        let shared =
+            files.iter().map(|file| entries.of_file(*file).len() as u32).filter(|len| *len > 0).min();
+        for file in files {
+            let range = entries.of_file(*file);
+            let age = &mut ages[usize::from(*file)];
+            if !range.is_empty() {
+                age.1 = look.line(Ix(range.start), |line| super::look::forked_from(line).is_some())?;
+            }
+            let from = others.partition_point(|other| other.span.file < *file);
+            let between = others[from..]
+                .iter()
+                .take_while(|other| {
+                    other.span.file == *file && other.before < range.start + shared.unwrap_or(0)
+                })
+                .filter(|other| other.before > range.start);
+            age.2 = std::cmp::Reverse(between.count());
         }
     }
     Ok(ages)

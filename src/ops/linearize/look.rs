@@ -2,7 +2,7 @@
 
 use super::record::{Object, each_block};
 use crate::format::Session;
-use crate::model::{Flags, Ix, Key, Kind, Source};
+use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::cell::RefCell;
 use std::io;
 
@@ -27,6 +27,12 @@ impl<'s> Look<'s> {
             *buffer = Vec::new();
         }
         Ok(out)
+    }
+
+    /// Gives the bytes of a span to `with`.
+    pub(super) fn span<T>(&self, span: Span, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+        self.source.read(span, &mut self.buffer.borrow_mut())?;
+        Ok(with(&self.buffer.borrow()))
     }
 
     /// Whether a user typed this entry: a prompt, and nothing that the client put in.
@@ -60,6 +66,22 @@ impl<'s> Look<'s> {
                 ids.extend(id.map(|id| Key::of(id.as_bytes())));
             });
             ids
+        })
+    }
+
+    /// The prompts of the calls in an entry that start agents.
+    pub(super) fn spawns(&self, ix: Ix) -> io::Result<Vec<String>> {
+        self.line(ix, |line| {
+            let mut prompts = Vec::new();
+            each_content(line, |block| {
+                if matches!(block.text("name").as_deref(), Some("Task" | "Agent"))
+                    && let Some(prompt) =
+                        block.object("input").and_then(|input| Some(input.text("prompt")?.into_owned()))
+                {
+                    prompts.push(prompt);
+                }
+            });
+            prompts
         })
     }
 
@@ -114,7 +136,7 @@ impl Prompt {
 }
 
 /// The text of a message, or the first block of text in it.
-fn first_text(line: &[u8]) -> String {
+pub(super) fn first_text(line: &[u8]) -> String {
     let text = String::from_utf8_lossy(line);
     let Some(message) = Object::read(text.trim()).and_then(|line| line.object("message")) else {
         return String::new();
@@ -137,8 +159,10 @@ fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
     each_block(content.unwrap_or_default(), each);
 }
 
-/// Whether a line says that it is a copy of a line in another session.
-pub(super) fn is_copied(line: &[u8]) -> bool {
+/// The session and the entry of which a line says to be a copy.
+pub(super) fn forked_from(line: &[u8]) -> Option<(String, String)> {
     let text = String::from_utf8_lossy(line);
-    Object::read(text.trim()).is_some_and(|line| line.get("forkedFrom").is_some_and(|from| from != "null"))
+    let from = Object::read(text.trim())?.object("forkedFrom")?;
+    let uuid = from.text("messageUuid").unwrap_or_default().into_owned();
+    Some((from.text("sessionId")?.into_owned(), uuid))
 }

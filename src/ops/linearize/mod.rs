@@ -47,15 +47,19 @@
 //! A line's id is its session's and the whole ids of the entries that branches begin with. Nothing here recurses, and all
 //! of it is n log n.
 
+mod agents;
 mod document;
+mod family;
 mod links;
 mod load;
 mod look;
 mod read;
 mod record;
 
+pub use agents::{Agent, Anchored, agents};
 pub use document::{
     Document, DocumentLine, DocumentNode, DocumentSession, Fork, Item, Junction, Node, RootClass, Rung, Told,
     document,
 };
+pub use family::{How, Kin, Origin, family};
 pub use read::{Aside, Line, Reading, Strand, Why, read, read_with};

@@ -83,6 +83,7 @@ pub struct Reading {
     pub holes: Vec<Ix>,
     line_of: Vec<u32>,
     shadowed: Vec<u32>,
+    stand_for: HashMap<u32, u32>,
 }
 
 /// Reads the session in one file.
@@ -115,8 +116,10 @@ impl Reading {
         self.line_of.get(ix.at()).copied().filter(|line| *line != NONE)
     }
 
-    /// The entry on a line that stands for another: itself, or that by which it was set aside.
+    /// The entry on a line that stands for another: itself, that by which it was set aside, or its copy in an older
+    /// session.
     pub fn stand_in(&self, ix: Ix) -> Ix {
+        let ix = self.stand_for.get(&ix.0).map_or(ix, |other| Ix(*other));
         match self.aside.binary_search_by_key(&ix, |aside| aside.ix) {
             Ok(at) => self.aside[at].by,
             Err(_) => ix,
@@ -727,6 +730,7 @@ impl<'r> Reader<'r> {
             holes,
             line_of: self.line_of,
             shadowed: self.links.shadowed,
+            stand_for: self.links.stand_for,
         }
     }
 }

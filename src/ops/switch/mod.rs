@@ -3,7 +3,10 @@
 //! The programs find their position by the end of the file. So a move is a line that is put there: an entry under
 //! the wanted one that says nothing to the model (or the summary of what is left behind).
 
+mod claude;
+
 use super::{Error, ids, label};
+use crate::format::claude::write;
 use crate::format::{Content, Format, Ids, New, Session};
 use crate::json;
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
@@ -56,6 +59,10 @@ pub fn plan(
     now: Time,
 ) -> Result<Switch, Error> {
     super::writable(session)?;
+    let mut lines = Lines::new(session, source, fresh, now)?;
+    if session.format == Format::Claude {
+        return claude::plan(session, source, to, wish, lines);
+    }
     let (to, prompt) = match (to, wish.rewind) {
         (To::Entry(ix), true) => {
             let (parent, text) = before_prompt(session, source, ix)?;
@@ -76,7 +83,6 @@ pub fn plan(
         prompt,
         summarized: false,
     };
-    let mut lines = Lines::new(session, source, fresh, now)?;
     if switch.moves {
         let left = session.head.leaf.map(|leaf| ids::raw(session, source, leaf)).transpose()?;
         let wanted = to.map(|to| ids::raw(session, source, to)).transpose()?;
@@ -89,15 +95,19 @@ pub fn plan(
         switch.plan.moved = Some(Moved { from: name(from)?, to: name(to)? });
     }
     if let Some((name, take)) = &wish.label {
-        let target = to.ok_or_else(|| Error::NoPlace {
-            what: "there is no entry before the first that could have a label".into(),
-            instead: None,
-        })?;
+        let target = to.ok_or_else(nothing_to_label)?;
         label::set(session, source, &mut lines, name, target, *take)?;
     }
     lines.into_plan(&mut switch.plan);
     switch.plan.keep_times = !switch.moves;
     Ok(switch)
+}
+
+fn nothing_to_label() -> Error {
+    Error::NoPlace {
+        what: "before the first entry there is none that could have a label".into(),
+        instead: None,
+    }
 }
 
 /// Whether the next prompt would hang where it would after a switch to `to`.
@@ -132,13 +142,8 @@ fn before_prompt(session: &Session, source: &dyn Source, ix: Ix) -> Result<(Opti
 
 /// Refuses an entry from which the agent could not go on.
 fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) -> Result<(), Error> {
+    has_id(session, source, to)?;
     let name = || ids::name(session, source, to);
-    if !session.entries.key(to).is_some() {
-        return Err(Error::NoPlace {
-            what: format!("{} has no id, so nothing can hang under it", name()?),
-            instead: Some("`bough fsck --repair` gives ids".into()),
-        });
-    }
     let top = session.tree.ancestors(to).last().unwrap_or(to);
     if matches!(session.tree.link(top), Parent::Ring(_)) {
         return Err(Error::NoPlace {
@@ -147,6 +152,17 @@ fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) -> Result<(),
         });
     }
     Ok(())
+}
+
+/// Refuses an entry that nothing can name.
+fn has_id(session: &Session, source: &dyn Source, ix: Ix) -> Result<(), Error> {
+    if session.entries.key(ix).is_some() {
+        return Ok(());
+    }
+    Err(Error::NoPlace {
+        what: format!("{} has no id, so nothing can hang under it", ids::name(session, source, ix)?),
+        instead: Some("`bough fsck --repair` gives ids".into()),
+    })
 }
 
 /// Entries on their way to the end of the file: each hangs under the one before.
@@ -194,29 +210,50 @@ impl<'a> Lines<'a> {
         let format = self.session.format;
         let target = ids::raw(self.session, self.source, target)?;
         let why = if name.is_some() { "sets a label" } else { "clears a label" };
+        if format == Format::Claude {
+            let session = self.session.id();
+            let line = write::label(&target, name.unwrap_or_default(), session.as_deref(), self.now);
+            self.put(line, "", why);
+            return Ok(());
+        }
         self.add(why, |new| format.dialect().label(new, &target, name))
     }
 
     fn add(&mut self, why: &str, line: impl FnOnce(&New<'_>) -> Option<Vec<u8>>) -> Result<(), Error> {
-        let id = self.fresh.entry(self.session.format, self.session.entries.keys());
+        let id = self.fresh_id();
         let new = New { id: &id, parent: self.leaf.as_deref(), now: self.now };
         let bytes = line(&new).ok_or_else(|| Error::NoPlace {
             what: format!("the format {} has no place for this", self.session.format.name()),
             instead: None,
         })?;
-        self.changes.push(Change {
-            op: "append",
-            id: id.clone(),
-            new: String::from_utf8_lossy(&bytes).trim_end_matches('\n').to_owned(),
-            bytes: bytes.len() as i64,
-            why: why.into(),
-            ..Change::default()
-        });
-        self.bytes.extend_from_slice(&bytes);
+        self.put(bytes, &id, why);
         let mut quoted = Vec::new();
         json::write_string(&id, self.session.format.escapes(), &mut quoted);
         self.leaf = Some(quoted);
         Ok(())
+    }
+
+    /// Adds a line that is made already.
+    fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
+        self.changes.push(claude::appended(&line, id, why));
+        self.bytes.extend_from_slice(&line);
+    }
+
+    fn fresh_id(&mut self) -> String {
+        self.fresh.entry(self.session.format, self.session.entries.keys())
+    }
+
+    fn now(&self) -> Time {
+        self.now
+    }
+
+    fn clear(&mut self) {
+        self.bytes.clear();
+        self.changes.clear();
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.bytes
     }
 
     /// Puts the lines into a plan.

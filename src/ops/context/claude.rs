@@ -1,0 +1,176 @@
+//! What Claude Code sends: the trunk as its loader walks it, behind the nearest compaction, calls and results paired.
+//!
+//! The rules are those of [`crate::format::claude::sent`]; here they become a [`Context`]. One reply may be several
+//! messages, as it is several entries: the service joins neighbors of one role.
+
+use super::told::{told, told_block};
+use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
+use crate::format::claude::load::Way;
+use crate::format::claude::sent::{self, Made, Role, Sending};
+use crate::format::{Block, Content, Format, Session, blocks_of_item};
+use crate::model::{Flags, Ix, Kind, Source};
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::io;
+
+pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Context> {
+    // Where the client stands it goes by its own rule, which is more than a pin.
+    let asked = at.filter(|at| session.head.leaf != Some(*at));
+    if at.is_none() {
+        return Ok(Context::default());
+    }
+    let sending = sent::sending(session, source, asked)?;
+    let mut context = Context::default();
+    if sending.leaf.from.is_none() {
+        context.refused =
+            Some("the client would not go on there: a compaction cut it off, or there is no turn");
+        return Ok(context);
+    }
+    let boundary = sending.dropped.iter().rfind(|dropped| dropped.why == sent::Why::Compacted);
+    let boundary = boundary.map(|dropped| dropped.entry);
+    let mut line = Vec::new();
+    let mut left_out = of_messages(session, source, &sending, &mut context, boundary)?;
+    let mut model = None;
+    for message in sending.messages {
+        let role = if message.role == Role::Assistant { "assistant" } else { "user" };
+        let origin = match message.entry {
+            None => Origin::MadeUp,
+            Some(entry) if session.entries.flags(entry).has(Flags::COMPACT_SUMMARY) => Origin::Compaction,
+            Some(entry) => match session.entries.kind(entry) {
+                Kind::Attachment => Origin::Attachment,
+                Kind::System => Origin::Note,
+                _ => Origin::Message,
+            },
+        };
+        if message.role == Role::Assistant && message.entry.is_some() {
+            model = message.entry;
+        }
+        let mut patches = message.entry.and_then(|entry| left_out.remove(&entry)).unwrap_or_default();
+        match message.way {
+            Way::Part | Way::Answer => patches.push(Patch::PutBack),
+            Way::Kept => patches.push(Patch::Kept),
+            Way::Bridge => patches.push(Patch::Bridged),
+            Way::Link => {}
+        }
+        for part in &message.parts {
+            if let sent::Part::Made(made) = part {
+                patches.push(Patch::MadeUp { text: made.words() });
+            }
+        }
+        let part = Part::Claude(message.parts);
+        context.messages.push(Message { entry: message.entry, role: role.into(), origin, patches, part });
+    }
+    if let Some(reply) = model {
+        source.read(session.span(reply), &mut line)?;
+        let name = Content::of(Format::Claude, &line).model.map(Cow::into_owned).unwrap_or_default();
+        context.models.push(("default".into(), Model { provider: String::new(), name }));
+    }
+    Ok(context)
+}
+
+/// Notes what is left out: whole entries as such, blocks of entries of which others are sent as patches of these.
+fn of_messages(
+    session: &Session,
+    source: &dyn Source,
+    sending: &Sending,
+    context: &mut Context,
+    boundary: Option<Ix>,
+) -> io::Result<HashMap<Ix, Vec<Patch>>> {
+    let mut patches: HashMap<Ix, Vec<Patch>> = HashMap::new();
+    let sent: std::collections::HashSet<Ix> =
+        sending.messages.iter().filter_map(|message| message.entry).collect();
+    let mut line = Vec::new();
+    for dropped in &sending.dropped {
+        let why = match dropped.why {
+            sent::Why::Compacted if boundary == Some(dropped.entry) => Why::NoPart,
+            sent::Why::Compacted => Why::Compacted { by: boundary.unwrap_or(dropped.entry) },
+            sent::Why::Note => Why::NoPart,
+            sent::Why::NoContent => Why::Empty,
+            sent::Why::NoResult => Why::CallsLeftOut,
+            sent::Why::RepeatedCall => Why::Repeated,
+            sent::Why::NoCall => Why::NoCall,
+            sent::Why::RepeatedResult => Why::Repeated,
+        };
+        match dropped.block {
+            Some(block) if sent.contains(&dropped.entry) => {
+                source.read(session.span(dropped.entry), &mut line)?;
+                let item = sent::block(&line, block as usize).unwrap_or_default();
+                patches.entry(dropped.entry).or_default().push(patch(dropped.why, item));
+            }
+            // Of an entry with several blocks, all of them left out, one reason is enough.
+            _ if context.dropped.last().is_some_and(|last| last.entry == dropped.entry) => {}
+            _ => context.dropped.push(Dropped { entry: dropped.entry, why }),
+        }
+    }
+    Ok(patches)
+}
+
+fn patch(why: sent::Why, item: &[u8]) -> Patch {
+    match why {
+        sent::Why::NoCall | sent::Why::RepeatedResult => {
+            Patch::ResultLeftOut { call: text(item, "tool_use_id").into_owned() }
+        }
+        _ => {
+            Patch::CallLeftOut { call: text(item, "id").into_owned(), tool: text(item, "name").into_owned() }
+        }
+    }
+}
+
+pub(super) fn said<'l>(parts: &[sent::Part], line: &'l [u8]) -> Said<'l> {
+    let mut said = Said { usage: Content::of(Format::Claude, line).usage(), ..Said::default() };
+    let mut texts: Vec<Cow<'l, str>> = Vec::new();
+    for part in parts {
+        match part {
+            sent::Part::Stored(at) => {
+                let item = sent::block(line, *at).unwrap_or_default();
+                said.bytes += item.len();
+                match item.first() {
+                    Some(b'"') => {
+                        texts.push(told(item));
+                        said.blocks.push(Block::Text(told(item)));
+                    }
+                    _ => {
+                        texts.extend(told_block(item));
+                        said.blocks.extend(blocks_of_item(item));
+                    }
+                }
+            }
+            sent::Part::Command => said.push(&mut texts, text(line, "content")),
+            sent::Part::Rendered(at) => {
+                let words = sent::rendered_text(line, *at).unwrap_or_default();
+                said.push(&mut texts, words.into());
+            }
+            sent::Part::Made(made) => said.made(&mut texts, made),
+        }
+    }
+    let mut texts = texts.into_iter();
+    said.text = texts.next().unwrap_or_default();
+    for text in texts {
+        let so_far = said.text.to_mut();
+        so_far.push('\n');
+        so_far.push_str(&text);
+    }
+    said
+}
+
+impl<'l> Said<'l> {
+    fn push(&mut self, texts: &mut Vec<Cow<'l, str>>, words: Cow<'l, str>) {
+        self.bytes += words.len();
+        texts.push(words.clone());
+        self.blocks.push(Block::Text(words));
+    }
+
+    fn made(&mut self, texts: &mut Vec<Cow<'l, str>>, made: &Made) {
+        let words = Cow::Borrowed(made.words());
+        match made {
+            Made::Result(call) => {
+                texts.push(words.clone());
+                self.blocks.push(Block::Result { call: call.clone().into(), is_error: true, text: words });
+            }
+            _ => {
+                texts.push(words.clone());
+                self.blocks.push(Block::Text(words));
+            }
+        }
+    }
+}

@@ -1,0 +1,328 @@
+//! The switch of Claude Code's transcripts: a pin.
+//!
+//! A client before 2.1.122 goes by the last line or the newest one: it gets a child that says nothing, with the
+//! pin behind it. What a compaction with kept messages replaced is gone for the client; where the file is small enough
+//! to be read in full, a copy of the boundary without its lists brings it back. Which lines it takes is tried on
+//! the loader's rules before any is written.
+
+use super::{Lines, Switch, To, Wish};
+use crate::format::claude::load::{Loader, Rule, Way};
+use crate::format::claude::{Boundary, write};
+use crate::format::{Content, Session};
+use crate::model::{Change, Flags, Ix, Kind, Moved, Plan, Source, Span, Time};
+use crate::ops::{Error, ids, label};
+use std::io;
+
+/// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
+/// measured, and a file still grows.
+const BIG: u64 = 5_000_000;
+
+pub(super) fn plan(
+    session: &Session,
+    source: &dyn Source,
+    to: To,
+    wish: &Wish,
+    mut lines: Lines<'_>,
+) -> Result<Switch, Error> {
+    if wish.summary.is_some() {
+        return Err(Error::NoPlace {
+            what: "Claude Code has no line for a summary of a branch that is left".into(),
+            instead: Some("switch without it, and say it in the next prompt".into()),
+        });
+    }
+    let (to, prompt) = match (to, wish.rewind) {
+        (To::Entry(ix), true) => {
+            let (parent, text) = super::before_prompt(session, source, ix)?;
+            (parent, Some(text))
+        }
+        (To::Entry(ix), false) => (Some(ix), None),
+        (To::Start, _) => (None, None),
+    };
+    let from = session.head.entry;
+    let mut switch = Switch {
+        plan: Plan { verb: "switch".into(), ..Plan::default() },
+        from,
+        to,
+        moves: true,
+        prompt,
+        summarized: false,
+    };
+    // The prompt that is gone back from may be the first: then what is above it says nothing, and holds nobody.
+    let turn = match to {
+        Some(ix) => turn_above(session, ix).or_else(|| (!wish.rewind).then_some(ix)),
+        None => None,
+    };
+    switch.to = turn;
+    match turn {
+        None => {
+            switch.moves = !is_emptied(session);
+            if switch.moves {
+                to_start(session, &mut lines)?;
+            }
+        }
+        Some(turn) => {
+            can_be_followed(session, source, turn)?;
+            switch.moves = session.head.entry != Some(turn);
+            if switch.moves {
+                let landed = to_turn(session, source, turn, &mut lines)?;
+                switch.to = Some(landed);
+                // The end of the group of lines that the wanted one is a part of may be where one is.
+                if session.head.entry == Some(landed) {
+                    switch.moves = false;
+                    lines.clear();
+                }
+            }
+        }
+    }
+    if switch.moves {
+        let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
+        switch.plan.moved = Some(Moved { from: name(from)?, to: name(switch.to)? });
+    }
+    if let Some((name, take)) = &wish.label {
+        let target = switch.to.ok_or_else(super::nothing_to_label)?;
+        label::set(session, source, &mut lines, name, target, *take)?;
+    }
+    lines.into_plan(&mut switch.plan);
+    switch.plan.keep_times = !switch.moves;
+    Ok(switch)
+}
+
+/// The nearest turn at or above an entry, by the links that are stored.
+fn turn_above(session: &Session, ix: Ix) -> Option<Ix> {
+    session
+        .tree
+        .ancestors(ix)
+        .find(|ix| matches!(session.entries.kind(*ix), Kind::User | Kind::Assistant | Kind::Tool))
+}
+
+/// Refuses an entry that the client could not go on from.
+fn can_be_followed(session: &Session, source: &dyn Source, turn: Ix) -> Result<(), Error> {
+    let name = || ids::name(session, source, turn);
+    let flags = session.entries.flags(turn);
+    if session.entries.file(turn) != 0 || flags.has(Flags::SIDECHAIN) {
+        return Err(Error::NoPlace {
+            what: format!(
+                "{} is in the transcript of an agent, from which the client does not go on",
+                name()?
+            ),
+            instead: None,
+        });
+    }
+    if !matches!(session.entries.kind(turn), Kind::User | Kind::Assistant | Kind::Tool) {
+        return Err(Error::NoPlace {
+            what: format!(
+                "there is no turn at or above {}, so the client would not open the session",
+                name()?
+            ),
+            instead: Some("`bough switch --root` goes before the first entry".into()),
+        });
+    }
+    // A ring above it does no harm: the client cuts it.
+    super::has_id(session, source, turn)
+}
+
+/// Whether a pin on nothing is in force.
+fn is_emptied(session: &Session) -> bool {
+    Loader::new(session).leaf().rule == Rule::Emptied
+}
+
+fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
+    if write::ignores_pointers(session.claude.version.as_deref()) && session.claude.version.is_some() {
+        return Err(Error::NoPlace {
+            what: "clients before 2.1.122 know no way to before the first entry".into(),
+            instead: Some("begin a new session, or go on with a newer client first".into()),
+        });
+    }
+    lines.put(write::pin(None, None, session.id().as_deref()), "", "pins an empty conversation");
+    Ok(())
+}
+
+/// Adds the lines that put the client on `turn`; gives the turn where it lands.
+fn to_turn(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
+    let size = session.files.first().map_or(0, |file| file.bytes);
+    let mut loader = Loader::new(session);
+    let boundaries = boundaries(session, &mut loader, turn);
+    if boundaries.is_empty() {
+        // Nothing was ever replaced: a pin is followed wherever it points.
+        let landed = loader.leaf_at(turn).turn;
+        pin(session, source, turn, lines)?;
+        return Ok(landed.unwrap_or(turn));
+    }
+    if loader.reads_from_boundary() && loader.is_gone(turn) || size >= BIG && !is_reached(&mut loader, turn) {
+        return Err(Error::NoPlace {
+            what: format!(
+                "the client does not read so large a file before its last compaction, where {} is",
+                ids::name(session, source, turn)?
+            ),
+            instead: Some("`bough export-branch` makes a session of its path".into()),
+        });
+    }
+    if size >= BIG {
+        pin(session, source, turn, lines)?;
+        return Ok(turn);
+    }
+    // Small enough to be tried: the first way that lands, with the messages in sight that belong there.
+    let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
+    let kept = match loader.is_kept(turn) {
+        // It is in its old place and behind the summary as well; the client has it in the latter.
+        true => Some(true),
+        false => keeps(session, source, turn)?,
+    };
+    drop(loader);
+    let ways = ways(session, source, turn)?;
+    // Lists that name what is not in the file have no effect: then any way that lands is as good.
+    for kept in [kept, None] {
+        for way in &ways {
+            lines.clear();
+            for (line, why) in way {
+                lines.put(line.clone(), "", why);
+            }
+            pin(session, source, turn, lines)?;
+            if let Some(landed) = try_it(session, &old, lines.bytes(), turn, kept) {
+                return Ok(landed);
+            }
+        }
+    }
+    Err(Error::NoPlace {
+        what: format!("no line is known that puts the client on {}", ids::name(session, source, turn)?),
+        instead: Some("`bough export-branch` makes a session of its path".into()),
+    })
+}
+
+/// The compactions that matter for `turn`: those in the file, where any keeps messages or the file is big.
+fn boundaries(session: &Session, loader: &mut Loader<'_>, turn: Ix) -> Vec<Ix> {
+    let all: Vec<Ix> = session
+        .entries
+        .all()
+        .filter(|ix| session.entries.kind(*ix) == Kind::Compaction && session.entries.file(*ix) == 0)
+        .collect();
+    let plain = session.claude.boundary.as_ref().is_none_or(|boundary| !boundary.keeps());
+    // One boundary without lists, and the whole file is read: no entry is gone.
+    if all.len() <= 1 && plain && is_reached(loader, turn) { Vec::new() } else { all }
+}
+
+fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
+    loader.is_loaded(turn) && !loader.is_gone(turn)
+}
+
+/// The nearest boundary above an entry.
+fn above(session: &Session, turn: Ix) -> Option<Ix> {
+    session.tree.ancestors(turn).find(|ix| session.entries.kind(*ix) == Kind::Compaction)
+}
+
+/// The copies of a boundary, the last first.
+fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
+    let key = session.entries.key(boundary);
+    session.entries.all().rev().filter(move |ix| session.entries.key(*ix) == key)
+}
+
+/// Whether the model should see messages that the boundary above an entry kept; `None` where either will do.
+fn keeps(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<bool>> {
+    let Some(boundary) = above(session, turn) else { return Ok(Some(false)) };
+    let Some(line) = as_it_was(session, source, boundary)? else { return Ok(Some(false)) };
+    // They come behind the summary, so that the summary alone shows none.
+    let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
+    Ok((!is_summary).then_some(true))
+}
+
+/// The line of a boundary with its lists, where a copy of it has any.
+fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
+    for ix in copies(session, boundary) {
+        let line = source.bytes(session.span(ix))?;
+        if Boundary::of(ix, &line).keeps() {
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
+}
+
+type WayThere = Vec<(Vec<u8>, &'static str)>;
+
+/// The lines that may have to stand before the pin, the fewest first.
+fn ways(session: &Session, source: &dyn Source, turn: Ix) -> Result<Vec<WayThere>, Error> {
+    let whole = |mut line: Vec<u8>| {
+        line.push(b'\n');
+        line
+    };
+    let mut without = None;
+    if let Some(last) = &session.claude.boundary {
+        let line = source.bytes(session.span(last.entry))?;
+        without = write::without_lists(&line)
+            .map(|line| (whole(line), "brings back what the last compaction replaced"));
+    }
+    let mut again = None;
+    if let Some(above) = above(session, turn) {
+        again = as_it_was(session, source, above)?
+            .map(|line| (whole(line), "puts the compaction above the entry in force again"));
+    }
+    let mut ways = vec![Vec::new()];
+    ways.extend(without.clone().map(|line| vec![line]));
+    ways.extend(again.clone().map(|line| vec![line]));
+    ways.extend(without.zip(again).map(|(without, again)| vec![without, again]));
+    Ok(ways)
+}
+
+/// Reads the session as it would be; gives the turn on which the client would be, if that is the wanted one, or
+/// the end of its group of lines, and the model sees kept messages where it should.
+fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool>) -> Option<Ix> {
+    let newline: &[u8] = if old.ends_with(b"\n") || old.is_empty() { b"" } else { b"\n" };
+    let trial = Session::read(&[old, newline, new].concat())?;
+    let mut loader = Loader::new(&trial);
+    let leaf = loader.leaf();
+    let landed = leaf.turn?;
+    let steps = loader.trunk(leaf.from?);
+    let wanted = session.entries.key(turn);
+    let is_wanted = |ix: Ix| trial.entries.key(ix) == wanted;
+    let there = is_wanted(landed) || steps.iter().rev().take(64).any(|step| is_wanted(step.entry));
+    let shows_kept = steps.iter().any(|step| step.way == Way::Kept);
+    let same_top = {
+        let top =
+            |session: &Session, ix: Ix| session.tree.ancestors(ix).last().map(|ix| session.entries.key(ix));
+        let first = steps.first().map(|step| trial.entries.key(step.entry));
+        shows_kept || first == top(session, turn)
+    };
+    (there && kept.is_none_or(|kept| kept == shows_kept) && same_top)
+        .then(|| session.find(trial.entries.key(landed)).unwrap_or(turn))
+}
+
+/// Adds the pin, and before it what old clients go by.
+fn pin(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
+    let id = session.id();
+    let line = source.bytes(session.span(turn))?;
+    let mut leaf = ids::raw(session, source, turn)?;
+    if write::ignores_pointers(session.claude.version.as_deref()) {
+        let uuid = lines.fresh_id();
+        let newest = session.entries.all().map(|ix| session.entries.time(ix)).max().unwrap_or(Time::NONE);
+        // It must be the newest of all, whatever clock wrote the others.
+        let now =
+            if newest.is_some() { lines.now().max(Time(newest.0.saturating_add(1))) } else { lines.now() };
+        lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is what old clients go by");
+        leaf = format!("\"{uuid}\"").into_bytes();
+    }
+    let prompt = session
+        .tree
+        .ancestors(turn)
+        .find(|ix| session.entries.kind(*ix) == Kind::User && !session.entries.flags(*ix).has(Flags::META));
+    let prompt = match prompt {
+        Some(ix) => {
+            let line = source.bytes(session.span(ix))?;
+            let text = Content::of(session.format, &line).text.into_owned();
+            Some(text.chars().take(200).collect::<String>()).filter(|text| !text.trim().is_empty())
+        }
+        None => None,
+    };
+    lines.put(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins the position");
+    Ok(())
+}
+
+/// A change that appends one line.
+pub(super) fn appended(line: &[u8], id: &str, why: &str) -> Change {
+    Change {
+        op: "append",
+        id: id.into(),
+        new: String::from_utf8_lossy(line).trim_end_matches('\n').to_owned(),
+        bytes: line.len() as i64,
+        why: why.into(),
+        ..Change::default()
+    }
+}
