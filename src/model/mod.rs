@@ -1,5 +1,6 @@
 //! Entries, the tree over them, paths and plans: no I/O, no formats, no text.
 
+mod ancestry;
 mod count;
 mod entries;
 mod fault;
@@ -9,6 +10,7 @@ mod source;
 mod time;
 mod tree;
 
+pub use ancestry::Ancestry;
 pub use count::Count;
 pub use entries::{Entries, Entry, Flags, Ix, Kind};
 pub use fault::{Fault, FaultKind};

@@ -14,6 +14,9 @@ pub mod linearize;
 pub mod listing;
 pub mod migrate;
 mod owners;
+pub mod merge;
+pub mod migrate;
+pub mod pick;
 pub mod revision;
 pub mod switch;
 

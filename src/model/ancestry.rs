@@ -1,0 +1,39 @@
+use super::{Ix, Tree};
+
+/// Answers at once whether one entry is above another, for any number of questions.
+pub struct Ancestry {
+    /// When a walk over the tree comes to each entry, and when it has left all below it.
+    span: Vec<(u32, u32)>,
+}
+
+impl Ancestry {
+    /// Walks the tree once.
+    pub fn of(tree: &Tree, entries: usize) -> Ancestry {
+        let mut span = vec![(0, 0); entries];
+        let mut clock = 0;
+        // An entry is met on the way down, and again, marked, on the way up.
+        let mut todo: Vec<(Ix, bool)> = tree.roots().map(|root| (root, false)).collect();
+        while let Some((ix, done)) = todo.pop() {
+            if done {
+                span[ix.at()].1 = clock;
+                continue;
+            }
+            clock += 1;
+            span[ix.at()].0 = clock;
+            todo.push((ix, true));
+            todo.extend(tree.children(ix).map(|child| (child, false)));
+        }
+        Ancestry { span }
+    }
+
+    /// Whether `above` is `below`, or one of its ancestors.
+    pub fn is_above(&self, above: Ix, below: Ix) -> bool {
+        let ((from, to), (at, _)) = (self.span[above.at()], self.span[below.at()]);
+        from > 0 && (from..=to).contains(&at)
+    }
+
+    /// Of some ancestors of one entry the nearest.
+    pub fn nearest(&self, above: impl Iterator<Item = Ix>) -> Option<Ix> {
+        above.max_by_key(|ix| self.span[ix.at()].0)
+    }
+}

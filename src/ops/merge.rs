@@ -1,0 +1,208 @@
+//! What another branch has and the path to HEAD has not, brought over as copies or as one summary.
+
+use super::pick::{Picked, Refusal, Side};
+use crate::format::tools::tool_ids;
+use crate::format::{Format, Ids};
+use crate::json::{Escapes, each_member, string, write_string};
+use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time};
+use std::collections::{HashMap, HashSet};
+use std::hash::{DefaultHasher, Hasher};
+use std::io;
+use std::ops::Range;
+
+/// What there is to bring.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Bring {
+    /// These entries, oldest first.
+    Entries(Vec<Picked>),
+    /// Nothing: all of it is on the path to HEAD, or was brought over before.
+    Nothing,
+    /// Nothing has to be brought: HEAD itself is on the path to the revision.
+    Ahead,
+}
+
+/// Finds what the path to `tip` has and that to HEAD has not: no entry that an earlier pick brought over.
+///
+/// Such copies are known by what was noted of them, or by having all bytes in common but those that a copy changes.
+pub fn missing(side: Side<'_>, tip: Ix) -> io::Result<Bring> {
+    let session = side.session;
+    let path = session.tree.path(tip);
+    let ours = session.path();
+    let shared = path.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let (theirs, ours) = (&path[shared..], &ours[shared..]);
+    if theirs.is_empty() {
+        return Ok(Bring::Nothing);
+    }
+    if ours.is_empty() && session.head.entry.is_some() {
+        return Ok(Bring::Ahead);
+    }
+    let known = Known::of(side, ours)?;
+    let brought = known.among(side, theirs)?;
+    let is_left = |(at, ix): (usize, &Ix)| !brought[at] && !session.entries.flags(*ix).has(Flags::MARKER);
+    let left: Vec<Picked> = theirs
+        .iter()
+        .enumerate()
+        .filter(|(at, ix)| is_left((*at, ix)))
+        .map(|(_, ix)| Picked { ix: *ix, named: false })
+        .collect();
+    let talks = left.iter().any(|picked| !session.entries.flags(picked.ix).has(Flags::BOOKKEEPING));
+    Ok(if talks { Bring::Entries(left) } else { Bring::Nothing })
+}
+
+/// What stands on our side already.
+struct Known {
+    /// Ids of entries whose copies were noted.
+    origins: HashSet<Key>,
+    /// Lines by what a copy keeps of them, with how many there are.
+    lines: HashMap<u64, usize>,
+}
+
+impl Known {
+    fn of(side: Side<'_>, ours: &[Ix]) -> io::Result<Known> {
+        let mut known = Known { origins: HashSet::new(), lines: HashMap::new() };
+        let mut line = Vec::new();
+        for ix in ours {
+            side.source.read(side.session.span(*ix), &mut line)?;
+            *known.lines.entry(kept_of(side.session.format, &line)).or_default() += 1;
+            let origins = match crate::json::value(&line, &["forkedFrom", "messageUuid"]) {
+                Some(uuid) => vec![string(uuid)],
+                None => match crate::json::value(&line, &["data", "map"]) {
+                    Some(map) if side.session.entries.ty(*ix) == "custom" => {
+                        each_member(map).map(|(old, _)| Some(old)).collect()
+                    }
+                    _ => continue,
+                },
+            };
+            known.origins.extend(origins.into_iter().flatten().map(|id| Key::of(id.as_bytes())));
+        }
+        Ok(known)
+    }
+
+    /// Which entries of the other side stand on ours already.
+    fn among(mut self, side: Side<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
+        let entries = &side.session.entries;
+        let mut line = Vec::new();
+        let mut out = Vec::with_capacity(theirs.len());
+        let mut unsure = Vec::new();
+        for ix in theirs {
+            side.source.read(side.session.span(*ix), &mut line)?;
+            let equal = self.lines.get_mut(&kept_of(side.session.format, &line)).filter(|count| **count > 0);
+            let is_equal = equal.is_some();
+            if let Some(count) = equal {
+                *count -= 1;
+            }
+            let noted = self.origins.contains(&entries.key(*ix));
+            out.push(noted || is_equal);
+            // Chimera's messages have no time of their own: a prompt such as `go on` may be said twice.
+            if is_equal && !noted && side.session.format == Format::Chimera && entries.kind(*ix) == Kind::User
+            {
+                unsure.push(out.len() - 1);
+            }
+        }
+        for at in unsure.into_iter().rev() {
+            out[at] = out.get(at + 1).copied().unwrap_or(false);
+        }
+        Ok(out)
+    }
+}
+
+/// A fingerprint of all bytes of a line but those that a copy changes.
+fn kept_of(format: Format, line: &[u8]) -> u64 {
+    let names = format.names();
+    let place = |part: &[u8]| -> Range<usize> {
+        let from = part.as_ptr() as usize - line.as_ptr() as usize;
+        from..from + part.len()
+    };
+    let mut out: Vec<Range<usize>> = tool_ids(format, line).into_iter().map(|id| id.at).collect();
+    for (key, value) in each_member(line) {
+        let changes = [names.id, names.parent, names.time, names.kept].contains(&&*key)
+            || matches!(
+                &*key,
+                "targetId"
+                    | "fromId"
+                    | "providerReplayThroughEntryId"
+                    | "sessionId"
+                    | "sourceToolAssistantUUID"
+                    | "logicalParentUuid"
+                    | "forkedFrom"
+            );
+        if changes {
+            out.push(place(value));
+        }
+        if key == "message" && format == Format::Claude {
+            out.extend(each_member(value).filter(|(key, _)| key == "id").map(|(_, id)| place(id)));
+        }
+    }
+    out.sort_by_key(|range| range.start);
+    let mut hasher = DefaultHasher::new();
+    let mut from = 0;
+    for range in out {
+        if range.start >= from {
+            hasher.write(&line[from..range.start]);
+            from = range.end;
+        }
+    }
+    hasher.write(&line[from..]);
+    hasher.finish()
+}
+
+/// Plans one summary of the branch to `tip` in place of its entries; gives its id.
+///
+/// Fails where the format has no entry for that.
+pub fn squash(
+    side: Side<'_>,
+    tip: Ix,
+    onto: Option<Ix>,
+    summary: &str,
+    now: Time,
+    ids: &mut Ids,
+) -> Result<(Plan, String), Refusal> {
+    let session = side.session;
+    let version = session.header.as_ref().and_then(|header| header.version.as_deref());
+    if let Some(why) = session.format.read_only(version) {
+        return Err(Refusal::ReadOnly { format: session.format, why });
+    }
+    let id = ids.entry(session.format, session.entries.keys());
+    let escapes = if session.format == Format::Chimera { Escapes::Ascii } else { Escapes::Needed };
+    let text = |text: &str| {
+        let mut out = Vec::new();
+        write_string(text, escapes, &mut out);
+        String::from_utf8(out).expect("a quoted string is UTF-8")
+    };
+    let parent = match onto {
+        Some(onto) => {
+            let line = side.source.bytes(session.span(onto))?;
+            let id = crate::json::value(&line, &[session.format.names().id]).unwrap_or(b"null");
+            String::from_utf8_lossy(id).into_owned()
+        }
+        None => "null".into(),
+    };
+    let line = match session.format {
+        Format::Claude => return Err(Refusal::NoSummary { format: session.format }),
+        Format::Chimera => format!(
+            "{{\"type\": \"compaction\", \"id\": {}, \"parent_id\": {parent}, \"timestamp\": {:?}, \"summary\": {}, \
+             \"first_kept_entry_id\": \"\", \"tokens_before\": 0, \"read_files\": [], \"modified_files\": []}}\n",
+            text(&id),
+            now.0 as f64 / 1000.0,
+            text(summary)
+        ),
+        _ => format!(
+            "{{\"type\":\"branch_summary\",\"id\":{},\"parentId\":{parent},\"timestamp\":{},\"fromId\":{},\"summary\":{}}}\n",
+            text(&id),
+            text(&now.iso()),
+            text(&super::ids::name(session, side.source, tip)?),
+            text(summary)
+        ),
+    };
+    let mut plan = Plan { verb: "merge".into(), ..Plan::default() };
+    plan.changes.push(Change {
+        op: "append",
+        id: id.clone(),
+        bytes: line.len() as i64,
+        new: line.trim_end().to_owned(),
+        why: "sums up the other branch".into(),
+        ..Change::default()
+    });
+    plan.targets.push(Target::Append { file: 0, bytes: line.into_bytes() });
+    Ok((plan, id))
+}

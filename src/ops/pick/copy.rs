@@ -1,0 +1,505 @@
+//! One copy: which fields of its line change, and nothing else.
+
+use super::units::Unit;
+use super::{Made, Options, Referred, Refusal, Side, Why, foreign, tool_ids_on};
+use crate::format::tools::{ToolRole, tool_ids};
+use crate::format::{Format, Ids};
+use crate::json::{Edits, Escapes, each_item, each_member, string, write_string};
+use crate::model::{Change, Flags, Ix, Kind, Time};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::ops::Range;
+
+/// Makes copies, one after the other.
+pub(super) struct Copier<'c> {
+    from: Side<'c>,
+    into: Side<'c>,
+    options: &'c Options<'c>,
+    ids: &'c mut Ids,
+    referred: Referred,
+    /// Ids of tool calls that stand on the path, copies included.
+    taken: HashSet<String>,
+    /// The new ids of the tool calls of the unit at hand, by the old ones; `last` those of all.
+    unit_ids: HashMap<String, String>,
+    last_ids: HashMap<String, String>,
+    unit: Vec<Ix>,
+    /// New ids of replies, by the old ones.
+    replies: HashMap<String, String>,
+    /// The parent of the next copy, as JSON.
+    parent: Vec<u8>,
+    /// The entry that says where the copies come from: its id, and its parent.
+    origin: Option<(String, Vec<u8>)>,
+    lines: Vec<Vec<u8>>,
+    /// The old ids with the new ones, in order.
+    map: Vec<(String, String)>,
+    /// The entries copied, with the ids of their copies.
+    pub(super) copies: Vec<(Ix, String)>,
+    /// How many replies with tokens were copied.
+    pub(super) usage: usize,
+}
+
+impl<'c> Copier<'c> {
+    pub(super) fn new(
+        from: Side<'c>,
+        into: Side<'c>,
+        options: &'c Options<'c>,
+        ids: &'c mut Ids,
+        receiving: &[Ix],
+        calls: bool,
+    ) -> Result<Copier<'c>, Refusal> {
+        let format = into.session.format;
+        let mut parent = match options.onto {
+            // As it is spelled there: the pi family also takes numbers for ids.
+            Some(onto) => {
+                let line = into.source.bytes(into.session.span(onto))?;
+                crate::json::value(&line, &[format.names().id]).unwrap_or(b"null").to_owned()
+            }
+            None => b"null".to_vec(),
+        };
+        let taken =
+            if calls && format != Format::Claude { tool_ids_on(into, receiving)? } else { HashSet::new() };
+        let mut origin = None;
+        if options.origin && format != Format::Claude {
+            let id = ids.entry(format, into.session.entries.keys());
+            origin = Some((id.clone(), std::mem::replace(&mut parent, quoted(&id, format))));
+        }
+        Ok(Copier {
+            from,
+            into,
+            options,
+            ids,
+            referred: Referred {
+                copied: HashMap::new(),
+                receiving: receiving.iter().map(|ix| into.session.entries.key(*ix)).collect(),
+            },
+            taken,
+            unit_ids: HashMap::new(),
+            last_ids: HashMap::new(),
+            unit: Vec::new(),
+            replies: HashMap::new(),
+            parent,
+            origin,
+            lines: Vec::new(),
+            map: Vec::new(),
+            copies: Vec::new(),
+            usage: 0,
+        })
+    }
+
+    /// Copies an entry, as a part of a unit; gives the reason where it can't be.
+    pub(super) fn add(&mut self, ix: Ix, unit: &Unit) -> io::Result<Result<(), Why>> {
+        if self.unit != unit.entries {
+            self.unit.clone_from(&unit.entries);
+            self.unit_ids.clear();
+        }
+        let (from, to) = (self.from.session.format, self.into.session.format);
+        let mut line = self.from.source.bytes(self.from.session.span(ix))?;
+        if foreign::differ(from, to) {
+            match foreign::translate(to, &line, self.options.blob) {
+                Ok(Some(translated)) => line = translated,
+                Ok(None) => {}
+                Err(why) => return Ok(Err(why)),
+            }
+        }
+        let Some(mut edits) = Edits::of(&line) else { return Ok(Err(Why::Unreadable)) };
+        let old = edits.value(from.names().id).and_then(string).unwrap_or_default().into_owned();
+        let new = self.ids.entry(to, self.into.session.entries.keys());
+        if let Err(why) = self.references(ix, &line, &mut edits, &old, &new)? {
+            return Ok(Err(why));
+        }
+        if self.options.strip_thinking && !strip_thinking(&line, &mut edits) {
+            return Ok(Err(Why::OnlyThinking));
+        }
+        self.tools(&line, &mut edits);
+        self.usage(&line, &mut edits);
+        let names = to.names();
+        edits.set(names.id, &quoted(&new, to));
+        edits.set(names.parent, &self.parent.clone());
+        edits.set(names.time, &self.time());
+        if to == Format::Claude {
+            self.claude(&mut edits, &old);
+        }
+        let made = edits.apply();
+        self.parent = quoted(&new, to);
+        if !old.is_empty() {
+            self.referred.copied.insert(old.clone(), new.clone());
+            self.map.push((old, new.clone()));
+        }
+        self.lines.push(made);
+        self.copies.push((ix, new));
+        Ok(Ok(()))
+    }
+
+    /// The time of the next copy. Claude Code's older clients go by the newest time, so that each is a little later.
+    fn time(&self) -> Vec<u8> {
+        let now = self.options.now;
+        match self.into.session.format {
+            Format::Chimera => format!("{:?}", now.0 as f64 / 1000.0).into_bytes(),
+            Format::Claude => quoted(&Time(now.0 + self.lines.len() as i64).iso(), Format::Claude),
+            other => quoted(&now.iso(), other),
+        }
+    }
+
+    /// Maps what the entry refers to. Gives the reason where that is neither copied nor on the receiving path.
+    fn references(
+        &mut self,
+        ix: Ix,
+        line: &[u8],
+        edits: &mut Edits<'_>,
+        old: &str,
+        new: &str,
+    ) -> io::Result<Result<(), Why>> {
+        let format = self.into.session.format;
+        let entries = &self.from.session.entries;
+        let text = |key: &str| crate::json::value(line, &[key]).and_then(string).map(|id| id.into_owned());
+        if format == Format::Claude {
+            return Ok(self.claude_references(edits));
+        }
+        if entries.kind(ix) == Kind::Compaction {
+            let names = format.names();
+            let kept = text(names.kept);
+            let mapped = match kept.as_deref() {
+                Some("") if format == Format::Chimera => None,
+                Some("") => match text("providerReplayThroughEntryId") {
+                    Some(_) => None,
+                    None => return Ok(Err(Why::Kept)),
+                },
+                Some(kept) if kept == old => Some(new.to_owned()),
+                Some(kept) => match self.kept(ix, kept)? {
+                    Some(mapped) => Some(mapped),
+                    None => return Ok(Err(Why::Kept)),
+                },
+                None => return Ok(Err(Why::Kept)),
+            };
+            if let Some(mapped) = mapped {
+                edits.set(names.kept, &quoted(&mapped, format));
+            }
+            if let Some(through) = text("providerReplayThroughEntryId") {
+                let Some(mapped) = self.referred.map(&through) else { return Ok(Err(Why::Kept)) };
+                edits.set("providerReplayThroughEntryId", &quoted(&mapped, format));
+            }
+        }
+        match entries.ty(ix) {
+            "context_edit" => {
+                let mapped = text("targetId").and_then(|target| self.referred.map(&target));
+                let Some(mapped) = mapped else { return Ok(Err(Why::Target)) };
+                edits.set("targetId", &quoted(&mapped, format));
+            }
+            "branch_summary" => {
+                if let Some(mapped) = text("fromId").and_then(|from| self.referred.copied.get(&from).cloned())
+                {
+                    edits.set("fromId", &quoted(&mapped, format));
+                }
+            }
+            _ => {}
+        }
+        Ok(Ok(()))
+    }
+
+    /// The entry that a copied compaction keeps first: the copy of the one that it kept, the same one where that
+    /// is on the receiving path, or where it was left out, the first behind it that was copied.
+    fn kept(&self, compaction: Ix, kept: &str) -> io::Result<Option<String>> {
+        if let Some(mapped) = self.referred.map(kept) {
+            return Ok(Some(mapped));
+        }
+        let session = self.from.session;
+        let key = crate::model::Key::of(kept.as_bytes());
+        let above: Vec<Ix> = session.tree.ancestors(compaction).skip(1).collect();
+        let Some(at) = above.iter().position(|ix| session.entries.key(*ix) == key) else { return Ok(None) };
+        // Only what is never copied may be passed over: else messages would be lost.
+        for ix in above[..=at].iter().rev() {
+            if let Some((_, new)) = self.copies.iter().find(|(copied, _)| copied == ix) {
+                return Ok(Some(new.clone()));
+            }
+            if !session.entries.flags(*ix).has(Flags::BOOKKEEPING) {
+                return Ok(None);
+            }
+        }
+        Ok(None)
+    }
+
+    /// References of Claude Code's lines.
+    fn claude_references(&self, edits: &mut Edits<'_>) -> Result<(), Why> {
+        let quoted = |id: &str| quoted(id, Format::Claude);
+        for key in ["sourceToolAssistantUUID", "logicalParentUuid"] {
+            let Some(id) = edits.value(key).and_then(string).map(|id| id.into_owned()) else { continue };
+            match self.referred.map(&id) {
+                Some(mapped) => edits.set(key, &quoted(&mapped)),
+                None if key == "logicalParentUuid" => edits.set(key, b"null"),
+                None => edits.remove(key),
+            }
+        }
+        if let Some(id) = edits.value("refusedUserMessageUuid").and_then(string).map(|id| id.into_owned()) {
+            let mapped = self.referred.map(&id).ok_or(Why::Target)?;
+            edits.set("refusedUserMessageUuid", &quoted(&mapped));
+        }
+        if let Some(list) = edits.value("retractedMessageUuids") {
+            let mapped: Option<Vec<String>> =
+                each_item(list).map(|id| self.referred.map(&string(id)?)).collect();
+            let mapped: Vec<Vec<u8>> = mapped.ok_or(Why::Target)?.iter().map(|id| quoted(id)).collect();
+            edits.set("retractedMessageUuids", &[b"[", mapped.join(&b","[..]).as_slice(), b"]"].concat());
+        }
+        if let Some(attachment) = edits.value("attachment") {
+            let at = edits.at("attachment").expect("it has a value").start;
+            for (key, value) in each_member(attachment).filter(|(key, _)| key == "source_uuid") {
+                let mapped = string(value).and_then(|id| self.referred.copied.get(&*id));
+                if let (true, Some(mapped)) = (key == "source_uuid", mapped) {
+                    let place = place(attachment, value);
+                    edits.replace(at + place.start..at + place.end, &quoted(mapped));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What only Claude Code's lines have.
+    fn claude(&mut self, edits: &mut Edits<'_>, old: &str) {
+        if let Some(session) = &self.options.session_id
+            && edits.at("sessionId").is_some()
+        {
+            edits.set("sessionId", &quoted(session, Format::Claude));
+        }
+        if self.options.origin {
+            let from = self.from.session.id().unwrap_or_default();
+            let mut value = b"{\"sessionId\":".to_vec();
+            value.extend(quoted(&from, Format::Claude));
+            value.extend_from_slice(b",\"messageUuid\":");
+            value.extend(quoted(old, Format::Claude));
+            value.push(b'}');
+            edits.set("forkedFrom", &value);
+        }
+        let (Some(message), Some(at)) = (edits.value("message"), edits.at("message")) else { return };
+        if edits.value("type") != Some(b"\"assistant\"") {
+            return;
+        }
+        let id = each_member(message).filter(|(key, _)| key == "id").last();
+        if let Some((value, id)) = id.and_then(|(_, value)| Some((value, string(value)?))) {
+            let ids = &mut *self.ids;
+            let fresh =
+                self.replies.entry(id.clone().into_owned()).or_insert_with(|| fresh_like(&id, ids)).clone();
+            let place = place(message, value);
+            edits.replace(at.start + place.start..at.start + place.end, &quoted(&fresh, Format::Claude));
+        }
+    }
+
+    /// Gives new ids to calls whose ids would stand twice.
+    fn tools(&mut self, line: &[u8], edits: &mut Edits<'_>) {
+        let format = self.into.session.format;
+        for id in tool_ids(format, line) {
+            let always = format == Format::Claude;
+            match id.role {
+                ToolRole::Call | ToolRole::Served | ToolRole::Result => {
+                    if !self.unit_ids.contains_key(&id.id) && (always || self.taken.contains(&id.id)) {
+                        let fresh = fresh_like(&id.id, self.ids);
+                        self.last_ids.insert(id.id.clone(), fresh.clone());
+                        self.unit_ids.insert(id.id.clone(), fresh);
+                    } else if !always && id.role == ToolRole::Call {
+                        // The first of its kind on the path keeps it, and its results do.
+                        self.unit_ids.entry(id.id.clone()).or_insert_with(|| id.id.clone());
+                    }
+                    if let Some(fresh) = self.unit_ids.get(&id.id).filter(|fresh| **fresh != id.id) {
+                        edits.replace(id.at, &quoted(fresh, format));
+                    }
+                    self.taken.insert(id.id);
+                }
+                ToolRole::Mention => {
+                    if let Some(fresh) = self.last_ids.get(&id.id) {
+                        edits.replace(id.at, &quoted(fresh, format));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts replies with tokens, and sets these to zero where that is wanted.
+    fn usage(&mut self, line: &[u8], edits: &mut Edits<'_>) {
+        let Some(usage) = crate::json::value(line, &["message", "usage"]) else { return };
+        let zeroed = zeroed(usage);
+        if zeroed == usage {
+            return;
+        }
+        self.usage += 1;
+        if self.options.zero_usage {
+            edits.replace(place(line, usage), &zeroed);
+        }
+    }
+
+    /// The lines, with what stands before and behind them.
+    pub(super) fn finish(self) -> io::Result<Made> {
+        let format = self.into.session.format;
+        let mut lines = self.lines;
+        let mut names: Vec<(String, &'static str)> =
+            self.copies.iter().map(|(_, id)| (id.clone(), "a copy")).collect();
+        if let Some((id, parent)) = self.origin {
+            let from = self.from.session.id().filter(|_| !std::ptr::eq(self.from.session, self.into.session));
+            let line = origin_line(format, &id, &parent, self.options.now, from.as_deref(), &self.map);
+            lines.insert(0, line);
+            names.insert(0, (id, "says where the copies come from"));
+        }
+        if format == Format::Claude
+            && let (Some((_, last)), Some(session)) = (self.copies.last(), &self.options.session_id)
+        {
+            lines.push(pin(last, session));
+            names.push((String::new(), "puts the position on the last copy"));
+        }
+        let (mut bytes, mut changes) = (Vec::new(), Vec::new());
+        for (line, (id, why)) in lines.into_iter().zip(names) {
+            bytes.extend_from_slice(&line);
+            bytes.push(b'\n');
+            changes.push(Change {
+                op: "append",
+                id,
+                bytes: line.len() as i64 + 1,
+                new: String::from_utf8_lossy(&line).into_owned(),
+                why: why.into(),
+                ..Change::default()
+            });
+        }
+        Ok(Made { bytes, changes, copies: self.copies })
+    }
+}
+
+/// The entry that says where copies come from.
+fn origin_line(
+    format: Format,
+    id: &str,
+    parent: &[u8],
+    now: Time,
+    session: Option<&str>,
+    map: &[(String, String)],
+) -> Vec<u8> {
+    let chimera = format == Format::Chimera;
+    let (comma, colon) = if chimera { (&b", "[..], &b": "[..]) } else { (&b","[..], &b":"[..]) };
+    let object = |members: &[(&str, Vec<u8>)]| {
+        let members: Vec<Vec<u8>> =
+            members.iter().map(|(key, value)| [&quoted(key, format), colon, value].concat()).collect();
+        [b"{", members.join(comma).as_slice(), b"}"].concat()
+    };
+    let text = |text: &str| quoted(text, format);
+    let pairs: Vec<(&str, Vec<u8>)> = map.iter().map(|(old, new)| (old.as_str(), text(new))).collect();
+    let mut data = Vec::new();
+    if chimera {
+        data.push(("bough", text("cherry-pick")));
+    }
+    if let Some(session) = session {
+        data.push(("session", text(session)));
+    }
+    data.push(("map", object(&pairs)));
+    let names = format.names();
+    let time = if chimera { format!("{:?}", now.0 as f64 / 1000.0).into_bytes() } else { text(&now.iso()) };
+    let mut members = vec![
+        ("type", text("custom")),
+        (names.id, text(id)),
+        (names.parent, parent.to_owned()),
+        (names.time, time),
+    ];
+    if !chimera {
+        members.push(("customType", text("bough.cherry-pick")));
+    }
+    members.push(("data", object(&data)));
+    object(&members)
+}
+
+/// Claude Code's line that puts the position on an entry.
+fn pin(leaf: &str, session: &str) -> Vec<u8> {
+    let mut line = b"{\"type\":\"last-prompt\",\"leafUuid\":".to_vec();
+    line.extend(quoted(leaf, Format::Claude));
+    line.extend_from_slice(b",\"explicit\":true,\"sessionId\":");
+    line.extend(quoted(session, Format::Claude));
+    line.push(b'}');
+    line
+}
+
+/// Takes the blocks of thinking out of a message; `false` where nothing would be left of it.
+fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
+    let Some(content) = crate::json::value(line, &["message", "content"]) else { return true };
+    let items: Vec<&[u8]> = each_item(content).collect();
+    let thinks = |item: &&[u8]| {
+        let ty = each_member(item).filter(|(key, _)| key == "type").last().map(|(_, value)| value);
+        matches!(ty, Some(b"\"thinking\"" | b"\"redacted_thinking\"" | b"\"redactedThinking\""))
+    };
+    if !items.iter().any(|item| thinks(item)) {
+        return true;
+    }
+    if items.iter().all(|item| thinks(item)) {
+        return false;
+    }
+    let mut kept = false;
+    for (at, item) in items.iter().enumerate() {
+        let here = place(line, item);
+        if !thinks(item) {
+            kept = true;
+        } else if kept {
+            edits.replace(place(line, items[at - 1]).end..here.end, b"");
+        } else {
+            let end = items.get(at + 1).map_or(here.end, |next| place(line, next).start);
+            edits.replace(here.start..end, b"");
+        }
+    }
+    true
+}
+
+/// JSON with every number in it zero.
+fn zeroed(value: &[u8]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(value.len());
+    let mut at = 0;
+    while at < value.len() {
+        match value[at] {
+            b'"' => {
+                let end = end_of_string(value, at);
+                out.extend_from_slice(&value[at..end]);
+                at = end;
+            }
+            b'-' | b'0'..=b'9' => {
+                let is_number = |byte: &u8| matches!(byte, b'-' | b'+' | b'.' | b'e' | b'E' | b'0'..=b'9');
+                at += value[at..].iter().take_while(|byte| is_number(byte)).count();
+                out.push(b'0');
+            }
+            byte => {
+                out.push(byte);
+                at += 1;
+            }
+        }
+    }
+    out
+}
+
+fn end_of_string(value: &[u8], from: usize) -> usize {
+    let mut at = from + 1;
+    while at < value.len() {
+        match value[at] {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    value.len()
+}
+
+/// An id of a tool call or a reply in the form of another: its first word stays, the rest is made anew.
+fn fresh_like(old: &str, ids: &mut Ids) -> String {
+    let part = |old: &str, ids: &mut Ids| {
+        let head = old.find(['_', '-']).filter(|at| *at < 12).map_or("", |at| &old[..=at]);
+        let wanted = (old.len() - head.len()).clamp(12, 24);
+        let mut out = head.to_owned();
+        while out.len() < head.len() + wanted {
+            out.push_str(&ids.hex((head.len() + wanted - out.len()).min(16)));
+        }
+        out
+    };
+    // Some services use two ids in one, and tell them apart by the bar.
+    old.split('|').map(|old| part(old, ids)).collect::<Vec<_>>().join("|")
+}
+
+fn quoted(text: &str, format: Format) -> Vec<u8> {
+    let escapes = if format == Format::Chimera { Escapes::Ascii } else { Escapes::Needed };
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, escapes, &mut out);
+    out
+}
+
+/// Where a part of a line stands in it.
+fn place(line: &[u8], part: &[u8]) -> Range<usize> {
+    let from = part.as_ptr() as usize - line.as_ptr() as usize;
+    from..from + part.len()
+}

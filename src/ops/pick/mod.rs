@@ -1,0 +1,344 @@
+//! Copies of entries under another entry: `cherry-pick`, and what `merge` brings.
+//!
+//! A copy has a new id, hangs under the copy before it, and has the time of now; what was said stays byte for byte.
+//! Calls of tools travel with their results, and all lines of one reply together ([`units`]). What a copy refers to is
+//! copied too, or on the receiving path; else it is not copied, with the reason. Ids of calls that would stand
+//! twice on the path are made anew, and for Claude Code all of them, since its loader joins what has one reply's id
+//! anywhere in the file.
+
+mod copy;
+mod foreign;
+mod said;
+pub mod units;
+
+pub use said::{Note, Refusal, Why};
+
+use crate::format::tools::{ToolRole, tool_ids};
+use crate::format::{Format, Ids, Session};
+use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Source, Target, Time};
+use copy::Copier;
+use std::collections::{HashMap, HashSet};
+use units::{Tools, Unit};
+
+/// A session with the bytes of its lines.
+#[derive(Clone, Copy)]
+pub struct Side<'s> {
+    /// The session.
+    pub session: &'s Session,
+    /// Its bytes.
+    pub source: &'s dyn Source,
+}
+
+/// An entry to be copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Picked {
+    /// The entry.
+    pub ix: Ix,
+    /// Whether it was named by itself, not as a part of a range: then it is an error if it can't be copied.
+    pub named: bool,
+}
+
+/// Where copies go, and how they are made.
+pub struct Options<'o> {
+    /// The entry that they are put under; `None` begins a root of its own.
+    pub onto: Option<Ix>,
+    /// Says in the session where they come from.
+    pub origin: bool,
+    /// Whether what travels together is brought along; else it is refused.
+    pub pairs: bool,
+    /// Leaves blocks of thinking out.
+    pub strip_thinking: bool,
+    /// Sets the tokens and costs of the copies to zero.
+    pub zero_usage: bool,
+    /// Overrides refusals for safety.
+    pub force: bool,
+    /// The time.
+    pub now: Time,
+    /// The id of the session that receives them, where its lines name it.
+    pub session_id: Option<String>,
+    /// Finds the bytes of a picture that oh-my-pi keeps outside of the session, by its hash.
+    pub blob: &'o dyn Fn(&str) -> Option<Vec<u8>>,
+}
+
+/// Copies that are not yet made.
+#[derive(Clone, Debug, Default)]
+pub struct Picks {
+    /// The lines to be appended.
+    pub plan: Plan,
+    /// The entries copied, in order, with the ids of their copies.
+    pub copies: Vec<(Ix, String)>,
+    /// What is worth knowing.
+    pub notes: Vec<Note>,
+}
+
+/// Plans copies of entries of `from` in `into`; both may be one session.
+///
+/// The order is that in which they are given, and of what travels together that in which it has to stand. The last
+/// copy becomes the position.
+pub fn cherry_pick(
+    from: Side<'_>,
+    into: Side<'_>,
+    picked: &[Picked],
+    options: &Options<'_>,
+    ids: &mut Ids,
+) -> Result<Picks, Refusal> {
+    writable(from.session, into.session)?;
+    let chosen = choose(from, into, picked, options)?;
+    let receiving: Vec<Ix> = options.onto.map(|onto| into.session.tree.path(onto)).unwrap_or_default();
+    let mut notes = chosen.notes;
+    if chosen.calls {
+        open_calls(into, &receiving, options, &mut notes)?;
+    }
+    let mut copier = Copier::new(from, into, options, ids, &receiving, chosen.calls)?;
+    let named: HashSet<Ix> = picked.iter().filter(|picked| picked.named).map(|picked| picked.ix).collect();
+    for (at, ix) in &chosen.order {
+        if let Err(why) = copier.add(*ix, &chosen.units[*at])? {
+            let id = super::ids::name(from.session, from.source, *ix)?;
+            if named.contains(ix) {
+                return Err(Refusal::NotCopied { id, why });
+            }
+            notes.push(Note::LeftOut { id, why });
+        }
+    }
+    if copier.copies.is_empty() {
+        return Err(Refusal::Nothing { why: notes.first().cloned().map(Box::new) });
+    }
+    notes.extend(seams(from, into, &receiving, &copier.copies));
+    if copier.usage > 0 && !options.zero_usage {
+        notes.push(Note::UsageAgain { replies: copier.usage });
+    }
+    let made = copier.finish()?;
+    let mut plan = Plan { verb: "cherry-pick".into(), ..Plan::default() };
+    plan.changes = made.changes;
+    plan.targets.push(Target::Append { file: 0, bytes: made.bytes });
+    Ok(Picks { plan, copies: made.copies, notes })
+}
+
+/// Refuses sessions that can't be written to, and pairs between which nothing can be brought over.
+fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
+    for session in [into, from] {
+        let version = session.header.as_ref().and_then(|header| header.version.as_deref());
+        if let Some(why) = session.format.read_only(version) {
+            return Err(Refusal::ReadOnly { format: session.format, why });
+        }
+    }
+    let family = |format| match format {
+        Format::Harness | Format::Omp => Format::Pi,
+        other => other,
+    };
+    if family(from.format) != family(into.format) {
+        return Err(Refusal::OtherFormat { from: from.format, into: into.format });
+    }
+    Ok(())
+}
+
+/// What is to be copied, in order.
+struct Chosen {
+    units: Vec<Unit>,
+    /// The unit of each entry, and the entry.
+    order: Vec<(usize, Ix)>,
+    /// Whether calls of tools are among it.
+    calls: bool,
+    notes: Vec<Note>,
+}
+
+/// Completes what was picked by what travels with it, and leaves out what is never copied.
+fn choose(
+    from: Side<'_>,
+    into: Side<'_>,
+    picked: &[Picked],
+    options: &Options<'_>,
+) -> Result<Chosen, Refusal> {
+    let session = from.session;
+    let wanted: HashSet<Ix> = picked.iter().map(|picked| picked.ix).collect();
+    let named: HashSet<Ix> = picked.iter().filter(|picked| picked.named).map(|picked| picked.ix).collect();
+    let together = |ix: Ix| {
+        session.entries.flags(ix).0 & (Flags::CALL | Flags::RESULT).0 != 0
+            || session.entries.group(ix).is_some()
+    };
+    let tools = if picked.iter().any(|picked| together(picked.ix)) { Some(Tools::of(from)?) } else { None };
+    let mut chosen = Chosen { units: Vec::new(), order: Vec::new(), calls: false, notes: Vec::new() };
+    let mut met = HashSet::new();
+    for picked in picked {
+        if met.contains(&picked.ix) {
+            continue;
+        }
+        let name = |ix| super::ids::name(session, from.source, ix);
+        if let Some(why) = never(from, into, *picked)? {
+            let id = name(picked.ix)?;
+            if picked.named {
+                return Err(Refusal::NotCopied { id, why });
+            }
+            if why.is_worth_saying() {
+                chosen.notes.push(Note::LeftOut { id, why });
+            }
+            met.insert(picked.ix);
+            continue;
+        }
+        let unit = match &tools {
+            Some(tools) if together(picked.ix) => tools.unit(from, picked.ix, &wanted),
+            _ => Unit { entries: vec![picked.ix], ..Unit::default() },
+        };
+        met.extend(unit.entries.iter().copied());
+        let why = match (unit.open, unit.stray) {
+            (0, 0) => None,
+            (_, 0) => Some(Why::OpenCall),
+            _ => Some(Why::StrayResult),
+        };
+        if let Some(why) = why {
+            let id = name(picked.ix)?;
+            if unit.entries.iter().any(|ix| named.contains(ix)) {
+                return Err(Refusal::NotCopied { id, why });
+            }
+            chosen.notes.push(Note::LeftOut { id, why });
+            continue;
+        }
+        let more = unit.entries.iter().filter(|ix| !wanted.contains(ix)).count();
+        if more > 0 && !options.pairs {
+            return Err(Refusal::Pairs { id: name(picked.ix)?, more });
+        }
+        if more > 0 {
+            chosen.notes.push(Note::Along { id: name(picked.ix)?, more });
+        }
+        chosen.calls |= unit.entries.iter().any(|ix| session.entries.flags(*ix).has(Flags::CALL));
+        let at = chosen.units.len();
+        chosen.order.extend(unit.entries.iter().map(|ix| (at, *ix)));
+        chosen.units.push(unit);
+    }
+    Ok(chosen)
+}
+
+/// Why an entry is never copied; `None` where it may be.
+fn never(from: Side<'_>, into: Side<'_>, picked: Picked) -> Result<Option<Why>, Refusal> {
+    let (entries, ix) = (&from.session.entries, picked.ix);
+    let flags = entries.flags(ix);
+    if flags.has(Flags::MARKER) {
+        return Ok(Some(Why::Marker));
+    }
+    if flags.has(Flags::SIDECHAIN) || entries.file(ix) > 0 {
+        return Ok(Some(Why::Agent));
+    }
+    let why = match entries.kind(ix) {
+        Kind::Label => Some(Why::Label),
+        Kind::Header => Some(Why::Header),
+        Kind::Progress => Some(Why::Progress),
+        Kind::Compaction if from.session.format == Format::Claude => Some(Why::Boundary),
+        _ => match entries.ty(ix) {
+            "session_info" | "title_change" | "title" => Some(Why::Name),
+            "usage" | "model_usage" => Some(Why::Usage),
+            "credential_pin" => Some(Why::Credentials),
+            "leaf" => Some(Why::Marker),
+            "session_init" => Some(Why::Header),
+            "reset_boundary" if !picked.named => Some(Why::Reset),
+            "custom" => {
+                let line = from.source.bytes(from.session.span(ix))?;
+                let ours = crate::json::value(&line, &["customType"]) == Some(b"\"bough.cherry-pick\"")
+                    || crate::json::value(&line, &["data", "bough"]).is_some();
+                ours.then_some(Why::Marker)
+            }
+            _ => None,
+        },
+    };
+    match why {
+        None if foreign::differ(from.session.format, into.session.format) => {
+            let line = from.source.bytes(from.session.span(ix))?;
+            Ok(foreign::unknown(into.session.format, entries.ty(ix), &line))
+        }
+        why => Ok(why),
+    }
+}
+
+/// Refuses to put copies between a call and its result.
+fn open_calls(
+    into: Side<'_>,
+    receiving: &[Ix],
+    options: &Options<'_>,
+    notes: &mut Vec<Note>,
+) -> Result<(), Refusal> {
+    let session = into.session;
+    // Claude Code's loader finds the results of a reply wherever they hang.
+    if session.format == Format::Claude {
+        return Ok(());
+    }
+    let is_reply = |ix: &&Ix| matches!(session.entries.kind(**ix), Kind::Assistant | Kind::User);
+    let Some(reply) = receiving.iter().rev().find(is_reply) else { return Ok(()) };
+    if !session.entries.flags(*reply).has(Flags::CALL) {
+        return Ok(());
+    }
+    let on_path: HashSet<Ix> = receiving.iter().copied().collect();
+    let calls = Tools::of(into)?.calls_in(*reply, &on_path);
+    let elsewhere = calls.iter().filter_map(|(_, result)| *result).find(|result| !on_path.contains(result));
+    if let Some(result) = elsewhere.filter(|_| !options.force) {
+        let name = |ix| super::ids::name(session, into.source, ix);
+        return Err(Refusal::InsideCall {
+            onto: name(*receiving.last().expect("there is a reply"))?,
+            result: name(result)?,
+        });
+    }
+    if calls.iter().any(|(_, result)| result.is_none()) {
+        notes.push(Note::OpenBefore);
+    }
+    Ok(())
+}
+
+/// What is unusual where the copies begin, and between them.
+fn seams(from: Side<'_>, into: Side<'_>, receiving: &[Ix], copies: &[(Ix, String)]) -> Vec<Note> {
+    let mut notes: Vec<Note> = Vec::new();
+    let talk = |session: &Session, ix: Ix| {
+        let kind = session.entries.kind(ix);
+        matches!(kind, Kind::User | Kind::Assistant | Kind::Tool).then_some((kind, session.entries.group(ix)))
+    };
+    let mut before = receiving.iter().rev().find_map(|ix| talk(into.session, *ix));
+    for (ix, _) in copies {
+        let Some((kind, group)) = talk(from.session, *ix) else { continue };
+        let note = match (before, kind) {
+            (Some((Kind::User, _)), Kind::User) => Some(Note::TwoPrompts),
+            (Some((Kind::Assistant, known)), Kind::Assistant) if !group.is_some() || known != group => {
+                Some(Note::TwoReplies)
+            }
+            (None, Kind::Assistant) => Some(Note::ReplyFirst),
+            _ => None,
+        };
+        before = Some((kind, group));
+        notes.extend(note.filter(|note| !notes.contains(note)));
+    }
+    notes
+}
+
+/// The ids of tool calls that stand on a path.
+fn tool_ids_on(side: Side<'_>, path: &[Ix]) -> std::io::Result<HashSet<String>> {
+    let mut out = HashSet::new();
+    let mut line = Vec::new();
+    for ix in path {
+        let flags = side.session.entries.flags(*ix);
+        if flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
+            side.source.read(side.session.span(*ix), &mut line)?;
+            let ids = tool_ids(side.session.format, &line);
+            out.extend(ids.into_iter().filter(|id| id.role != ToolRole::Mention).map(|id| id.id));
+        }
+    }
+    Ok(out)
+}
+
+/// The lines that were made.
+struct Made {
+    bytes: Vec<u8>,
+    changes: Vec<Change>,
+    copies: Vec<(Ix, String)>,
+}
+
+/// What a copy may refer to in the session that receives it, by id.
+struct Referred {
+    /// Ids of entries that were copied, with the ids of their copies.
+    copied: HashMap<String, String>,
+    /// The entries of the receiving path.
+    receiving: HashSet<Key>,
+}
+
+impl Referred {
+    /// The id by which a copy refers to what had `id`.
+    fn map(&self, id: &str) -> Option<String> {
+        let on_path = || self.receiving.contains(&Key::of(id.as_bytes())).then(|| id.to_owned());
+        self.copied.get(id).cloned().or_else(on_path)
+    }
+}

@@ -1,0 +1,218 @@
+use crate::format::Format;
+use crate::model::Count;
+use std::fmt;
+use std::io;
+
+/// Why an entry is not copied.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// It is a label.
+    Label,
+    /// It is about the session as a whole.
+    Header,
+    /// It names the session.
+    Name,
+    /// It counts tokens.
+    Usage,
+    /// It names credentials.
+    Credentials,
+    /// It was written by bough or stands for a position.
+    Marker,
+    /// It clears the context.
+    Reset,
+    /// It is a tick of progress.
+    Progress,
+    /// It belongs to an agent's transcript.
+    Agent,
+    /// It hides all before it.
+    Boundary,
+    /// It keeps entries that would not be on the path before it.
+    Kept,
+    /// It changes, or speaks of, an entry that would not be on the path.
+    Target,
+    /// It calls a tool whose result is nowhere.
+    OpenCall,
+    /// It is a result whose call is nowhere.
+    StrayResult,
+    /// The other program does not know it.
+    Unknown,
+    /// A picture that is kept outside of the session is not there.
+    Blob,
+    /// Nothing is left of it without its thinking.
+    OnlyThinking,
+    /// Its line is no object.
+    Unreadable,
+}
+
+impl Why {
+    /// Whether leaving it out of a range is worth a word; bookkeeping is not.
+    pub(super) fn is_worth_saying(self) -> bool {
+        !matches!(self, Why::Label | Why::Header | Why::Name | Why::Usage | Why::Marker | Why::Progress)
+    }
+}
+
+impl fmt::Display for Why {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Why::Label => "a label stays with its entry",
+            Why::Header => "it is about its session as a whole",
+            Why::Name => "it names its session",
+            Why::Usage => "it counts tokens that were used once",
+            Why::Credentials => "it names credentials",
+            Why::Marker => "it only marks a position",
+            Why::Reset => "it clears the context",
+            Why::Progress => "it is a tick of progress",
+            Why::Agent => "it belongs to an agent's transcript",
+            Why::Boundary => "a compaction would hide all that stands before it",
+            Why::Kept => "the first entry that it keeps would not stand before it",
+            Why::Target => "the entry that it refers to would not stand before it",
+            Why::OpenCall => "it calls a tool whose result is not in the session",
+            Why::StrayResult => "it is a result whose call is not in the session",
+            Why::Unknown => "the other agent does not know such an entry",
+            Why::Blob => "a picture in it is kept elsewhere, and is not there",
+            Why::OnlyThinking => "nothing but thinking is in it",
+            Why::Unreadable => "its line can't be read",
+        })
+    }
+}
+
+/// Something about copies that their user should know.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Note {
+    /// An entry of a range was left out.
+    LeftOut {
+        /// Its id.
+        id: String,
+        /// Why.
+        why: Why,
+    },
+    /// Entries come along that were not asked for.
+    Along {
+        /// The entry that they travel with.
+        id: String,
+        /// How many.
+        more: usize,
+    },
+    /// The receiving path ends in a call without a result.
+    OpenBefore,
+    /// Two prompts come to stand in a row.
+    TwoPrompts,
+    /// Two replies come to stand in a row.
+    TwoReplies,
+    /// The path begins with a reply.
+    ReplyFirst,
+    /// The tokens of replies count again.
+    UsageAgain {
+        /// How many replies.
+        replies: usize,
+    },
+}
+
+impl fmt::Display for Note {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Note::LeftOut { id, why } => write!(f, "`{id}` was left out: {why}"),
+            Note::Along { id, more } => {
+                write!(f, "{} with `{id}`", Count("entry comes along", "entries come along", *more))
+            }
+            Note::OpenBefore => write!(f, "the path ends in a call that has no result"),
+            Note::TwoPrompts => write!(f, "two prompts stand in a row; most models take them as one"),
+            Note::TwoReplies => write!(f, "two replies stand in a row; some models refuse that"),
+            Note::ReplyFirst => write!(f, "the path begins with a reply; some models refuse that"),
+            Note::UsageAgain { replies } => write!(
+                f,
+                "the tokens of {} count again; `--zero-usage` sets them to zero in the copies",
+                Count("copied reply", "copied replies", *replies)
+            ),
+        }
+    }
+}
+
+impl Note {
+    /// Whether it only hints at what else could be done.
+    pub fn is_hint(&self) -> bool {
+        matches!(self, Note::UsageAgain { .. } | Note::Along { .. })
+    }
+}
+
+/// Why nothing is copied.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// A session that is only read.
+    #[error("a session of format `{}` can't be used here: {why}", format.name())]
+    ReadOnly {
+        /// Its format.
+        format: Format,
+        /// Why.
+        why: &'static str,
+    },
+    /// Sessions of agents between which nothing can be brought over.
+    #[error("entries of format `{}` have no place in one of format `{}`", from.name(), into.name())]
+    OtherFormat {
+        /// The format of the entries.
+        from: Format,
+        /// The format of the session.
+        into: Format,
+    },
+    /// An entry that was named can't be copied.
+    #[error("`{id}` can't be copied: {why}")]
+    NotCopied {
+        /// Its id.
+        id: String,
+        /// Why.
+        why: Why,
+    },
+    /// An entry only travels with others.
+    #[error("`{id}` only travels with {} that were not named", Count("entry", "entries", *more))]
+    Pairs {
+        /// Its id.
+        id: String,
+        /// With how many.
+        more: usize,
+    },
+    /// The place for the copies is between a call and its result.
+    #[error("`{onto}` stands between a call and its result")]
+    InsideCall {
+        /// The place.
+        onto: String,
+        /// The result.
+        result: String,
+    },
+    /// Nothing is left to copy.
+    #[error("nothing is left to copy{}", why.as_ref().map(|why| format!(": {why}")).unwrap_or_default())]
+    Nothing {
+        /// The first of the reasons.
+        why: Option<Box<Note>>,
+    },
+    /// The format has no form for what is asked.
+    #[error("{} has no form for a summary of a branch that its agent would send", format.name())]
+    NoSummary {
+        /// The format.
+        format: Format,
+    },
+    /// The bytes of a line could not be read.
+    #[error(transparent)]
+    Io(#[from] io::Error),
+}
+
+impl Refusal {
+    /// What the user can do, if anything.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            Refusal::NotCopied { why: Why::Label, .. } => "`bough label` puts a label on the copy".into(),
+            Refusal::NotCopied { why: Why::OnlyThinking, .. } => {
+                "without `--strip-thinking` it can be copied".into()
+            }
+            Refusal::Pairs { .. } => "without `--no-pairs` they are brought along".into(),
+            Refusal::InsideCall { result, .. } => {
+                format!(
+                    "`--onto {result}` puts the copies behind the result; `--force` puts them there all the same"
+                )
+            }
+            Refusal::NoSummary { .. } => {
+                "`bough merge` without `--squash` brings the entries themselves".into()
+            }
+            _ => return None,
+        })
+    }
+}
