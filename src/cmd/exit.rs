@@ -104,6 +104,12 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     if let Some(refusal) = error.downcast_ref::<store::write::Refusal>() {
         return judge_refusal(refusal);
     }
+    if let Some(refusal) = error.downcast_ref::<ops::pick::Refusal>() {
+        return match refusal {
+            ops::pick::Refusal::Io(_) => (Exit::Io, "io", None),
+            refusal => (Exit::Refused, "refused", refusal.hint()),
+        };
+    }
     if error.downcast_ref::<io::Error>().is_some() {
         return (Exit::Io, "io", None);
     }
@@ -127,8 +133,15 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
     (exit, kind, refusal.hint())
 }
 
-/// Says on standard error what went wrong; gives the exit status.
+/// Says on standard error what went wrong, and ends the output; gives the exit status.
 pub(super) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
+    let exit = say(error, ui);
+    let _ = ui.finish();
+    exit
+}
+
+/// Says on standard error what went wrong; gives the exit status.
+pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
         let _ = ui.finish();
         return Exit::Done;
@@ -147,6 +160,5 @@ pub(super) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
             ui.hint(hint);
         }
     }
-    let _ = ui.finish();
     exit
 }

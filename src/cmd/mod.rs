@@ -3,6 +3,7 @@
 mod branches;
 mod cat;
 mod clock;
+mod cherry_pick;
 mod complete;
 mod completions;
 mod config;
@@ -16,6 +17,8 @@ mod landing;
 mod log;
 mod man;
 mod op;
+mod merge;
+mod migrate;
 mod open;
 mod rev_parse;
 mod show;
@@ -54,6 +57,7 @@ pub struct Cli {
 enum Command {
     Branches(branches::Args),
     Cat(cat::Args),
+    CherryPick(cherry_pick::Args),
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
@@ -62,6 +66,8 @@ enum Command {
     Log(log::Args),
     Man(man::Args),
     Op(op::Args),
+    Merge(merge::Args),
+    Migrate(migrate::Args),
     RevParse(rev_parse::Args),
     Show(show::Args),
     Status(status::Args),
@@ -107,6 +113,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     match &cli.command {
         Command::Branches(args) => branches::run(args, global, ui),
         Command::Cat(args) => cat::run(args, global, ui),
+        Command::CherryPick(args) => cherry_pick::run(args, global, ui),
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
@@ -115,6 +122,8 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Log(args) => log::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),
         Command::Op(args) => op::run(args, global, ui),
+        Command::Merge(args) => merge::run(args, global, ui),
+        Command::Migrate(args) => migrate::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Show(args) => show::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),

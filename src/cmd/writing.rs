@@ -37,9 +37,20 @@ pub(super) fn run<M>(
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
     let path = open::path(global, named, ui)?;
+    run_on(&path, global, writing, ui, make)
+}
+
+/// The same for a file that is known.
+pub(super) fn run_on<M>(
+    path: &Path,
+    global: &Global,
+    writing: Writing,
+    ui: &mut Ui,
+    make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
+) -> anyhow::Result<(Opened, Done, M)> {
     let mut last_try = false;
     loop {
-        let opened = open::by_path(global, &path)?;
+        let opened = open::by_path(global, path)?;
         if !last_try {
             open::warn(&opened, ui);
         }

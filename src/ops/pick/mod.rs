@@ -86,9 +86,7 @@ pub fn cherry_pick(
     let chosen = choose(from, into, picked, options)?;
     let receiving: Vec<Ix> = options.onto.map(|onto| into.session.tree.path(onto)).unwrap_or_default();
     let mut notes = chosen.notes;
-    if chosen.calls {
-        open_calls(into, &receiving, options, &mut notes)?;
-    }
+    open_calls(into, &receiving, options, &mut notes)?;
     let mut copier = Copier::new(from, into, options, ids, &receiving, chosen.calls)?;
     let named: HashSet<Ix> = picked.iter().filter(|picked| picked.named).map(|picked| picked.ix).collect();
     for (at, ix) in &chosen.order {

@@ -163,7 +163,7 @@ pub enum Refusal {
         why: Why,
     },
     /// An entry only travels with others.
-    #[error("`{id}` only travels with {} that were not named", Count("entry", "entries", *more))]
+    #[error("`{id}` only travels with {} not named", Count("entry that is", "entries that are", *more))]
     Pairs {
         /// Its id.
         id: String,

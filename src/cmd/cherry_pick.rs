@@ -1,0 +1,238 @@
+//! `bough cherry-pick`: copies of entries at another place.
+
+use super::writing::{self, Writing};
+use super::{Exit, Failure, global::Global, open};
+use crate::format::Format;
+use crate::model::{Count, Ix, Moved};
+use crate::ops::pick::{self, Note, Picked, Picks, Side};
+use crate::ops::{ids, revision};
+use crate::store::{self, Opened};
+use crate::ui::{Ui, text};
+use anyhow::Context;
+use serde_json::json;
+use std::path::Path;
+
+/// Copy entries under HEAD, or under another entry
+///
+/// The copies get new ids and the time of now, hang one under the other, and become HEAD; what was said in them stays
+/// as it is. A call of a tool is copied with its result and the other calls of its reply, even if only one of them is
+/// named. Labels, settings of the session, counted tokens and marks are not copied.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then the entries to copy, and ranges of them
+    #[arg(value_name = "REV", required = true)]
+    words: Vec<String>,
+
+    /// Put the copies under this entry
+    ///
+    /// By default under the position, where the agent would go on.
+    #[arg(long, value_name = "REV")]
+    onto: Option<String>,
+
+    /// Take the entries from this session
+    ///
+    /// By default from the one that receives the copies. Both must be of one format; between pi and oh-my-pi entries are
+    /// translated.
+    #[arg(long, value_name = "SESSION")]
+    from: Option<String>,
+
+    #[command(flatten)]
+    copying: Copying,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+/// How copies are made.
+#[derive(clap::Args, Debug)]
+pub(super) struct Copying {
+    /// Say in the session where the copies come from
+    #[arg(short = 'x')]
+    origin: bool,
+
+    /// Refuse to copy a call without its result being named, or the reverse
+    #[arg(long)]
+    no_pairs: bool,
+
+    /// Leave the model's thinking out of the copies
+    ///
+    /// Some models refuse signed thinking that stands in another conversation. It is left out whole or copied as it is.
+    #[arg(long)]
+    strip_thinking: bool,
+
+    /// Set the counted tokens of the copies to zero
+    #[arg(long)]
+    zero_usage: bool,
+}
+
+impl Copying {
+    /// The options for copies in a session.
+    pub(super) fn options<'o>(
+        &self,
+        writing: Writing,
+        into: &Opened,
+        onto: Option<Ix>,
+        blob: &'o dyn Fn(&str) -> Option<Vec<u8>>,
+    ) -> pick::Options<'o> {
+        pick::Options {
+            onto,
+            origin: self.origin,
+            pairs: !self.no_pairs,
+            strip_thinking: self.strip_thinking,
+            zero_usage: self.zero_usage,
+            force: writing.force,
+            now: writing::now(),
+            session_id: session_id(into),
+            blob,
+        }
+    }
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, revisions) = open::split_for_writing(global, &args.words);
+    if revisions.is_empty() {
+        return Err(Failure::Usage {
+            what: "no entry is named".into(),
+            hint: "`bough cherry-pick [SESSION] REV` copies REV under HEAD".into(),
+        }
+        .into());
+    }
+    let other = match &args.from {
+        Some(word) => {
+            let opened = store::open(&open::by_word(word)?, global.options())?;
+            open::warn(&opened, ui);
+            Some(opened)
+        }
+        None => None,
+    };
+    let make = |opened: &Opened| {
+        let from = other.as_ref().unwrap_or(opened);
+        let picked = picked(from, revisions)?;
+        let (session, source) = (&opened.session, &opened.files);
+        let onto = match &args.onto {
+            Some(onto) => Some(revision::one(session, source, onto)?),
+            None => here(opened)?,
+        };
+        let blob = |hash: &str| blob(from.files.path(0), hash);
+        let options = args.copying.options(args.writing, opened, onto, &blob);
+        let made = pick::cherry_pick(side(from), side(opened), &picked, &options, &mut writing::ids())?;
+        Ok((with_move(opened, &made)?, made))
+    };
+    let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
+    let from = other.as_ref().unwrap_or(&opened);
+    say(from, &opened, &made, args.writing, ui)?;
+    Ok(Exit::Done)
+}
+
+/// A session as `ops` takes it.
+pub(super) fn side(opened: &Opened) -> Side<'_> {
+    Side { session: &opened.session, source: &opened.files }
+}
+
+/// The entries that revisions name, in their order, each range from its oldest entry on.
+fn picked(from: &Opened, revisions: &[String]) -> anyhow::Result<Vec<Picked>> {
+    let (session, source) = (&from.session, &from.files);
+    let mut out: Vec<Picked> = Vec::new();
+    for word in revisions {
+        let named = !revision::is_set(session, source, word)?;
+        let found = revision::set(session, source, std::slice::from_ref(word))?;
+        if found.is_empty() {
+            return Err(crate::ops::Error::Unresolved {
+                revision: word.clone(),
+                why: "no entry is in it".into(),
+            }
+            .into());
+        }
+        out.extend(found.into_iter().map(|ix| Picked { ix, named }));
+    }
+    Ok(out)
+}
+
+/// Where the agent would go on; `None` where that is before the first entry.
+pub(super) fn here(opened: &Opened) -> anyhow::Result<Option<Ix>> {
+    let head = opened.session.head;
+    let on = match opened.session.format {
+        // Claude Code's next prompt hangs under its leaf, whatever was marked.
+        Format::Claude => head.entry,
+        _ => head.leaf,
+    };
+    // A session without entries, or one that was put before its first, receives a root.
+    if on.is_none() && !opened.session.entries.is_empty() && head.leaf.is_none() {
+        revision::head(&opened.session)?;
+    }
+    Ok(on)
+}
+
+/// The id that a session's lines name: of Claude Code's it is the name of the file.
+fn session_id(opened: &Opened) -> Option<String> {
+    let stem = opened.files.path(0).file_stem().map(|stem| stem.to_string_lossy().into_owned());
+    let stem = stem.filter(|stem| uuid::Uuid::parse_str(stem).is_ok());
+    stem.or_else(|| opened.session.id())
+}
+
+/// The bytes of a picture that oh-my-pi keeps in its folder, by its hash: `blobs` beside the folder of the sessions.
+fn blob(session: &Path, hash: &str) -> Option<Vec<u8>> {
+    if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+        return None;
+    }
+    let session = session.canonicalize().ok()?;
+    let own = session.with_extension("blobs").join(hash);
+    std::iter::once(own)
+        .chain(session.ancestors().skip(1).take(5).map(|folder| folder.join("blobs").join(hash)))
+        .find_map(|path| std::fs::read(path).ok())
+}
+
+/// The plan of copies, with the move of the position.
+pub(super) fn with_move(opened: &Opened, made: &Picks) -> anyhow::Result<crate::model::Plan> {
+    let (session, source) = (&opened.session, &opened.files);
+    let from = session.head.entry.map(|ix| ids::name(session, source, ix)).transpose()?;
+    let mut plan = made.plan.clone();
+    plan.moved = Some(Moved { from, to: made.copies.last().map(|(_, id)| id.clone()) });
+    Ok(plan)
+}
+
+/// Says what was copied.
+pub(super) fn say(
+    from: &Opened,
+    into: &Opened,
+    made: &Picks,
+    writing: Writing,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    for note in &made.notes {
+        match note {
+            note if note.is_hint() => ui.hint(text::one_line(&note.to_string())),
+            Note::LeftOut { .. } => ui.note(format_args!("note: {}", text::one_line(&note.to_string()))),
+            note => ui.note(format_args!("warning: {note}")),
+        }
+    }
+    let (_, last) = made.copies.last().context("something was copied")?;
+    if ui.look.json {
+        for (ix, id) in &made.copies {
+            let old = ids::name(&from.session, &from.files, *ix)?;
+            let object = json!({ "schema": "bough.copy/1", "from": old, "id": id });
+            if !writing.dry_run {
+                writeln!(ui.out(), "{object}")?;
+            }
+        }
+        return Ok(());
+    }
+    if ui.look.quiet || writing.dry_run {
+        return Ok(());
+    }
+    let was = match into.session.head.entry {
+        Some(ix) => format!(
+            " · it was {} (`bough switch -` goes back)",
+            text::one_line(&ids::ShortIds::default().of(&into.session, &into.files, ix)?)
+        ),
+        None => String::new(),
+    };
+    let short = if last.len() > 16 { &last[..ids::SHORT] } else { last };
+    ui.note(format_args!(
+        "{} · HEAD is now {}{}",
+        Count("entry copied", "entries copied", made.copies.len()),
+        text::one_line(short),
+        was
+    ));
+    Ok(())
+}

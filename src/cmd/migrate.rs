@@ -1,0 +1,264 @@
+//! `bough migrate`: old versions of pi's format taken to the newest.
+
+use super::writing::{self, Writing};
+use super::{Exit, Failure, exit, global::Global, open};
+use crate::format::Ids;
+use crate::model::{Count, Piece, Plan, Span, Target};
+use crate::ops::migrate::{self, Age, Migration, Options};
+use crate::store::find::{self, Store};
+use crate::store::{self, Opened};
+use crate::ui::{Ui, text};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Take old session files to the newest version of their format
+///
+/// pi's versions 1 and 2 become version 3, exactly as pi itself migrates a file when it loads it, and so does the form of
+/// its early design document. Only the fields that change are touched; lines that can't be read stay. The file is changed in
+/// place: the old one is kept as a backup that `bough undo` brings back, and the file time stays.
+///
+/// Where pi's own migration drops messages out of the context that version 1 kept, they stay in it, and a
+/// note says so; `--exact` does as pi does. A file that is of the newest version stays as it is.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Session files, and folders of them
+    ///
+    /// Without any, the session that is taken by default.
+    #[arg(value_name = "FILE")]
+    files: Vec<String>,
+
+    /// Only say which files are old, and exit with 1 if any is
+    #[arg(long, conflicts_with_all = ["output", "dry_run"])]
+    check: bool,
+
+    /// Write to this file and leave the old one as it is; `-` is standard output
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+
+    /// Stop at this version
+    ///
+    /// By default version 3, the newest.
+    #[arg(long, value_name = "VERSION", value_parser = ["2", "3"])]
+    to: Option<String>,
+
+    /// Do exactly as pi does, also where it loses what version 1 kept
+    #[arg(long)]
+    exact: bool,
+
+    /// Keep the ids of a file that has ids although it calls itself version 1
+    ///
+    /// pi takes such a file for a list, and gives new ids in a straight line.
+    #[arg(long)]
+    keep_ids: bool,
+
+    /// Make the new ids from this word, so that they are the same each time
+    ///
+    /// By default they are made by chance.
+    #[arg(long, value_name = "SEED")]
+    id_seed: Option<String>,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+impl Args {
+    fn options(&self) -> Options {
+        Options {
+            to: self.to.as_deref().and_then(|to| to.parse().ok()).unwrap_or(migrate::NEWEST),
+            exact: self.exact,
+            keep_ids: self.keep_ids,
+            list: self.writing.dry_run,
+        }
+    }
+
+    fn ids(&self) -> Ids {
+        self.id_seed.as_deref().map_or_else(writing::ids, Ids::seeded)
+    }
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let files = files(args, global, ui)?;
+    if args.output.is_some() && files.len() != 1 {
+        return Err(Failure::Usage {
+            what: format!("`--output` is for one file, and there are {}", files.len()),
+            hint: "without it each file is migrated in place".into(),
+        }
+        .into());
+    }
+    let mut tally = Tally::default();
+    for file in &files {
+        let worked =
+            if args.check { check(args, global, file, &mut tally, ui) } else { one(args, global, file, ui) };
+        match worked {
+            Ok(()) => {}
+            // Where a folder was asked for, there may be files of all sorts in it.
+            Err(error) if file.found && is_no_session(&error) => tally.unknown += 1,
+            Err(error) if files.len() == 1 => return Err(error),
+            Err(error) => {
+                let exit = exit::say(&error, ui);
+                tally.failed = tally.failed.or(Some(exit));
+            }
+        }
+    }
+    if tally.unknown > 0 {
+        ui.note(format_args!("{} no sessions that are known", Count("file is", "files are", tally.unknown)));
+    }
+    if args.check && files.len() > 1 && !ui.look.quiet {
+        ui.note(format_args!("{} of {} old", tally.old, Count("file is", "files are", files.len())));
+    }
+    Ok(match tally.failed {
+        Some(exit) => exit,
+        None if tally.old > 0 => Exit::No,
+        None => Exit::Done,
+    })
+}
+
+#[derive(Default)]
+struct Tally {
+    old: usize,
+    unknown: usize,
+    failed: Option<Exit>,
+}
+
+/// A file to be migrated.
+struct File {
+    path: PathBuf,
+    /// Whether it was found in a folder that was named.
+    found: bool,
+}
+
+fn files(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<File>> {
+    if args.files.is_empty() {
+        return Ok(vec![File { path: open::path(global, None, ui)?, found: false }]);
+    }
+    let mut out = Vec::new();
+    for word in &args.files {
+        let path = Path::new(word);
+        if path.is_dir() {
+            let store = Store { agent: "", root: path.to_owned() };
+            out.extend(
+                find::sessions(&store).into_iter().map(|found| File { path: found.path, found: true }),
+            );
+        } else {
+            out.push(File { path: open::by_word(word)?, found: false });
+        }
+    }
+    Ok(out)
+}
+
+fn is_no_session(error: &anyhow::Error) -> bool {
+    matches!(error.downcast_ref(), Some(store::Error::UnknownFormat { .. } | store::Error::Empty { .. }))
+}
+
+fn version(opened: &Opened) -> String {
+    let version = opened.session.header.as_ref().and_then(|header| header.version.as_deref());
+    match (migrate::age(&opened.session), version) {
+        (Age::Old(form), _) => form.words().into(),
+        (_, Some(version)) => format!("version {}", text::one_line(version)),
+        (_, None) => format!("format {}", opened.session.format.name()),
+    }
+}
+
+/// The version as a number, where it is one.
+fn number(opened: &Opened) -> serde_json::Value {
+    let version = opened.session.header.as_ref().and_then(|header| header.version.clone());
+    match (migrate::age(&opened.session), version) {
+        (Age::Old(migrate::Form::V1), _) => 1.into(),
+        (Age::Old(_), _) => 2.into(),
+        (_, Some(version)) => serde_json::from_str(&version).unwrap_or(version.into()),
+        (_, None) => serde_json::Value::Null,
+    }
+}
+
+/// Says whether a file is old.
+fn check(args: &Args, global: &Global, file: &File, tally: &mut Tally, ui: &mut Ui) -> anyhow::Result<()> {
+    let opened = store::open(&file.path, global.options())?;
+    let old = match migrate::age(&opened.session) {
+        Age::Old(form) => form == migrate::Form::V1 || args.options().to >= migrate::NEWEST,
+        Age::Newest | Age::Beyond => false,
+    };
+    tally.old += usize::from(old);
+    if ui.look.json {
+        let object = json!({
+            "schema": "bough.migrate/1",
+            "file": file.path.display().to_string(),
+            "format": opened.session.format.name(),
+            "version": number(&opened),
+            "old": old,
+        });
+        writeln!(ui.out(), "{object}")?;
+    } else if old {
+        writeln!(ui.out(), "{}: {}", text::one_line(&file.path.display().to_string()), version(&opened))?;
+    }
+    Ok(())
+}
+
+/// Migrates one file, and says so.
+fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result<()> {
+    let options = args.options();
+    let make = |opened: &Opened| {
+        let made = migrate::migrate(&opened.session, &opened.files, options, &mut args.ids())?;
+        let changed = !made.pieces.is_empty();
+        let notes = made.notes.clone();
+        Ok((plan(args, file, opened, made), (changed, notes)))
+    };
+    let (opened, _, (changed, notes)) = writing::run_on(&file.path, global, args.writing, ui, make)?;
+    let path = text::one_line(&file.path.display().to_string());
+    for note in &notes {
+        let at = if note.line > 0 { format!("{path}:{}", note.line) } else { path.clone() };
+        ui.note(format_args!("{at}: note: {}", note.kind));
+    }
+    let was = version(&opened);
+    let entries = opened.session.entries.len();
+    if ui.look.json {
+        let object = json!({
+            "schema": "bough.migrate/1",
+            "file": file.path.display().to_string(),
+            "format": opened.session.format.name(),
+            "version": number(&opened),
+            "to": options.to,
+            "changed": changed,
+            "entries": entries,
+        });
+        ui.note(object);
+        return Ok(());
+    }
+    if ui.look.quiet {
+        return Ok(());
+    }
+    match (changed, migrate::age(&opened.session), args.writing.dry_run) {
+        (true, _, false) => {
+            ui.note(format_args!(
+                "{path}: {was} is version {} now · {}",
+                options.to,
+                Count("entry", "entries", entries)
+            ));
+        }
+        (true, _, true) => {
+            ui.note(format_args!(
+                "{path}: {was} would be version {} · {}",
+                options.to,
+                Count("entry", "entries", entries)
+            ));
+        }
+        (false, Age::Beyond, _) => {
+            ui.note(format_args!("{path}: {was}, which is not known; nothing was done"))
+        }
+        (false, ..) => ui.note(format_args!("{path}: {was}, nothing to do")),
+    }
+    Ok(())
+}
+
+/// The plan for one file: in place, or into another file, which then gets all that is in it.
+fn plan(args: &Args, file: &File, opened: &Opened, made: Migration) -> Plan {
+    let stdin = file.path == Path::new("-");
+    if args.output.is_none() && !stdin {
+        return made.in_place();
+    }
+    let whole = Span { file: 0, offset: 0, len: opened.session.files[0].bytes };
+    let pieces = if made.pieces.is_empty() { vec![Piece::Keep(whole)] } else { made.pieces };
+    let path = args.output.clone().filter(|path| path != Path::new("-"));
+    let mut plan = Plan { verb: "migrate".into(), changes: made.changes, ..Plan::default() };
+    plan.targets.push(Target::Create { path, pieces });
+    plan
+}
