@@ -6,7 +6,7 @@ use crate::format::Format;
 use crate::model::{Count, Ix, Moved};
 use crate::ops::pick::{self, Note, Picked, Picks, Side};
 use crate::ops::{ids, revision};
-use crate::store::{self, Opened};
+use crate::store::Opened;
 use crate::ui::{Ui, text};
 use anyhow::Context;
 use serde_json::json;
@@ -99,7 +99,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let other = match &args.from {
         Some(word) => {
-            let opened = store::open(&open::by_word(word)?, global.options())?;
+            let opened = open::by_path(global, &open::by_word(word)?)?;
             open::warn(&opened, ui);
             Some(opened)
         }

@@ -88,7 +88,11 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         };
         return (exit, kind, error.hint());
     }
-    if let Some(error) = error.downcast_ref::<ops::Error>() {
+    let place = error.downcast_ref().and_then(|refusal| match refusal {
+        ops::pick::Refusal::Place(error) => Some(error),
+        _ => None,
+    });
+    if let Some(error) = error.downcast_ref::<ops::Error>().or(place) {
         let (exit, kind) = match error {
             ops::Error::NoRevision { .. } | ops::Error::Unresolved { .. } | ops::Error::NoHead { .. } => {
                 (Exit::NotFound, "not-found")

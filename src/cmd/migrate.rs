@@ -172,7 +172,7 @@ fn number(opened: &Opened) -> serde_json::Value {
 
 /// Says whether a file is old.
 fn check(args: &Args, global: &Global, file: &File, tally: &mut Tally, ui: &mut Ui) -> anyhow::Result<()> {
-    let opened = store::open(&file.path, global.options())?;
+    let opened = open::by_path(global, &file.path)?;
     let old = match migrate::age(&opened.session) {
         Age::Old(form) => form == migrate::Form::V1 || args.options().to >= migrate::NEWEST,
         Age::Newest | Age::Beyond => false,

@@ -2,8 +2,8 @@
 
 mod branches;
 mod cat;
-mod clock;
 mod cherry_pick;
+mod clock;
 mod complete;
 mod completions;
 mod config;
@@ -16,9 +16,9 @@ mod label;
 mod landing;
 mod log;
 mod man;
-mod op;
 mod merge;
 mod migrate;
+mod op;
 mod open;
 mod rev_parse;
 mod show;

@@ -75,18 +75,11 @@ impl Format {
 
     /// The key under which an entry has its id.
     pub fn id_key(self) -> &'static str {
-        match self {
-            Format::Claude | Format::PiDesign => "uuid",
-            _ => "id",
-        }
+        self.names().id
     }
 
     /// The key under which an entry names the one that it hangs under.
     pub fn parent_key(self) -> &'static str {
-        match self {
-            Format::Claude | Format::PiDesign => "parentUuid",
-            Format::Chimera => "parent_id",
-            _ => "parentId",
-        }
+        self.names().parent
     }
 }

@@ -2,8 +2,8 @@
 
 use super::pick::{Picked, Refusal, Side};
 use crate::format::tools::tool_ids;
-use crate::format::{Format, Ids};
-use crate::json::{Escapes, each_member, string, write_string};
+use crate::format::{Format, Ids, New};
+use crate::json::{each_member, string};
 use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
@@ -158,51 +158,22 @@ pub fn squash(
     ids: &mut Ids,
 ) -> Result<(Plan, String), Refusal> {
     let session = side.session;
-    let version = session.header.as_ref().and_then(|header| header.version.as_deref());
-    if let Some(why) = session.format.read_only(version) {
-        return Err(Refusal::ReadOnly { format: session.format, why });
-    }
+    super::writable(session)?;
     let id = ids.entry(session.format, session.entries.keys());
-    let escapes = if session.format == Format::Chimera { Escapes::Ascii } else { Escapes::Needed };
-    let text = |text: &str| {
-        let mut out = Vec::new();
-        write_string(text, escapes, &mut out);
-        String::from_utf8(out).expect("a quoted string is UTF-8")
-    };
-    let parent = match onto {
-        Some(onto) => {
-            let line = side.source.bytes(session.span(onto))?;
-            let id = crate::json::value(&line, &[session.format.names().id]).unwrap_or(b"null");
-            String::from_utf8_lossy(id).into_owned()
-        }
-        None => "null".into(),
-    };
-    let line = match session.format {
-        Format::Claude => return Err(Refusal::NoSummary { format: session.format }),
-        Format::Chimera => format!(
-            "{{\"type\": \"compaction\", \"id\": {}, \"parent_id\": {parent}, \"timestamp\": {:?}, \"summary\": {}, \
-             \"first_kept_entry_id\": \"\", \"tokens_before\": 0, \"read_files\": [], \"modified_files\": []}}\n",
-            text(&id),
-            now.0 as f64 / 1000.0,
-            text(summary)
-        ),
-        _ => format!(
-            "{{\"type\":\"branch_summary\",\"id\":{},\"parentId\":{parent},\"timestamp\":{},\"fromId\":{},\"summary\":{}}}\n",
-            text(&id),
-            text(&now.iso()),
-            text(&super::ids::name(session, side.source, tip)?),
-            text(summary)
-        ),
-    };
+    let raw = |ix| super::ids::raw(session, side.source, ix);
+    let parent = onto.map(raw).transpose()?;
+    let new = New { id: &id, parent: parent.as_deref(), now };
+    let line = session.format.dialect().summary(&new, Some(&raw(tip)?), summary);
+    let line = line.ok_or(Refusal::NoSummary { format: session.format })?;
     let mut plan = Plan { verb: "merge".into(), ..Plan::default() };
     plan.changes.push(Change {
         op: "append",
         id: id.clone(),
         bytes: line.len() as i64,
-        new: line.trim_end().to_owned(),
+        new: String::from_utf8_lossy(&line).trim_end().to_owned(),
         why: "sums up the other branch".into(),
         ..Change::default()
     });
-    plan.targets.push(Target::Append { file: 0, bytes: line.into_bytes() });
+    plan.targets.push(Target::Append { file: 0, bytes: line });
     Ok((plan, id))
 }

@@ -3,8 +3,8 @@
 use super::units::Unit;
 use super::{Made, Options, Referred, Refusal, Side, Why, foreign, tool_ids_on};
 use crate::format::tools::{ToolRole, tool_ids};
-use crate::format::{Format, Ids};
-use crate::json::{Edits, Escapes, each_item, each_member, string, write_string};
+use crate::format::{Format, Ids, Object};
+use crate::json::{Edits, each_item, each_member, string, write_string};
 use crate::model::{Change, Flags, Ix, Kind, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -50,10 +50,7 @@ impl<'c> Copier<'c> {
         let format = into.session.format;
         let mut parent = match options.onto {
             // As it is spelled there: the pi family also takes numbers for ids.
-            Some(onto) => {
-                let line = into.source.bytes(into.session.span(onto))?;
-                crate::json::value(&line, &[format.names().id]).unwrap_or(b"null").to_owned()
-            }
+            Some(onto) => crate::ops::ids::raw(into.session, into.source, onto)?,
             None => b"null".to_vec(),
         };
         let taken =
@@ -132,12 +129,9 @@ impl<'c> Copier<'c> {
 
     /// The time of the next copy. Claude Code's older clients go by the newest time, so that each is a little later.
     fn time(&self) -> Vec<u8> {
-        let now = self.options.now;
-        match self.into.session.format {
-            Format::Chimera => format!("{:?}", now.0 as f64 / 1000.0).into_bytes(),
-            Format::Claude => quoted(&Time(now.0 + self.lines.len() as i64).iso(), Format::Claude),
-            other => quoted(&now.iso(), other),
-        }
+        let format = self.into.session.format;
+        let later = if format == Format::Claude { self.lines.len() as i64 } else { 0 };
+        time_of(format, Time(self.options.now.0 + later))
     }
 
     /// Maps what the entry refers to. Gives the reason where that is neither copied nor on the receiving path.
@@ -261,11 +255,7 @@ impl<'c> Copier<'c> {
         }
         if self.options.origin {
             let from = self.from.session.id().unwrap_or_default();
-            let mut value = b"{\"sessionId\":".to_vec();
-            value.extend(quoted(&from, Format::Claude));
-            value.extend_from_slice(b",\"messageUuid\":");
-            value.extend(quoted(old, Format::Claude));
-            value.push(b'}');
+            let value = Object::of(Format::Claude).text("sessionId", &from).text("messageUuid", old).end();
             edits.set("forkedFrom", &value);
         }
         let (Some(message), Some(at)) = (edits.value("message"), edits.at("message")) else { return };
@@ -368,46 +358,37 @@ fn origin_line(
     session: Option<&str>,
     map: &[(String, String)],
 ) -> Vec<u8> {
+    let names = format.names();
     let chimera = format == Format::Chimera;
-    let (comma, colon) = if chimera { (&b", "[..], &b": "[..]) } else { (&b","[..], &b":"[..]) };
-    let object = |members: &[(&str, Vec<u8>)]| {
-        let members: Vec<Vec<u8>> =
-            members.iter().map(|(key, value)| [&quoted(key, format), colon, value].concat()).collect();
-        [b"{", members.join(comma).as_slice(), b"}"].concat()
-    };
-    let text = |text: &str| quoted(text, format);
-    let pairs: Vec<(&str, Vec<u8>)> = map.iter().map(|(old, new)| (old.as_str(), text(new))).collect();
-    let mut data = Vec::new();
+    let map = map.iter().fold(Object::of(format), |map, (old, new)| map.text(old, new)).end();
+    let mut data = Object::of(format);
     if chimera {
-        data.push(("bough", text("cherry-pick")));
+        data = data.text("bough", "cherry-pick");
     }
     if let Some(session) = session {
-        data.push(("session", text(session)));
+        data = data.text("session", session);
     }
-    data.push(("map", object(&pairs)));
-    let names = format.names();
-    let time = if chimera { format!("{:?}", now.0 as f64 / 1000.0).into_bytes() } else { text(&now.iso()) };
-    let mut members = vec![
-        ("type", text("custom")),
-        (names.id, text(id)),
-        (names.parent, parent.to_owned()),
-        (names.time, time),
-    ];
+    let data = data.raw("map", &map).end();
+    let mut entry = Object::of(format).text("type", "custom").text(names.id, id).raw(names.parent, parent);
+    entry = entry.raw(names.time, &time_of(format, now));
     if !chimera {
-        members.push(("customType", text("bough.cherry-pick")));
+        entry = entry.text("customType", "bough.cherry-pick");
     }
-    members.push(("data", object(&data)));
-    object(&members)
+    entry.raw("data", &data).end()
+}
+
+/// A time as a format writes it.
+fn time_of(format: Format, time: Time) -> Vec<u8> {
+    match format {
+        Format::Chimera => format!("{:?}", time.0 as f64 / 1000.0).into_bytes(),
+        other => quoted(&time.iso(), other),
+    }
 }
 
 /// Claude Code's line that puts the position on an entry.
 fn pin(leaf: &str, session: &str) -> Vec<u8> {
-    let mut line = b"{\"type\":\"last-prompt\",\"leafUuid\":".to_vec();
-    line.extend(quoted(leaf, Format::Claude));
-    line.extend_from_slice(b",\"explicit\":true,\"sessionId\":");
-    line.extend(quoted(session, Format::Claude));
-    line.push(b'}');
-    line
+    let line = Object::of(Format::Claude).text("type", "last-prompt").text("leafUuid", leaf);
+    line.raw("explicit", b"true").text("sessionId", session).end()
 }
 
 /// Takes the blocks of thinking out of a message; `false` where nothing would be left of it.
@@ -418,10 +399,10 @@ fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
         let ty = each_member(item).filter(|(key, _)| key == "type").last().map(|(_, value)| value);
         matches!(ty, Some(b"\"thinking\"" | b"\"redacted_thinking\"" | b"\"redactedThinking\""))
     };
-    if !items.iter().any(|item| thinks(item)) {
+    if !items.iter().any(thinks) {
         return true;
     }
-    if items.iter().all(|item| thinks(item)) {
+    if items.iter().all(thinks) {
         return false;
     }
     let mut kept = false;
@@ -492,9 +473,8 @@ fn fresh_like(old: &str, ids: &mut Ids) -> String {
 }
 
 fn quoted(text: &str, format: Format) -> Vec<u8> {
-    let escapes = if format == Format::Chimera { Escapes::Ascii } else { Escapes::Needed };
     let mut out = Vec::with_capacity(text.len() + 2);
-    write_string(text, escapes, &mut out);
+    write_string(text, format.escapes(), &mut out);
     out
 }
 

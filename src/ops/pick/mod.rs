@@ -83,6 +83,9 @@ pub fn cherry_pick(
     ids: &mut Ids,
 ) -> Result<Picks, Refusal> {
     writable(from.session, into.session)?;
+    if let Some(onto) = options.onto {
+        super::switch::can_be_followed(into.session, into.source, onto)?;
+    }
     let chosen = choose(from, into, picked, options)?;
     let receiving: Vec<Ix> = options.onto.map(|onto| into.session.tree.path(onto)).unwrap_or_default();
     let mut notes = chosen.notes;
@@ -114,11 +117,10 @@ pub fn cherry_pick(
 
 /// Refuses sessions that can't be written to, and pairs between which nothing can be brought over.
 fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
-    for session in [into, from] {
-        let version = session.header.as_ref().and_then(|header| header.version.as_deref());
-        if let Some(why) = session.format.read_only(version) {
-            return Err(Refusal::ReadOnly { format: session.format, why });
-        }
+    super::writable(into)?;
+    let version = from.header.as_ref().and_then(|header| header.version.as_deref());
+    if let Some(why) = from.format.read_only(version) {
+        return Err(super::Error::ReadOnly { why: why.into() }.into());
     }
     let family = |format| match format {
         Format::Harness | Format::Omp => Format::Pi,

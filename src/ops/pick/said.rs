@@ -138,14 +138,9 @@ impl Note {
 /// Why nothing is copied.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A session that is only read.
-    #[error("a session of format `{}` can't be used here: {why}", format.name())]
-    ReadOnly {
-        /// Its format.
-        format: Format,
-        /// Why.
-        why: &'static str,
-    },
+    /// A session that can't be written to, or an entry under which nothing can hang.
+    #[error(transparent)]
+    Place(#[from] crate::ops::Error),
     /// Sessions of agents between which nothing can be brought over.
     #[error("entries of format `{}` have no place in one of format `{}`", from.name(), into.name())]
     OtherFormat {
@@ -199,6 +194,7 @@ impl Refusal {
     /// What the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
+            Refusal::Place(error) => return error.hint(),
             Refusal::NotCopied { why: Why::Label, .. } => "`bough label` puts a label on the copy".into(),
             Refusal::NotCopied { why: Why::OnlyThinking, .. } => {
                 "without `--strip-thinking` it can be copied".into()

@@ -141,7 +141,7 @@ fn before_prompt(session: &Session, source: &dyn Source, ix: Ix) -> Result<(Opti
 }
 
 /// Refuses an entry from which the agent could not go on.
-fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) -> Result<(), Error> {
+pub(super) fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) -> Result<(), Error> {
     has_id(session, source, to)?;
     let name = || ids::name(session, source, to);
     let top = session.tree.ancestors(to).last().unwrap_or(to);
