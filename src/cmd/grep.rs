@@ -1,11 +1,12 @@
 //! `bough grep`: what was said, searched.
 
-use super::{Exit, Failure, complete, global::Global, open};
+use super::files::Files;
+use super::{Exit, Failure, complete, global::Global};
 use crate::format::{Content, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::grep::{Hit, Options, Pattern};
 use crate::ops::{Owners, ids, revision};
-use crate::store::{self, Opened, find};
+use crate::store::{self, Opened};
 use crate::ui::{Look, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use owo_colors::OwoColorize;
@@ -102,7 +103,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         what: format!("`{}` is no expression: {}", args.pattern, reason(&error)),
         hint: "`-F` searches for a plain text".into(),
     })?;
-    let files = Files::of(args, global, ui)?;
+    let files = Files::of(&args.files, args.all, global, ui)?;
     let search = Search { args, global, pattern: &pattern, look: ui.look, named: files.several };
     let (mut found, mut failed, mut faults) = (false, None, 0);
     // A batch at a time, so that what is found early is seen early and little is held.
@@ -153,37 +154,6 @@ fn reason(error: &regex::Error) -> String {
     let words = error.to_string();
     let last = words.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
-}
-
-/// The files that are searched.
-struct Files {
-    paths: Vec<PathBuf>,
-    /// Whether there could be several, so that each is named.
-    several: bool,
-}
-
-impl Files {
-    fn of(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Files> {
-        if args.all {
-            let found = find::stores(&[]).into_iter().flat_map(|store| find::below(&store.root)).collect();
-            return Ok(Files { paths: found, several: true });
-        }
-        if args.files.is_empty() {
-            let path = open::path(global, None, ui)?;
-            return Ok(Files { paths: vec![path], several: false });
-        }
-        let mut paths = Vec::new();
-        let mut several = args.files.len() > 1;
-        for path in &args.files {
-            if path.is_dir() {
-                several = true;
-                paths.extend(find::below(path));
-            } else {
-                paths.push(path.clone());
-            }
-        }
-        Ok(Files { paths, several })
-    }
 }
 
 /// A search, as all files share it.

@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod entry;
 mod exit;
+mod files;
 mod global;
 mod grep;
 mod label;
@@ -22,6 +23,7 @@ mod op;
 mod open;
 mod rev_parse;
 mod show;
+mod stats;
 mod status;
 mod switch;
 mod template;
@@ -70,6 +72,7 @@ enum Command {
     Migrate(migrate::Args),
     RevParse(rev_parse::Args),
     Show(show::Args),
+    Stats(stats::Args),
     Status(status::Args),
     Switch(switch::Args),
     Undo(undo::Args),
@@ -126,6 +129,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Migrate(args) => migrate::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Show(args) => show::run(args, global, ui),
+        Command::Stats(args) => stats::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),
         Command::Switch(args) => switch::run(args, global, ui),
         Command::Undo(args) => undo::run(args, global, ui),

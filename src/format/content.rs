@@ -123,6 +123,44 @@ const SHELLS: &[&str] =
 /// How many characters of a text a [`Content::summary`] is made of at most.
 const SUMMARY: usize = 300;
 
+impl Usage {
+    /// Reads what is stored: JSON, in the spelling of pi or of Claude Code.
+    pub fn of(stored: &[u8]) -> Usage {
+        let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
+        let mut usage = Usage::default();
+        for (key, value) in each_member(stored) {
+            let tokens = || number(value).unwrap_or(0.0) as u64;
+            match &*key {
+                "input" | "input_tokens" => usage.input = tokens(),
+                "output" | "output_tokens" => usage.output = tokens(),
+                "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
+                "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
+                "cost" => {
+                    let total = each_member(value).filter(|(key, _)| key == "total").last();
+                    usage.cost = total.and_then(|(_, value)| number(value)).unwrap_or(0.0);
+                }
+                _ => {}
+            }
+        }
+        usage
+    }
+
+    /// All tokens together.
+    pub fn tokens(&self) -> u64 {
+        [self.input, self.output, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)
+    }
+
+    /// Adds what another took.
+    pub fn add(&mut self, other: &Usage) {
+        let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
+        add(&mut self.input, other.input);
+        add(&mut self.output, other.output);
+        add(&mut self.cache_read, other.cache_read);
+        add(&mut self.cache_write, other.cache_write);
+        self.cost += other.cost;
+    }
+}
+
 impl<'l> Content<'l> {
     /// Reads the content of a line.
     pub fn of(format: Format, line: &'l [u8]) -> Content<'l> {
@@ -159,23 +197,7 @@ impl<'l> Content<'l> {
 
     /// What the reply took; `None` where nothing is stored.
     pub fn usage(&self) -> Option<Usage> {
-        let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
-        let mut usage = Usage::default();
-        for (key, value) in each_member(self.usage?) {
-            let tokens = || number(value).unwrap_or(0.0) as u64;
-            match &*key {
-                "input" | "input_tokens" => usage.input = tokens(),
-                "output" | "output_tokens" => usage.output = tokens(),
-                "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
-                "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
-                "cost" => {
-                    let total = each_member(value).filter(|(key, _)| key == "total").last();
-                    usage.cost = total.and_then(|(_, value)| number(value)).unwrap_or(0.0);
-                }
-                _ => {}
-            }
-        }
-        Some(usage)
+        self.usage.map(Usage::of)
     }
 
     /// The entry on one line, for lists: the first words of its text, else what it calls, else what it is.

@@ -17,6 +17,7 @@ pub mod migrate;
 mod owners;
 pub mod pick;
 pub mod revision;
+pub mod stats;
 pub mod switch;
 
 pub use error::Error;

@@ -1,7 +1,8 @@
 //! Which branch an entry is shown with, where several go through it.
 
+use super::listing;
 use crate::format::Session;
-use crate::model::{Flags, Ix};
+use crate::model::Ix;
 
 /// For each entry one branch of those that go through it: that of HEAD where it is one of them, else the one whose
 /// tip was written last.
@@ -19,14 +20,14 @@ impl Owners {
         let mut tip = vec![NONE; entries.len()];
         let mut own = |leaf: Ix| {
             let mut above = Vec::new();
-            // Bookkeeping at the end of a branch belongs to it, and is not what it is known by.
+            // What is no conversation at the end of a branch belongs to it, and is not what it is known by.
             let mut known = None;
             for ix in tree.ancestors(leaf) {
                 if tip[ix.at()] != NONE {
                     known = known.or(Some(tip[ix.at()]));
                     break;
                 }
-                if known.is_none() && !entries.flags(ix).has(Flags::BOOKKEEPING) {
+                if known.is_none() && listing::conversation(session, ix) {
                     known = Some(ix.0);
                 }
                 above.push(ix);

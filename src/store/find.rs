@@ -204,7 +204,8 @@ fn belongs(path: &Path, folder: &Path) -> Option<bool> {
     Some(Path::new(crate::json::decode(raw).as_ref()) == folder)
 }
 
-fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
+/// The first bytes of a file, at most `most`; none where it can't be read.
+pub fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path) {
         let _ = file.take(most).read_to_end(&mut head);

@@ -1,0 +1,142 @@
+//! The files that a command over several sessions works on.
+
+use super::{global::Global, open};
+use crate::json::{each_member, string};
+use crate::store::find;
+use crate::ui::Ui;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+
+/// Files, in order, as they were named or found.
+pub(super) struct Files {
+    pub(super) paths: Vec<PathBuf>,
+    /// Whether there could be several, so that each is named in what is printed.
+    pub(super) several: bool,
+}
+
+impl Files {
+    /// The files that the words of a command name: files as they are, folders with all below them, with `all` the
+    /// stores of all agents; without any, the session of the command.
+    pub(super) fn of(words: &[PathBuf], all: bool, global: &Global, ui: &mut Ui) -> anyhow::Result<Files> {
+        if all {
+            let found = find::stores(&[]).into_iter().flat_map(|store| find::below(&store.root)).collect();
+            return Ok(Files { paths: found, several: true });
+        }
+        if words.is_empty() {
+            let path = open::path(global, None, ui)?;
+            return Ok(Files { paths: vec![path], several: false });
+        }
+        let mut paths = Vec::new();
+        let mut several = words.len() > 1;
+        for path in words {
+            if path.is_dir() {
+                several = true;
+                paths.extend(find::below(path));
+            } else {
+                paths.push(path.clone());
+            }
+        }
+        Ok(Files { paths, several })
+    }
+
+    /// The files, each session with those of its agents behind it.
+    ///
+    /// An agent's file belongs to the session whose folder it lies in, else to the one that its first line names. One
+    /// whose session is not among the files stands for itself.
+    pub(super) fn sessions(&self) -> Vec<Vec<PathBuf>> {
+        let mut agents: HashMap<String, Vec<PathBuf>> = HashMap::new();
+        let mut sessions = Vec::new();
+        let mut alone = Vec::new();
+        for path in &self.paths {
+            if !self.several || !is_agents(path) {
+                sessions.push(vec![path.clone()]);
+            } else if let Some(session) = session_of_agent(path) {
+                agents.entry(session).or_default().push(path.clone());
+            } else {
+                alone.push(vec![path.clone()]);
+            }
+        }
+        for files in &mut sessions {
+            let stem = files[0].file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if self.several {
+                files.extend(agents.remove(&stem).unwrap_or_default());
+            } else if !is_agents(&files[0]) {
+                files.extend(agents_of(&files[0], &stem));
+            }
+        }
+        let mut left: Vec<_> = agents.into_values().flatten().map(|path| vec![path]).collect();
+        left.sort();
+        sessions.append(&mut alone);
+        sessions.append(&mut left);
+        sessions
+    }
+}
+
+/// The files of the agents of one session.
+fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    let mut found = find::below(&folder.join(stem));
+    if let Ok(beside) = std::fs::read_dir(folder) {
+        let mut beside: Vec<PathBuf> = beside.flatten().map(|entry| entry.path()).collect();
+        beside.sort();
+        beside.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        found.extend(beside);
+    }
+    found.retain(|path| is_agents(path) && session_of_agent(path).as_deref() == Some(stem));
+    found
+}
+
+/// Whether a file is an agent's, by its name.
+fn is_agents(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
+}
+
+/// The session of an agent's file, by the folder that it lies in, or by its first line.
+fn session_of_agent(path: &Path) -> Option<String> {
+    let mut above = path.ancestors().skip(1);
+    if let Some(folder) = above.find(|folder| folder.file_name().is_some_and(|name| name == "subagents")) {
+        return Some(folder.parent()?.file_name()?.to_string_lossy().into_owned());
+    }
+    let head = find::first_bytes(path, 16 * 1024);
+    head.split(|byte| *byte == b'\n').take(5).find_map(|line| {
+        let (_, value) = each_member(line).filter(|(key, _)| key == "sessionId").last()?;
+        Some(string(value)?.into_owned())
+    })
+}
+
+/// A size in bytes, in a unit that people read: `812 B`, `3.4 KB`, `1.2 GB`.
+pub(super) fn size(bytes: u64) -> String {
+    const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
+    if bytes < 1000 {
+        return format!("{bytes} B");
+    }
+    let mut value = bytes as f64;
+    let mut unit = "";
+    for next in UNITS {
+        if value < 999.5 && !unit.is_empty() {
+            break;
+        }
+        value /= 1000.0;
+        unit = next;
+    }
+    if value < 9.95 { format!("{value:.1} {unit}") } else { format!("{value:.0} {unit}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn sizes_are_short() {
+        let check = |bytes: u64, wanted: &str| assert_eq!(size(bytes), wanted);
+        check(0,             "0 B");
+        check(999,           "999 B");
+        check(1_000,         "1.0 KB");
+        check(12_345,        "12 KB");
+        check(999_499,       "999 KB");
+        check(999_501,       "1.0 MB");
+        check(3_400_000_000, "3.4 GB");
+    }
+}

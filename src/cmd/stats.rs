@@ -1,0 +1,681 @@
+//! `bough stats`: entries, tools, tokens, cost and sizes.
+
+use super::files::Files;
+use super::{Exit, clock, complete, global::Global};
+use crate::format::{Format, Session};
+use crate::json::{each_member, string};
+use crate::model::{Count, Ix, Kind, Source, Time};
+use crate::ops::branches::{self, Of};
+use crate::ops::stats::{self, Big, Facts, Sum, Taken, Tool, Total};
+use crate::ops::{Owners, ids};
+use crate::store::{self, Opened};
+use crate::ui::{Ink, Ui, text};
+use clap_complete::engine::ArgValueCompleter;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use rayon::prelude::*;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// Count entries, tools, tokens, cost and bytes
+///
+/// Tokens and cost are those that the agents stored; nothing is estimated. What branches share counts once, so does a
+/// reply that stands on several lines, and over several sessions what a fork or a resumed session copied. What
+/// called agents took is told apart. With folders, or with `--all`, sessions are counted one by one and together.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Files and folders; without any, the session
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::words))]
+    files: Vec<PathBuf>,
+
+    /// Count all sessions of all stores
+    #[arg(long, conflicts_with = "files")]
+    all: bool,
+
+    /// Count in groups
+    #[arg(long, value_name = "WHAT")]
+    by: Option<By>,
+}
+
+/// What `--by` groups by.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum By {
+    /// Each branch, with what no branch before it has
+    Branch,
+    /// Each model
+    Model,
+    /// Each tool
+    Tool,
+    /// Each day, in the user's time zone
+    Day,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let files = Files::of(&args.files, args.all, global, ui)?;
+    let groups = files.sessions();
+    let mut total = Total::default();
+    let mut sessions: Vec<Row> = Vec::new();
+    let mut by: BTreeMap<String, Group> = BTreeMap::new();
+    let mut paths: Vec<PathBuf> = Vec::new();
+    let mut faults = 0;
+    for batch in groups.chunks(32) {
+        let counted: Vec<_> = match batch {
+            [one] => vec![Counted::of(one, global)],
+            several => several.par_iter().map(|files| Counted::of(files, global)).collect(),
+        };
+        for (files_of, counted) in batch.iter().zip(counted) {
+            let counted = match counted {
+                Ok(counted) => counted,
+                Err(error) if files.several && !args.files.contains(&files_of[0]) => {
+                    // Beside sessions a folder holds files of all sorts.
+                    if !matches!(error, store::Error::UnknownFormat { .. } | store::Error::Empty { .. }) {
+                        ui.note(format_args!("warning: {}", text::safe(&error.to_string())));
+                    }
+                    continue;
+                }
+                Err(error) => return Err(error.into()),
+            };
+            for (path, opened, facts) in &counted.files {
+                total.add(&opened.session, facts);
+                paths.push(path.clone());
+                faults += opened.session.faults.len();
+            }
+            match args.by {
+                Some(By::Branch) => counted.by_branch(&mut by)?,
+                Some(By::Day) => counted.by_day(&mut by),
+                _ => {}
+            }
+            sessions.push(counted.row);
+        }
+    }
+    if faults > 0 {
+        let place = match &*paths {
+            [path] => path.display().to_string(),
+            _ => Count("file", "files", paths.len()).to_string(),
+        };
+        let faults = Count("fault", "faults", faults);
+        ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
+    }
+    let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
+    match (args.by, ui.look.json) {
+        (None, true) => shown.json(ui)?,
+        (None, false) => shown.tables(ui)?,
+        (Some(what), json) => shown.groups(what, by, json, ui)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// A session as it was counted, with the files of its agents.
+struct Counted {
+    files: Vec<(PathBuf, Opened, Facts)>,
+    row: Row,
+}
+
+/// A session in short.
+struct Row {
+    file: String,
+    id: Option<String>,
+    name: Option<String>,
+    format: Format,
+    branches: usize,
+    sum: Sum,
+    /// How many files it stands in, those of its agents included.
+    files: usize,
+}
+
+/// A group of `--by branch` or `--by day`.
+#[derive(Default)]
+struct Group {
+    name: String,
+    sum: Sum,
+    current: bool,
+    file: String,
+    leaf: Option<String>,
+    /// The tokens and the cost of the branch's whole path.
+    path: Option<(u64, u64, f64)>,
+}
+
+impl Counted {
+    fn of(files: &[PathBuf], global: &Global) -> Result<Counted, store::Error> {
+        let mut counted = Vec::new();
+        let mut sum = Total::default();
+        for path in files {
+            let opened = store::open(path, global.options())?;
+            let facts = Facts::read(&opened.session, &opened.files)
+                .map_err(|source| store::Error::Io { path: path.clone(), source })?;
+            sum.add(&opened.session, &facts);
+            counted.push((path.clone(), opened, facts));
+        }
+        let session = &counted[0].1.session;
+        let row = Row {
+            file: files[0].display().to_string(),
+            id: session.id(),
+            name: session.name.clone(),
+            format: session.format,
+            branches: branches::list(session, Of::Conversation).len(),
+            sum: sum.sum,
+            files: files.len(),
+        };
+        Ok(Counted { files: counted, row })
+    }
+
+    fn by_day(&self, by: &mut BTreeMap<String, Group>) {
+        for (_, opened, facts) in &self.files {
+            let session = &opened.session;
+            for (day, sum) in stats::grouped(session, facts, |ix| day(session.entries.time(ix))) {
+                let group = by.entry(day.clone()).or_default();
+                group.name = day;
+                group.sum.join(sum);
+            }
+        }
+    }
+
+    /// Counts each branch of the main file: entries once, at the branch that they are shown with.
+    fn by_branch(&self, by: &mut BTreeMap<String, Group>) -> Result<(), store::Error> {
+        let (path, opened, facts) = &self.files[0];
+        let (session, source) = (&opened.session, &opened.files);
+        let owners = Owners::of(session);
+        let on_path = OnPath::of(session, facts);
+        let short = ids::ShortIds::default();
+        for (tip, sum) in stats::grouped(session, facts, |ix| owners.tip(ix)) {
+            let io = |source| store::Error::Io { path: path.clone(), source };
+            let leaf = ids::name(session, source, tip).map_err(io)?;
+            let name = match owners.name(session, tip) {
+                Some(name) => name.to_owned(),
+                None => short.of(session, source, tip).map_err(io)?,
+            };
+            let current = owners.on_head(tip);
+            let file = path.display().to_string();
+            let group = Group { name, sum, current, file, leaf: Some(leaf), path: Some(on_path.at(tip)) };
+            by.insert(format!("{}\0{:010}", path.display(), tip.0), group);
+        }
+        Ok(())
+    }
+}
+
+/// What the path to each entry took: entries, tokens, cost.
+struct OnPath(Vec<(u64, u64, f64)>);
+
+impl OnPath {
+    fn of(session: &Session, facts: &Facts) -> OnPath {
+        let count = session.entries.len();
+        let mut sums = vec![(0, 0, 0.0); count];
+        for spent in &facts.spent {
+            if let Some(usage) = &spent.usage {
+                let sum = &mut sums[spent.entry.at()];
+                *sum = (0, sum.1 + usage.tokens(), sum.2 + usage.cost);
+            }
+        }
+        let forest = crate::ops::Forest::new(&session.tree, count, |_| true);
+        for ix in forest.parents_first() {
+            let above = forest.parent(ix).map_or((0, 0, 0.0), |parent| sums[parent.at()]);
+            let sum = &mut sums[ix.at()];
+            *sum = (above.0 + 1, above.1 + sum.1, above.2 + sum.2);
+        }
+        OnPath(sums)
+    }
+
+    fn at(&self, ix: Ix) -> (u64, u64, f64) {
+        self.0[ix.at()]
+    }
+}
+
+/// The day of a time, in the user's time zone.
+fn day(time: Time) -> Option<String> {
+    let date = clock::date(time);
+    date.get(..10).map(str::to_owned)
+}
+
+struct Shown<'s> {
+    total: &'s Total,
+    sessions: &'s [Row],
+    paths: &'s [PathBuf],
+}
+
+impl Shown<'_> {
+    fn json(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        for row in self.sessions {
+            let mut object = sum_json(&row.sum);
+            set(&mut object, "scope", "session".into());
+            set(&mut object, "file", row.file.clone().into());
+            set(&mut object, "agent", row.format.agent().into());
+            if let Some(id) = &row.id {
+                set(&mut object, "session", id.clone().into());
+            }
+            if let Some(name) = &row.name {
+                set(&mut object, "name", name.clone().into());
+            }
+            set(&mut object, "files", row.files.into());
+            set(&mut object, "branches", row.branches.into());
+            if let [_] = self.sessions {
+                self.set_biggest(&mut object);
+            }
+            writeln!(ui.out(), "{}", Value::from(object))?;
+        }
+        if self.sessions.len() != 1 {
+            let mut object = sum_json(&self.total.sum);
+            set(&mut object, "scope", "total".into());
+            set(&mut object, "sessions", self.sessions.len().into());
+            set(&mut object, "files", self.total.sessions.into());
+            set(&mut object, "copies", self.total.copies.into());
+            self.set_biggest(&mut object);
+            writeln!(ui.out(), "{}", Value::from(object))?;
+        }
+        Ok(())
+    }
+
+    fn set_biggest(&self, object: &mut Map<String, Value>) {
+        let biggest = self.total.sum.biggest.iter().map(|big| {
+            let (id, _) = self.big(big);
+            let mut object = json!({
+                "file": self.paths[big.session].display().to_string(), "line": big.line,
+                "kind": big.kind.word(), "bytes": big.span.len,
+            });
+            if let Some(id) = id {
+                object["id"] = id.into();
+            }
+            object
+        });
+        set(object, "biggest", biggest.collect());
+    }
+
+    /// The id of a large entry, and what it says in short.
+    fn big(&self, big: &Big) -> (Option<String>, String) {
+        let mut line = Vec::new();
+        let path = &self.paths[big.session];
+        let read = store::open_raw(path).is_ok_and(|(files, _)| files.read(big.span, &mut line).is_ok());
+        if !read {
+            return (None, String::new());
+        }
+        let format = self.sessions.iter().find(|row| Path::new(&row.file) == path).map(|row| row.format);
+        let format = format.unwrap_or(Format::Claude);
+        let key = if matches!(format, Format::Claude | Format::PiDesign) { "uuid" } else { "id" };
+        let id = each_member(&line).filter(|(known, _)| known == key).last();
+        let id = id.and_then(|(_, value)| string(value)).map(|id| id.into_owned());
+        (id, crate::format::Content::of(format, &line).summary())
+    }
+
+    fn tables(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        let sum = &self.total.sum;
+        self.heading(ui)?;
+        if self.sessions.len() != 1 {
+            self.session_table(ui)?;
+        }
+        if sum.entries().count == 0 {
+            return Ok(());
+        }
+        kinds(sum, ui)?;
+        if !sum.models.is_empty() {
+            models(sum, ui)?;
+        }
+        if !sum.tools.is_empty() {
+            tools(sum, ui)?;
+        }
+        let mut table = plain(&["biggest entries", "bytes", "", ""], &[1]);
+        for big in &sum.biggest {
+            let (id, words) = self.big(big);
+            let short = id.map_or_else(|| format!("line:{}", big.line), |id| id.chars().take(8).collect());
+            let room = ui.look.width.saturating_sub(44).max(20);
+            table.add_row([
+                text::one_line(&short),
+                grouped(big.span.len),
+                big.kind.word().to_owned(),
+                text::fit(&text::one_line(&words), room),
+            ]);
+        }
+        put(&table, ui)
+    }
+
+    fn heading(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        let sum = &self.total.sum;
+        let entries = sum.entries();
+        let mut words = Vec::new();
+        match self.sessions {
+            [row] => {
+                let name = row.name.as_deref().map(text::one_line).unwrap_or_default();
+                let id = row.id.as_deref().map(text::one_line).unwrap_or_default();
+                let title = if name.is_empty() { id } else { name };
+                let title = ui.paint(Ink::Strong, text::fit(&title, 60));
+                writeln!(ui.out(), "{title}  {}", row.format.name())?;
+                words.push(Count("branch", "branches", row.branches).to_string());
+            }
+            rows => words.push(Count("session", "sessions", rows.len()).to_string()),
+        }
+        words.insert(0, Count("entry", "entries", entries.count as usize).to_string());
+        let compactions = sum.of_kind(Kind::Compaction) as usize;
+        if compactions > 0 {
+            words.push(Count("compaction", "compactions", compactions).to_string());
+        }
+        words.push(bytes(entries.bytes));
+        if self.total.sessions > self.sessions.len() {
+            let agents = self.total.sessions - self.sessions.len();
+            words.push(Count("agent's file", "agents' files", agents).to_string());
+        }
+        writeln!(ui.out(), "{}", words.join(" · "))?;
+        if let (Some(first), Some(last)) = (sum.first, sum.last) {
+            let span = clock::age(first, last);
+            let span = if span.is_empty() { "0s".into() } else { span };
+            writeln!(ui.out(), "{} – {} ({span})", short_date(first), short_date(last))?;
+        }
+        if self.total.copies > 0 {
+            let copies = Count("entry is a copy", "entries are copies", self.total.copies as usize);
+            writeln!(ui.out(), "{copies} and not counted again")?;
+        }
+        let taken = |words: &str, taken: &Taken| {
+            let usage = &taken.usage;
+            let mut all = format!(
+                "{words} {} · {} in · {} out · {} from the cache · {} into it",
+                Count("reply", "replies", taken.replies as usize),
+                grouped(usage.input),
+                grouped(usage.output),
+                grouped(usage.cache_read),
+                grouped(usage.cache_write),
+            );
+            if usage.cost > 0.0 {
+                all.push_str(&format!(" · {}", dollars(usage.cost)));
+            }
+            all
+        };
+        if sum.taken.replies > 0 || sum.taken.usage.tokens() > 0 {
+            writeln!(ui.out(), "{}", taken("tokens", &sum.taken))?;
+        }
+        if sum.agents.replies > 0 {
+            writeln!(ui.out(), "{}", taken("agents", &sum.agents))?;
+        }
+        Ok(())
+    }
+
+    /// The sessions that took most.
+    fn session_table(&self, ui: &mut Ui) -> anyhow::Result<()> {
+        const ROWS: usize = 20;
+        let mut rows: Vec<&Row> = self.sessions.iter().collect();
+        let weight = |row: &Row| (row.sum.all_taken().usage.tokens(), row.sum.entries().bytes);
+        rows.sort_by_key(|row| std::cmp::Reverse(weight(row)));
+        let most = rows.first().map_or(0, |row| row.sum.all_taken().usage.tokens());
+        let mut table = plain(&["session", "agent", "entries", "tokens", "", "cost"], &[2, 3, 5]);
+        for row in rows.iter().take(ROWS) {
+            let tokens = row.sum.all_taken().usage.tokens();
+            let title = row.name.clone().or_else(|| row.id.clone()).unwrap_or_else(|| row.file.clone());
+            table.add_row([
+                text::fit(&text::one_line(&title), 36),
+                row.format.agent().to_owned(),
+                grouped(row.sum.entries().count),
+                grouped(tokens),
+                bar(tokens, most, ui),
+                cost_cell(row.sum.all_taken().usage.cost),
+            ]);
+        }
+        put(&table, ui)?;
+        if rows.len() > ROWS {
+            let more = Count("session", "sessions", rows.len() - ROWS);
+            writeln!(ui.out(), "… and {more} more; `--json` lists all")?;
+        }
+        Ok(())
+    }
+
+    fn groups(&self, what: By, by: BTreeMap<String, Group>, json: bool, ui: &mut Ui) -> anyhow::Result<()> {
+        let sum = &self.total.sum;
+        match (what, json) {
+            (By::Model, false) => models(sum, ui),
+            (By::Tool, false) => tools(sum, ui),
+            (By::Model, true) => {
+                for (name, taken) in &sum.models {
+                    let mut object = taken_json(taken);
+                    set(&mut object, "schema", "bough.stats/1".into());
+                    set(&mut object, "by", "model".into());
+                    set(&mut object, "model", name.clone().into());
+                    writeln!(ui.out(), "{}", Value::from(object))?;
+                }
+                Ok(())
+            }
+            (By::Tool, true) => {
+                for (name, tool) in &sum.tools {
+                    let mut object = tool_json(name, tool);
+                    set(&mut object, "schema", "bough.stats/1".into());
+                    set(&mut object, "by", "tool".into());
+                    writeln!(ui.out(), "{}", Value::from(object))?;
+                }
+                Ok(())
+            }
+            (By::Branch | By::Day, true) => {
+                for group in by.into_values() {
+                    let mut object = sum_json(&group.sum);
+                    let word = if what == By::Day { "day" } else { "branch" };
+                    set(&mut object, "by", word.into());
+                    set(&mut object, word, group.name.into());
+                    if let (Some(leaf), Some((entries, tokens, cost))) = (group.leaf, group.path) {
+                        set(&mut object, "file", group.file.into());
+                        set(&mut object, "leaf", leaf.into());
+                        set(&mut object, "current", group.current.into());
+                        let path = json!({ "entries": entries, "tokens": tokens, "cost": round(cost) });
+                        set(&mut object, "path", path);
+                    }
+                    writeln!(ui.out(), "{}", Value::from(object))?;
+                }
+                Ok(())
+            }
+            (By::Branch | By::Day, false) => group_table(what, by, self.sessions.len() > 1, ui),
+        }
+    }
+}
+
+fn group_table(what: By, by: BTreeMap<String, Group>, several: bool, ui: &mut Ui) -> anyhow::Result<()> {
+    let most = by.values().map(|group| group.sum.all_taken().usage.tokens()).max().unwrap_or(0);
+    let title = if what == By::Day { "day" } else { "branch" };
+    let mut heads = vec![title, "entries", "replies", "in", "out", "cached", "cost", ""];
+    let mut right = vec![1, 2, 3, 4, 5, 6];
+    if what == By::Branch {
+        heads.extend(["path: entries", "tokens"]);
+        right.extend([8, 9]);
+    }
+    let mut table = plain(&heads, &right);
+    for group in by.into_values() {
+        let taken = group.sum.all_taken();
+        let mut name = text::one_line(&group.name);
+        if several && what == By::Branch {
+            let file = Path::new(&group.file).file_stem().unwrap_or_default().to_string_lossy();
+            name = format!("{}:{name}", text::fit(&text::one_line(&file), 24));
+        }
+        if what == By::Branch {
+            name = format!("{} {name}", if group.current { '*' } else { ' ' });
+        }
+        let mut cells = vec![
+            name,
+            grouped(group.sum.entries().count),
+            grouped(taken.replies),
+            grouped(taken.usage.input),
+            grouped(taken.usage.output),
+            grouped(taken.usage.cache_read.saturating_add(taken.usage.cache_write)),
+            cost_cell(taken.usage.cost),
+            bar(taken.usage.tokens(), most, ui),
+        ];
+        if let Some((entries, tokens, _)) = group.path {
+            cells.extend([grouped(entries), grouped(tokens)]);
+        }
+        table.add_row(cells);
+    }
+    put(&table, ui)
+}
+
+fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
+    let most = sum.kinds.values().map(|amount| amount.bytes).max().unwrap_or(0);
+    let mut table = plain(&["kind", "entries", "bytes", ""], &[1, 2]);
+    for (kind, amount) in &sum.kinds {
+        let bar = bar(amount.bytes, most, ui);
+        table.add_row([kind.word().to_owned(), grouped(amount.count), grouped(amount.bytes), bar]);
+    }
+    put(&table, ui)
+}
+
+fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
+    let most = sum.models.values().map(|taken| taken.usage.tokens()).max().unwrap_or(0);
+    let heads = ["model", "replies", "in", "out", "cache read", "written", "cost", ""];
+    let mut table = plain(&heads, &[1, 2, 3, 4, 5, 6]);
+    let mut models: Vec<_> = sum.models.iter().collect();
+    models.sort_by_key(|(_, taken)| std::cmp::Reverse(taken.usage.tokens()));
+    for (name, taken) in models {
+        let name = if name.is_empty() { "(no model named)".into() } else { text::one_line(name) };
+        table.add_row([
+            text::fit(&name, 36),
+            grouped(taken.replies),
+            grouped(taken.usage.input),
+            grouped(taken.usage.output),
+            grouped(taken.usage.cache_read),
+            grouped(taken.usage.cache_write),
+            cost_cell(taken.usage.cost),
+            bar(taken.usage.tokens(), most, ui),
+        ]);
+    }
+    put(&table, ui)
+}
+
+fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
+    let most = sum.tools.values().map(|tool| tool.calls).max().unwrap_or(0);
+    let mut table = plain(&["tool", "calls", "", "results", "errors"], &[1, 3, 4]);
+    let mut tools: Vec<_> = sum.tools.iter().collect();
+    tools.sort_by_key(|(_, tool)| std::cmp::Reverse(tool.calls));
+    for (name, tool) in tools {
+        let name = if name.is_empty() { "(no call known)".into() } else { text::one_line(name) };
+        table.add_row([
+            text::fit(&name, 36),
+            grouped(tool.calls),
+            bar(tool.calls, most, ui),
+            grouped(tool.results),
+            if tool.errors > 0 { ui.paint(Ink::Bad, grouped(tool.errors)) } else { "0".into() },
+        ]);
+    }
+    put(&table, ui)
+}
+
+/// A table without lines, its columns apart by two blanks; those of `right` are set to the right.
+fn plain(heads: &[&str], right: &[usize]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
+    table.set_header(heads);
+    for (at, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((0, 2));
+        if right.contains(&at) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+    }
+    table
+}
+
+/// Prints a table behind a blank line, its heads in the color of what is quiet.
+fn put(table: &Table, ui: &mut Ui) -> anyhow::Result<()> {
+    writeln!(ui.out())?;
+    for (at, line) in table.lines().enumerate() {
+        let line = line.trim_end();
+        let line = if at == 0 { ui.paint(Ink::Quiet, line) } else { line.to_owned() };
+        writeln!(ui.out(), "{line}")?;
+    }
+    Ok(())
+}
+
+/// A small bar: how much something is of the most.
+fn bar(value: u64, most: u64, ui: &Ui) -> String {
+    const CELLS: u64 = 12;
+    if most == 0 || value == 0 {
+        return String::new();
+    }
+    let eighths = (u128::from(value) * u128::from(CELLS * 8)).div_ceil(u128::from(most)) as usize;
+    if ui.look.ascii {
+        return "#".repeat(eighths.div_ceil(8));
+    }
+    let part = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"][eighths % 8];
+    format!("{}{part}", "█".repeat(eighths / 8))
+}
+
+/// A number in groups of three digits.
+fn grouped(number: u64) -> String {
+    let words = Count("", "", number as usize).to_string();
+    words.trim_end().to_owned()
+}
+
+/// Bytes, in the largest unit that leaves a whole number before the point.
+fn bytes(bytes: u64) -> String {
+    super::files::size(bytes)
+}
+
+fn dollars(cost: f64) -> String {
+    if cost < 10.0 { format!("${cost:.4}") } else { format!("${cost:.2}") }
+}
+
+fn cost_cell(cost: f64) -> String {
+    if cost > 0.0 { dollars(cost) } else { "-".into() }
+}
+
+fn short_date(time: Time) -> String {
+    clock::date(time).get(..16).unwrap_or_default().to_owned()
+}
+
+fn set(object: &mut Map<String, Value>, key: &str, value: Value) {
+    object.insert(key.to_owned(), value);
+}
+
+/// A cost as a number that does not show what adding did to it.
+fn round(cost: f64) -> f64 {
+    (cost * 1e9).round() / 1e9
+}
+
+fn taken_json(taken: &Taken) -> Map<String, Value> {
+    let usage = &taken.usage;
+    let mut object = Map::new();
+    set(&mut object, "replies", taken.replies.into());
+    set(
+        &mut object,
+        "tokens",
+        json!({
+            "input": usage.input, "output": usage.output, "cache_read": usage.cache_read,
+            "cache_write": usage.cache_write, "total": usage.tokens(),
+        }),
+    );
+    // Where no cost is stored there is none to tell.
+    if usage.cost > 0.0 {
+        set(&mut object, "cost", round(usage.cost).into());
+    }
+    object
+}
+
+fn tool_json(name: &str, tool: &Tool) -> Map<String, Value> {
+    let object = json!({ "tool": name, "calls": tool.calls, "results": tool.results, "errors": tool.errors });
+    match object {
+        Value::Object(object) => object,
+        _ => Map::new(),
+    }
+}
+
+fn sum_json(sum: &Sum) -> Map<String, Value> {
+    let mut object = Map::new();
+    set(&mut object, "schema", "bough.stats/1".into());
+    set(&mut object, "entries", sum.entries().count.into());
+    set(&mut object, "bytes", sum.entries().bytes.into());
+    let kinds: Map<String, Value> = sum
+        .kinds
+        .iter()
+        .map(|(kind, amount)| {
+            (kind.word().to_owned(), json!({ "entries": amount.count, "bytes": amount.bytes }))
+        })
+        .collect();
+    set(&mut object, "kinds", kinds.into());
+    object.extend(taken_json(&sum.taken));
+    if sum.agents.replies > 0 {
+        set(&mut object, "agents", taken_json(&sum.agents).into());
+    }
+    let models = sum.models.iter().map(|(name, taken)| {
+        let mut object = taken_json(taken);
+        set(&mut object, "model", name.clone().into());
+        Value::from(object)
+    });
+    set(&mut object, "models", models.collect());
+    let tools = sum.tools.iter().map(|(name, tool)| Value::from(tool_json(name, tool)));
+    set(&mut object, "tools", tools.collect());
+    set(&mut object, "compactions", sum.of_kind(Kind::Compaction).into());
+    for (key, time) in [("first_time", sum.first), ("last_time", sum.last)] {
+        let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok());
+        if let Some(time) = time {
+            set(&mut object, key, format!("{time:.3}").into());
+        }
+    }
+    object
+}

@@ -1,0 +1,291 @@
+//! What the entries of one session took and did, as far as it is counted.
+
+use crate::format::{Format, Session, Usage};
+use crate::json::{each_item, each_member, string};
+use crate::model::{Flags, Ix, Key, Kind, Source, Span};
+use std::collections::HashMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+
+/// The facts of a session: some bytes for each reply, call and result, and eight for each entry.
+#[derive(Clone, Debug, Default)]
+pub struct Facts {
+    /// What took tokens.
+    pub spent: Vec<Spent>,
+    /// Calls of tools.
+    pub calls: Vec<Call>,
+    /// Results of tools.
+    pub results: Vec<Answer>,
+    /// The names of tools and models that the others give by their place.
+    pub names: Vec<String>,
+    /// Of each entry by what it is known again in a copy of the session, by its place.
+    pub twins: Vec<u64>,
+}
+
+/// Something that took tokens.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Spent {
+    /// The entry; of a reply that is several, the last.
+    pub entry: Ix,
+    /// By what it is known again in a copy of the session.
+    pub twin: u64,
+    /// The model, as a place among the names; none where the line says none.
+    pub model: Option<u32>,
+    /// Whether it is a reply; else it is a summary, a tool or another call that the agent made by itself.
+    pub is_reply: bool,
+    /// What it took; nothing where none is stored.
+    pub usage: Option<Usage>,
+}
+
+/// A call of a tool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Call {
+    /// The entry.
+    pub entry: Ix,
+    /// The tool, as a place among the names.
+    pub tool: u32,
+}
+
+/// A result of a tool.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Answer {
+    /// The entry.
+    pub entry: Ix,
+    /// The tool, as a place among the names; none where no call is known.
+    pub tool: Option<u32>,
+    /// Whether the tool failed.
+    pub failed: bool,
+}
+
+impl Facts {
+    /// Reads the facts of the entries that are part of the tree. Costs a pass over their bytes.
+    pub fn read(session: &Session, source: &dyn Source) -> io::Result<Facts> {
+        let mut reading = Reading {
+            session,
+            source,
+            facts: Facts { twins: vec![0; session.entries.len()], ..Facts::default() },
+            names: HashMap::new(),
+            calls: HashMap::new(),
+            groups: HashMap::new(),
+            ahead: Vec::new(),
+            window: Span { file: 0, offset: 0, len: 0 },
+        };
+        let standing: Vec<Ix> = session.tree.standing().collect();
+        for entry in standing {
+            reading.entry(entry)?;
+        }
+        reading.facts.calls.sort_by_key(|call| call.entry);
+        Ok(reading.facts)
+    }
+}
+
+struct Reading<'s> {
+    session: &'s Session,
+    source: &'s dyn Source,
+    facts: Facts,
+    names: HashMap<String, u32>,
+    /// The tool of each call, by the call's id.
+    calls: HashMap<Key, u32>,
+    /// The reply that each group of entries is, as a place among what was spent.
+    groups: HashMap<Key, usize>,
+    ahead: Vec<u8>,
+    window: Span,
+}
+
+/// How much is read at a time.
+const AHEAD: u64 = 256 * 1024;
+
+impl Reading<'_> {
+    /// The bytes of a line, read with those that follow it.
+    fn fetch(&mut self, span: Span) -> io::Result<std::ops::Range<usize>> {
+        let end = span.offset + span.len;
+        let window = &self.window;
+        if window.file != span.file || span.offset < window.offset || end > window.offset + window.len {
+            let size = self.session.files.get(usize::from(span.file)).map_or(end, |file| file.bytes);
+            let len = span.len.max(AHEAD.min(size.saturating_sub(span.offset)));
+            self.window = Span { len, ..span };
+            if let Err(error) = self.source.read(self.window, &mut self.ahead) {
+                // The file was cut meanwhile: the line itself may still be there.
+                self.window = span;
+                self.source.read(span, &mut self.ahead).map_err(|_| error)?;
+            }
+        }
+        let from = (span.offset - self.window.offset) as usize;
+        Ok(from..from + span.len as usize)
+    }
+
+    fn entry(&mut self, entry: Ix) -> io::Result<()> {
+        let session = self.session;
+        let entries = &session.entries;
+        let at = self.fetch(session.span(entry))?;
+        let bytes = std::mem::take(&mut self.ahead);
+        let line = &bytes[at];
+        self.facts.twins[entry.at()] = twin(session, entry, line);
+        match (session.format, entries.ty(entry)) {
+            (Format::Claude, "user" | "assistant") | (_, "message") => self.message(entry, line),
+            (Format::Chimera | Format::Claude, _) => {}
+            (_, "usage" | "model_usage") => {
+                let model = self.model(line, "model");
+                self.spent(entry, model, false, get(line, "usage"));
+            }
+            (_, "compaction" | "branch_summary") => {
+                if let Some(usage) = get(line, "usage") {
+                    self.spent(entry, None, false, Some(usage));
+                }
+            }
+            _ => {}
+        }
+        self.ahead = bytes;
+        Ok(())
+    }
+
+    fn message(&mut self, entry: Ix, line: &[u8]) {
+        let Some(message) = get(line, "message") else { return };
+        let flags = self.session.entries.flags(entry);
+        match self.session.entries.kind(entry) {
+            Kind::Assistant => self.reply(entry, line, message),
+            Kind::Tool if self.session.format == Format::Claude => {}
+            Kind::Tool => {
+                let call = text(
+                    message,
+                    if self.session.format == Format::Chimera { "call_id" } else { "toolCallId" },
+                );
+                let failed = get(message, "isError") == Some(b"true");
+                // What the user ran answers no call.
+                if flags.has(Flags::RESULT) {
+                    let name = text(message, "toolName");
+                    let tool = match name.is_empty() {
+                        true => self.calls.get(&Key::of(call.as_bytes())).copied(),
+                        false => Some(self.name(&name)),
+                    };
+                    self.facts.results.push(Answer { entry, tool, failed });
+                    if let Some(usage) = get(message, "usage") {
+                        self.spent(entry, None, false, Some(usage));
+                    }
+                }
+            }
+            _ => {}
+        }
+        if flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
+            self.blocks(entry, message);
+        }
+    }
+
+    fn reply(&mut self, entry: Ix, line: &[u8], message: &[u8]) {
+        let mut model = self.model(message, "responseModel");
+        if model.is_none() {
+            model = self.model(message, "model");
+        }
+        let at = self.facts.spent.len();
+        self.spent(entry, model, true, get(message, "usage"));
+        // Old clients wrote the cost on the line.
+        let cost = get(line, "costUSD").and_then(|cost| std::str::from_utf8(cost).ok()?.parse().ok());
+        if let (Some(cost), Some(usage)) = (cost, &mut self.facts.spent[at].usage) {
+            usage.cost = cost;
+        }
+        let group = self.session.entries.group(entry);
+        if !group.is_some() {
+            return;
+        }
+        // The entries of one reply repeat what it took; the last knows all of it.
+        self.facts.spent[at].twin = reply_twin(group, line);
+        match self.groups.get(&group) {
+            None => {
+                self.groups.insert(group, at);
+            }
+            Some(first) => {
+                let later = self.facts.spent.pop().expect("it was put there just now");
+                let known = &mut self.facts.spent[*first];
+                let usage = later.usage.or(known.usage);
+                *known = Spent { usage, model: later.model.or(known.model), ..later };
+            }
+        }
+    }
+
+    /// Takes the calls of a message, and in Claude Code's files the results.
+    fn blocks(&mut self, entry: Ix, message: &[u8]) {
+        let content = get(message, "content").unwrap_or_default();
+        for block in each_item(content).chain(each_item(get(message, "tool_calls").unwrap_or_default())) {
+            let ty = text(block, "type");
+            match &*ty {
+                "toolCall" | "tool_use" | "server_tool_use" | "" if get(block, "name").is_some() => {
+                    let tool = self.name(&text(block, "name"));
+                    self.calls.insert(Key::of(text(block, "id").as_bytes()), tool);
+                    self.facts.calls.push(Call { entry, tool });
+                }
+                "tool_result" => {
+                    let tool = self.calls.get(&Key::of(text(block, "tool_use_id").as_bytes())).copied();
+                    let failed = get(block, "is_error") == Some(b"true");
+                    self.facts.results.push(Answer { entry, tool, failed });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn spent(&mut self, entry: Ix, model: Option<u32>, is_reply: bool, usage: Option<&[u8]>) {
+        let twin = self.facts.twins[entry.at()];
+        let usage = usage.filter(|usage| usage.starts_with(b"{")).map(Usage::of);
+        self.facts.spent.push(Spent { entry, twin, model, is_reply, usage });
+    }
+
+    /// The model that an object names, with its provider where it says whose it is.
+    fn model(&mut self, object: &[u8], key: &str) -> Option<u32> {
+        let model = text(object, key);
+        if model.is_empty() {
+            return None;
+        }
+        let provider = text(object, "provider");
+        Some(match provider.is_empty() {
+            true => self.name(&model),
+            false => self.name(&format!("{provider}/{model}")),
+        })
+    }
+
+    fn name(&mut self, name: &str) -> u32 {
+        if let Some(known) = self.names.get(name) {
+            return *known;
+        }
+        let place = self.facts.names.len() as u32;
+        self.facts.names.push(name.to_owned());
+        self.names.insert(name.to_owned(), place);
+        place
+    }
+}
+
+/// By what an entry is known again in another session: forks keep ids and times, or say of what entry theirs is a
+/// copy; where there are no ids, the line itself.
+fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
+    let entries = &session.entries;
+    let key = entries.key(entry);
+    if session.format == Format::Claude {
+        let original = get(line, "forkedFrom").map(|from| text(from, "messageUuid"));
+        return match original {
+            Some(original) if !original.is_empty() => Key::of(original.as_bytes()).0,
+            _ => key.0,
+        };
+    }
+    let mut hash = DefaultHasher::new();
+    if key.is_some() {
+        // Short ids of two sessions may be the same by chance; not at the same millisecond, too.
+        (key.0, entries.time(entry).0).hash(&mut hash);
+    } else {
+        line.hash(&mut hash);
+    }
+    hash.finish()
+}
+
+/// By what a reply that is several entries is known again: its own id, and that of the request.
+fn reply_twin(reply: Key, line: &[u8]) -> u64 {
+    let mut hash = DefaultHasher::new();
+    (reply.0, get(line, "requestId")).hash(&mut hash);
+    hash.finish()
+}
+
+fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
+    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
+}
+
+fn text<'l>(object: &'l [u8], key: &str) -> std::borrow::Cow<'l, str> {
+    get(object, key).and_then(string).unwrap_or_default()
+}

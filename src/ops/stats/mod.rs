@@ -1,0 +1,370 @@
+//! `bough stats`: entries, tools, tokens, cost, sizes.
+//!
+//! [`Facts`] are read of each session; a [`Sum`] counts them, whole or in groups. Nothing is counted twice: an entry that
+//! branches share is one entry, a reply that stands on several lines is one reply, and in a [`Total`] over sessions what
+//! forks and resumed sessions copied is what it was copied from.
+
+mod facts;
+
+pub use facts::{Answer, Call, Facts, Spent};
+
+use crate::format::{Session, Usage};
+use crate::model::{Flags, Ix, Kind, Span, Time};
+use std::collections::{BTreeMap, HashSet};
+
+/// What was counted.
+#[derive(Clone, Debug, Default)]
+pub struct Sum {
+    /// Entries of each kind, and their bytes.
+    pub kinds: BTreeMap<Kind, Amount>,
+    /// Tools, by name.
+    pub tools: BTreeMap<String, Tool>,
+    /// What each model took, by name; what names no model is under the empty one.
+    pub models: BTreeMap<String, Taken>,
+    /// What the conversation took.
+    pub taken: Taken,
+    /// What agents took that it called.
+    pub agents: Taken,
+    /// The first and the last time of an entry.
+    pub first: Option<Time>,
+    /// The last time of an entry.
+    pub last: Option<Time>,
+    /// The largest entries, largest first.
+    pub biggest: Vec<Big>,
+}
+
+/// How many there are, and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Amount {
+    /// How many.
+    pub count: u64,
+    /// Bytes of their lines.
+    pub bytes: u64,
+}
+
+/// What a tool did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tool {
+    /// How often it was called.
+    pub calls: u64,
+    /// How many results there are.
+    pub results: u64,
+    /// How many of them say that it failed.
+    pub errors: u64,
+}
+
+/// What was taken, as stored.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Taken {
+    /// Replies of the model.
+    pub replies: u64,
+    /// Tokens and cost, of replies and of all else that says what it took.
+    pub usage: Usage,
+}
+
+/// A large entry.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Big {
+    /// Which session, in the order in which they were counted.
+    pub session: usize,
+    /// Its line.
+    pub span: Span,
+    /// The number of its line, from 1.
+    pub line: u64,
+    /// What it is.
+    pub kind: Kind,
+}
+
+/// How many of the largest entries are kept.
+pub const BIGGEST: usize = 10;
+
+impl Sum {
+    /// Counts a session.
+    pub fn of(session: &Session, facts: &Facts) -> Sum {
+        let mut sums = [Sum::default()];
+        count(session, facts, 0, &mut |_| Some(0), &mut |_| Some(0), &mut sums);
+        let [sum] = sums;
+        sum
+    }
+
+    fn entry(&mut self, session: &Session, number: usize, ix: Ix) {
+        let entries = &session.entries;
+        let span = session.span(ix);
+        let kind = self.kinds.entry(entries.kind(ix)).or_default();
+        kind.count += 1;
+        kind.bytes += span.len;
+        let time = entries.time(ix);
+        if time.is_some() {
+            self.first = Some(self.first.map_or(time, |first| first.min(time)));
+            self.last = Some(self.last.map_or(time, |last| last.max(time)));
+        }
+        self.big(Big { session: number, span, line: entries.line(ix), kind: entries.kind(ix) });
+    }
+
+    fn spent(&mut self, spent: &Spent, model: &str, aside: bool) {
+        let sum = if aside { &mut self.agents } else { &mut self.taken };
+        sum.add(spent);
+        self.models.entry(model.to_owned()).or_default().add(spent);
+    }
+
+    fn big(&mut self, big: Big) {
+        if self.biggest.len() == BIGGEST && self.biggest[BIGGEST - 1].span.len >= big.span.len {
+            return;
+        }
+        let at = self.biggest.partition_point(|known| known.span.len >= big.span.len);
+        self.biggest.insert(at, big);
+        self.biggest.truncate(BIGGEST);
+    }
+
+    /// How many entries were counted, and their bytes.
+    pub fn entries(&self) -> Amount {
+        let mut all = Amount::default();
+        for amount in self.kinds.values() {
+            all.count += amount.count;
+            all.bytes += amount.bytes;
+        }
+        all
+    }
+
+    /// How many entries of a kind were counted.
+    pub fn of_kind(&self, kind: Kind) -> u64 {
+        self.kinds.get(&kind).map_or(0, |amount| amount.count)
+    }
+
+    /// What the conversation and its agents took together.
+    pub fn all_taken(&self) -> Taken {
+        let mut all = self.taken;
+        all.replies += self.agents.replies;
+        all.usage.add(&self.agents.usage);
+        all
+    }
+
+    /// Puts another sum to this one, as of another session.
+    pub fn join(&mut self, other: Sum) {
+        for (kind, amount) in other.kinds {
+            let known = self.kinds.entry(kind).or_default();
+            known.count += amount.count;
+            known.bytes += amount.bytes;
+        }
+        for (name, tool) in other.tools {
+            let known = self.tools.entry(name).or_default();
+            known.calls += tool.calls;
+            known.results += tool.results;
+            known.errors += tool.errors;
+        }
+        for (name, taken) in other.models {
+            self.models.entry(name).or_default().join(&taken);
+        }
+        self.taken.join(&other.taken);
+        self.agents.join(&other.agents);
+        let times = [self.first, self.last, other.first, other.last];
+        self.first = times.into_iter().flatten().min();
+        self.last = times.into_iter().flatten().max();
+        for big in other.biggest {
+            self.big(big);
+        }
+    }
+}
+
+impl Taken {
+    fn add(&mut self, spent: &Spent) {
+        self.replies += u64::from(spent.is_reply);
+        if let Some(usage) = &spent.usage {
+            self.usage.add(usage);
+        }
+    }
+
+    fn join(&mut self, other: &Taken) {
+        self.replies += other.replies;
+        self.usage.add(&other.usage);
+    }
+}
+
+/// A sum over sessions, in which copies count once.
+#[derive(Debug, Default)]
+pub struct Total {
+    /// What was counted.
+    pub sum: Sum,
+    /// How many entries were passed over, since they are copies.
+    pub copies: u64,
+    /// How many sessions were counted.
+    pub sessions: usize,
+    entries: HashSet<u64>,
+    spent: HashSet<u64>,
+}
+
+impl Total {
+    /// Counts what of a session was not met before.
+    pub fn add(&mut self, session: &Session, facts: &Facts) {
+        let (entries, spent) = (&mut self.entries, &mut self.spent);
+        // Two entries of one session may well be alike where there are no ids: only other sessions' count as met.
+        let mut fresh = Vec::new();
+        let mut copies = 0;
+        let mut new_entry = |ix: Ix| {
+            let twin = facts.twins[ix.at()];
+            let new = !entries.contains(&twin);
+            if new {
+                fresh.push(twin);
+            } else {
+                copies += 1;
+            }
+            new
+        };
+        let mut fresh_spent = Vec::new();
+        let mut new_spent = |given: &Spent| {
+            let new = !spent.contains(&given.twin);
+            if new {
+                fresh_spent.push(given.twin);
+            }
+            new
+        };
+        let mut entry = |ix| new_entry(ix).then_some(0);
+        let mut given = |given: &Spent| new_spent(given).then_some(0);
+        let sums = std::slice::from_mut(&mut self.sum);
+        count(session, facts, self.sessions, &mut entry, &mut given, sums);
+        entries.extend(fresh);
+        spent.extend(fresh_spent);
+        self.copies += copies;
+        self.sessions += 1;
+    }
+}
+
+/// Counts a session in groups: `group` says of each entry which one it belongs to.
+pub fn grouped<K: Ord + Clone>(
+    session: &Session,
+    facts: &Facts,
+    mut group: impl FnMut(Ix) -> Option<K>,
+) -> BTreeMap<K, Sum> {
+    let of: Vec<Option<K>> = session.entries.all().map(&mut group).collect();
+    let keys: std::collections::BTreeSet<&K> = of.iter().flatten().collect();
+    let places: BTreeMap<&K, usize> = keys.iter().enumerate().map(|(at, key)| (*key, at)).collect();
+    let mut sums = vec![Sum::default(); keys.len()];
+    let at = |ix: Ix| places.get(of[ix.at()].as_ref()?).copied();
+    count(session, facts, 0, &mut |ix| at(ix), &mut |given| at(given.entry), &mut sums);
+    keys.into_iter().cloned().zip(sums).collect()
+}
+
+/// Counts each entry, and what was spent, in the sum whose place `entry` and `spent` give.
+fn count(
+    session: &Session,
+    facts: &Facts,
+    number: usize,
+    entry: &mut dyn FnMut(Ix) -> Option<usize>,
+    spent: &mut dyn FnMut(&Spent) -> Option<usize>,
+    sums: &mut [Sum],
+) {
+    const NONE: u32 = u32::MAX;
+    let mut place = vec![NONE; session.entries.len()];
+    for ix in session.tree.standing() {
+        if let Some(at) = entry(ix) {
+            place[ix.at()] = at as u32;
+            sums[at].entry(session, number, ix);
+        }
+    }
+    let name = |place: u32| facts.names[place as usize].as_str();
+    for call in &facts.calls {
+        if let Some(sum) = sums.get_mut(place[call.entry.at()] as usize) {
+            sum.tools.entry(name(call.tool).to_owned()).or_default().calls += 1;
+        }
+    }
+    for result in &facts.results {
+        if let Some(sum) = sums.get_mut(place[result.entry.at()] as usize) {
+            let tool = result.tool.map_or("", name);
+            let tool = sum.tools.entry(tool.to_owned()).or_default();
+            tool.results += 1;
+            tool.errors += u64::from(result.failed);
+        }
+    }
+    for given in &facts.spent {
+        if let Some(at) = spent(given) {
+            let aside = session.entries.flags(given.entry).has(Flags::SIDECHAIN);
+            sums[at].spent(given, given.model.map_or("", name), aside);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Table;
+
+    fn counted(lines: &[&str]) -> (Session, Facts) {
+        let text = lines.join("\n") + "\n";
+        let session = Session::read(text.as_bytes()).unwrap();
+        let facts = Facts::read(&session, &Table(vec![text.into_bytes()])).unwrap();
+        (session, facts)
+    }
+
+    const HEADER: &str =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w"}"#;
+
+    fn reply(id: &str, parent: &str, tokens: u64) -> String {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":"{parent}","timestamp":"2026-03-02T09:00:01.000Z","message":{{"role":"assistant","content":[{{"type":"toolCall","id":"c{id}","name":"ls","arguments":{{}}}}],"provider":"p","model":"m","usage":{{"input":{tokens},"output":1,"cost":{{"total":0.25}}}}}}}}"#
+        )
+    }
+
+    #[test]
+    fn an_entry_that_branches_share_counts_once() {
+        let (a, b, c) = (reply("a", "x", 10), reply("b", "a", 20), reply("c", "a", 40));
+        let (session, facts) = counted(&[HEADER, &a, &b, &c]);
+        let sum = Sum::of(&session, &facts);
+        assert_eq!(sum.taken.replies, 3);
+        assert_eq!(sum.taken.usage, Usage { input: 70, output: 3, cost: 0.75, ..Usage::default() });
+        assert_eq!(sum.tools["ls"].calls, 3);
+        assert_eq!(sum.models["p/m"], sum.taken);
+        assert_eq!(sum.entries().count, 3);
+        // An id that is there again stands for the entry before it.
+        let (session, facts) = counted(&[HEADER, &a, &b, &reply("b", "a", 30)]);
+        assert_eq!(Sum::of(&session, &facts).taken.usage.input, 40);
+    }
+
+    #[test]
+    fn copies_of_a_session_count_once() {
+        let (a, b, c) = (reply("a", "x", 10), reply("b", "a", 20), reply("c", "a", 40));
+        let mut total = Total::default();
+        for lines in [[HEADER, &a, &b], [HEADER, &a, &c]] {
+            let (session, facts) = counted(&lines);
+            total.add(&session, &facts);
+        }
+        assert_eq!((total.sum.taken.usage.input, total.sum.taken.replies, total.copies), (70, 3, 1));
+        // Version 1 has no ids: what is known again is the line; the same line twice in one file is two entries.
+        let old = r#"{"type":"session","id":"s","timestamp":"2025-11-01T00:00:00.000Z","cwd":"/w"}"#;
+        let said = r#"{"type":"message","timestamp":"2025-11-01T00:00:01.000Z","message":{"role":"user","content":"x"}}"#;
+        let mut total = Total::default();
+        for _ in 0..2 {
+            let (session, facts) = counted(&[old, said, said]);
+            total.add(&session, &facts);
+        }
+        assert_eq!((total.sum.entries().count, total.copies), (2, 2));
+    }
+
+    #[test]
+    fn the_lines_of_a_reply_count_once() {
+        let line = |uuid: &str, parent: &str, block: &str, output: u64| {
+            format!(
+                r#"{{"parentUuid":{parent},"isSidechain":false,"type":"assistant","message":{{"id":"msg_1","role":"assistant","model":"m","content":[{block}],"usage":{{"input_tokens":7,"output_tokens":{output}}}}},"uuid":"{uuid}","timestamp":"2026-03-02T09:00:01.000Z","sessionId":"s"}}"#
+            )
+        };
+        let text = line("a", "null", r#"{"type":"text","text":"x"}"#, 1);
+        let call = line("b", "\"a\"", r#"{"type":"tool_use","id":"t","name":"Read","input":{}}"#, 9);
+        let result = r#"{"parentUuid":"b","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},"uuid":"r","timestamp":"2026-03-02T09:00:02.000Z","sessionId":"s"}"#;
+        let (session, facts) = counted(&[&text, &call, result]);
+        let sum = Sum::of(&session, &facts);
+        assert_eq!(sum.taken.replies, 1);
+        assert_eq!((sum.taken.usage.input, sum.taken.usage.output), (7, 9));
+        assert_eq!(sum.tools["Read"], Tool { calls: 1, results: 1, errors: 1 });
+        assert_eq!(sum.of_kind(Kind::Assistant), 2);
+    }
+
+    #[test]
+    fn groups_add_up_to_the_whole() {
+        let (a, b, c) = (reply("a", "x", 10), reply("b", "a", 20), reply("c", "a", 40));
+        let (session, facts) = counted(&[HEADER, &a, &b, &c]);
+        let groups = grouped(&session, &facts, |ix| Some(ix.0 % 2));
+        let mut whole = Sum::default();
+        groups.into_values().for_each(|sum| whole.join(sum));
+        let sum = Sum::of(&session, &facts);
+        assert_eq!((whole.taken, whole.entries(), whole.tools), (sum.taken, sum.entries(), sum.tools));
+    }
+}
