@@ -1,5 +1,6 @@
 //! `bough branches`: one row for each branch of a session.
 
+use super::reading::Read;
 use super::view::{View, ink_of};
 use super::{Exit, Failure, clock, global::Global, open};
 use crate::model::{Count, Ix, Time};
@@ -41,6 +42,10 @@ pub struct Args {
     #[arg(long)]
     all: bool,
 
+    /// Follow the stored links alone, not the reading that joins what a client recorded apart
+    #[arg(long)]
+    dag: bool,
+
     /// Print fields for scripts: `*` or a blank, leaf, entries, own, fork point, name; with tabs between
     #[arg(long)]
     porcelain: bool,
@@ -55,17 +60,19 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let mut opened = open::session(global, args.session.as_deref(), ui)?;
+    let mut read = Read::of(open::session(global, args.session.as_deref(), ui)?);
+    let opened = &read.opened;
     let contains = match &args.contains {
         Some(rev) => Some(revision::one(&opened.session, &opened.files, rev)?),
         None => None,
     };
-    if !args.all {
-        super::log::join(&mut opened)?;
+    if !args.all && !args.dag {
+        read.join()?;
     }
+    let opened = &read.opened;
     let session = &opened.session;
     let of = if args.all { Of::Everything } else { Of::Conversation };
-    let mut view = View::new(&opened);
+    let mut view = View::new(opened);
     let end = if args.nul { '\0' } else { '\n' };
     if args.points {
         return points(&mut view, of, global, end, ui);

@@ -1,19 +1,19 @@
 //! `bough log`: the entries on a path, or all of them, as a list or as a picture.
 
+use super::reading::{self, Manner, Read};
 use super::template::{self, Template};
 use super::view::{Body, View};
 use super::{Exit, Failure, clock, global::Global, open};
-use crate::format::{Content, Format, Session};
+use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::graph::{Graph, Row};
-use crate::ops::linearize::{self, Reading};
 use crate::ops::listing::{self, Mode};
 use crate::ops::{Forest, revision};
 use crate::store::{self, Opened, Part};
 use crate::ui::{Columns, Ink, Look, Ui, paint};
 use clap::builder::PossibleValuesParser;
 use regex::{Regex, RegexBuilder};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
@@ -98,6 +98,18 @@ pub struct Args {
     #[arg(long)]
     agents: bool,
 
+    /// The order of Claude Code's entries: `own` is bough's reading, `document` that of claude-code-log
+    ///
+    /// bough's own reading drops nothing, and a branch is only what was really taken back. The documented order takes every
+    /// line that claude-code-log 1.7.0 does and leaves out what that does; with a project folder, it is that of all
+    /// its sessions.
+    #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(ORDERS), conflicts_with_all = ["graph", "dag"])]
+    order: String,
+
+    /// Show what the reading of Claude Code's entries sets aside instead, with the reason
+    #[arg(long, conflicts_with_all = ["graph", "dag", "follow"])]
+    skipped: bool,
+
     /// Print the last entries, oldest first, and go on as the session grows
     #[arg(short, long, conflicts_with_all = ["graph", "all", "reverse", "skip"])]
     follow: bool,
@@ -106,6 +118,9 @@ pub struct Args {
     #[arg(short = 'z')]
     nul: bool,
 }
+
+/// The orders of `--order`.
+const ORDERS: [&str; 2] = ["own", "document"];
 
 fn kinds() -> PossibleValuesParser {
     PossibleValuesParser::new(Kind::ALL.map(Kind::word))
@@ -125,21 +140,126 @@ enum Style {
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let (named, revisions) = open::split(global, &args.words);
     let keep = Keep::new(args)?;
-    let mut opened = open_some(args, global, named, revisions, &keep, ui)?;
+    if args.order == "document" {
+        return documented(args, named, &keep, global, ui);
+    }
+    if args.skipped {
+        let read = reading::read(global, named, Manner { agents: args.agents, ..Manner::default() }, ui)?;
+        return skipped(args, &read, &keep, global, ui);
+    }
+    if reading::folder(global, named).is_some() || args.agents {
+        let manner = Manner { dag: args.dag, agents: args.agents };
+        return together(args, revisions, reading::read(global, named, manner, ui)?, &keep, global, ui);
+    }
+    let opened = open_some(args, global, named, revisions, &keep, ui)?;
     if args.follow {
         return follow(args, global, ui, opened, &keep);
     }
-    let chosen = Chosen::of(&mut opened, revisions, args.dag)?;
-    if opened.session.head.entry.is_none() && revisions.is_empty() && !args.all && !args.graph {
-        ui.hint(format_args!("there is no HEAD: {}; `--all` shows what is there", opened.session.head.rule));
+    let mut read = Read::of(opened);
+    let chosen = Chosen::of(&mut read, revisions, args.dag)?;
+    let opened = &read.opened;
+    if !has_head(opened, revisions, args, ui) {
         return Ok(Exit::Done);
     }
     ui.page();
-    let mut printer = Printer::new(&opened, args, global);
+    let mut printer = Printer::new(opened, args, global);
+    printer.view.marks = read.marks()?;
     if args.graph {
-        draw(args, chosen, &opened, &keep, &mut printer, ui)?;
+        draw(args, chosen, opened, &keep, &mut printer, ui)?;
     } else {
-        list(args, chosen, &opened, &keep, &mut printer, ui)?;
+        list(args, chosen, opened, &keep, &mut printer, ui)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Whether there is a position, or none is needed; says why if not.
+fn has_head(opened: &Opened, revisions: &[String], args: &Args, ui: &mut Ui) -> bool {
+    let missing = opened.session.head.entry.is_none() && revisions.is_empty() && !args.all && !args.graph;
+    if missing {
+        ui.hint(format_args!("there is no HEAD: {}; `--all` shows what is there", opened.session.head.rule));
+    }
+    !missing
+}
+
+/// Prints a session with its agents, or a project: what was read of several files.
+fn together(
+    args: &Args,
+    revisions: &[String],
+    mut read: Read,
+    keep: &Keep,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    let is_project = read.is_project();
+    let plain = revisions.is_empty() && !args.all && !args.graph;
+    let chosen = Chosen::of(&mut read, revisions, args.dag)?;
+    let opened = &read.opened;
+    if !is_project && !has_head(opened, revisions, args, ui) {
+        return Ok(Exit::Done);
+    }
+    ui.page();
+    let mut printer = Printer::new(opened, args, global);
+    printer.view.marks = read.marks()?;
+    match &read.reading {
+        Some(reading) if plain && is_project => {
+            print(args, opened, keep, &mut printer, ui, reading.order().into_iter().rev())?;
+        }
+        Some(_) if plain => {
+            let path = read.path_with_agents(keep.end_of_path(opened));
+            print(args, opened, keep, &mut printer, ui, path.into_iter())?;
+        }
+        _ if args.graph => draw(args, chosen, opened, keep, &mut printer, ui)?,
+        _ if plain && is_project => {
+            print(args, opened, keep, &mut printer, ui, opened.session.entries.all().rev())?;
+        }
+        _ => list(args, chosen, opened, keep, &mut printer, ui)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the documented order, or what it leaves out.
+fn documented(
+    args: &Args,
+    named: Option<&str>,
+    keep: &Keep,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    let documented = reading::documented(global, named, ui)?;
+    let (document, opened) = (&documented.document, &documented.opened);
+    let mut printer = Printer::new(opened, args, global);
+    let nodes = if args.skipped { document.not_emitted() } else { document.order.clone() };
+    let mut listed = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let Some(ix) = documented.entries[node as usize] else { continue };
+        listed.push(ix);
+        if args.skipped {
+            let why = document.set_aside[node as usize];
+            let why = why.map_or("hangs at a record that is left out", |rung| rung.word());
+            printer.reasons.insert(ix, Reason { rung: None, why, by: None });
+        }
+    }
+    ui.page();
+    // All lines take part here, whatever they are.
+    let keep = Keep { all: true, ..keep.clone() };
+    print(args, opened, &keep, &mut printer, ui, listed.into_iter().rev())?;
+    Ok(Exit::Done)
+}
+
+/// Prints what bough's own reading sets aside.
+fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let opened = &read.opened;
+    let mut printer = Printer::new(opened, args, global);
+    for aside in read.aside() {
+        let by = Some(printer.view.id(aside.by)?);
+        let reason = Reason { rung: Some(aside.why.rung()), why: aside.why.word(), by };
+        printer.reasons.insert(aside.ix, reason);
+    }
+    ui.page();
+    let keep = Keep { all: true, ..keep.clone() };
+    print(args, opened, &keep, &mut printer, ui, read.aside().iter().rev().map(|aside| aside.ix))?;
+    if read.aside().is_empty() {
+        ui.hint("nothing was set aside");
     }
     Ok(Exit::Done)
 }
@@ -162,10 +282,12 @@ fn style(args: &Args, global: &Global) -> Style {
 }
 
 /// Which entries are kept of those that were chosen by revisions.
+#[derive(Clone)]
 struct Keep {
     kinds: Vec<Kind>,
     mode: Option<Mode>,
     all: bool,
+    agents: bool,
     since: Option<Time>,
     until: Option<Time>,
     grep: Option<Regex>,
@@ -181,6 +303,7 @@ impl Keep {
                 Mode::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
             }),
             all: args.all,
+            agents: args.agents,
             since: time(&args.since)?,
             until: time(&args.until)?,
             grep: args.grep.as_deref().map(pattern).transpose()?,
@@ -194,7 +317,9 @@ impl Keep {
             (Some(mode), true) => mode.shows(session, ix),
             (Some(mode), false) => mode.shows(session, ix) && of_kind(),
             (None, false) => of_kind(),
-            (None, true) => self.all || listing::conversation(session, ix),
+            (None, true) => {
+                self.all || listing::conversation(session, ix) || self.agents && listing::talk(session, ix)
+            }
         }
     }
 
@@ -274,38 +399,30 @@ impl Chosen {
     ///
     /// Claude Code's links are joined on the way to what was talked, unless the stored ones are wanted. A single
     /// revision is looked for along the stored links in any case, as all commands do.
-    fn of(opened: &mut Opened, revisions: &[String], dag: bool) -> anyhow::Result<Chosen> {
+    fn of(read: &mut Read, revisions: &[String], dag: bool) -> anyhow::Result<Chosen> {
         let (mut singles, mut sets) = (Vec::new(), Vec::new());
         for revision in revisions {
+            let opened = &read.opened;
             if revision::is_set(&opened.session, &opened.files, revision)? {
                 sets.push(revision.clone());
             } else {
                 singles.push(revision::one(&opened.session, &opened.files, revision)?);
             }
         }
-        let reading = if dag { None } else { join(opened)? };
+        if !dag {
+            read.join()?;
+        }
+        let opened = &read.opened;
         let mut entries = HashSet::new();
         for set in sets {
             entries.extend(revision::set(&opened.session, &opened.files, &[set])?);
         }
         for ix in singles {
-            let end = reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
+            let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
             entries.extend(opened.session.tree.ancestors(end));
         }
         Ok(if revisions.is_empty() { Chosen::Nothing } else { Chosen::Entries(entries) })
     }
-}
-
-/// Joins the links of Claude Code's entries to what was talked; gives the reading that says how.
-pub(super) fn join(opened: &mut Opened) -> io::Result<Option<Reading>> {
-    if opened.session.format != Format::Claude {
-        return Ok(None);
-    }
-    let reading = linearize::read(&opened.session, &opened.files)?;
-    opened.session.tree = reading.tree();
-    let head = &mut opened.session.head;
-    head.entry = head.entry.map(|ix| reading.stand_in(ix));
-    Ok(Some(reading))
 }
 
 /// Prints the chosen entries, one after the other.
@@ -415,6 +532,26 @@ fn draw(
     Ok(())
 }
 
+impl Reason {
+    fn words(&self) -> String {
+        match &self.by {
+            Some(by) => format!("set aside: {} of {}", self.why, reading::short(by)),
+            None => format!("left out: {}", self.why),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut object = serde_json::json!({ "why": self.why });
+        if let Some(rung) = self.rung {
+            object["rung"] = rung.into();
+        }
+        if let Some(by) = &self.by {
+            object["by"] = by.as_str().into();
+        }
+        object
+    }
+}
+
 /// Where an entry stands in the picture.
 struct Place {
     column: usize,
@@ -429,6 +566,17 @@ struct Printer<'s> {
     stat: bool,
     nul: bool,
     first: bool,
+    /// Why entries are left out, where it is these that are printed.
+    reasons: HashMap<Ix, Reason>,
+}
+
+/// Why an entry is left out.
+struct Reason {
+    /// The rung of the documented ladder that it is akin to.
+    rung: Option<u8>,
+    why: &'static str,
+    /// The entry that stands for it.
+    by: Option<String>,
 }
 
 impl<'s> Printer<'s> {
@@ -438,13 +586,16 @@ impl<'s> Printer<'s> {
         if !args.all {
             view.mark(|ix| listing::conversation(&opened.session, ix));
         }
-        Printer { view, style, stat: args.stat, nul: args.nul, first: true }
+        Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
     }
 
     /// Prints an entry of a list.
     fn entry(&mut self, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         let look = ui.look;
-        let text = self.text(ix, &look, look.width)?;
+        let text = match self.reasons.get(&ix) {
+            Some(reason) => self.with_reason(ix, reason.words(), reason.json(), &look)?,
+            None => self.text(ix, &look, look.width)?,
+        };
         if !self.first && matches!(self.style, Style::Medium | Style::Full | Style::Short) {
             writeln!(ui.out())?;
         }
@@ -472,6 +623,23 @@ impl<'s> Printer<'s> {
         }
         self.first = false;
         Ok(())
+    }
+
+    /// An entry with the reason why it is left out.
+    fn with_reason(
+        &mut self,
+        ix: Ix,
+        words: String,
+        json: serde_json::Value,
+        look: &Look,
+    ) -> anyhow::Result<Vec<u8>> {
+        if matches!(self.style, Style::Json) {
+            let mut object = self.view.json(ix, false)?;
+            object["skipped"] = json;
+            return Ok(object.to_string().into_bytes());
+        }
+        self.view.marks.entry(ix).or_insert_with(|| vec![words]);
+        self.text(ix, look, look.width)
     }
 
     /// An entry, as it is printed.

@@ -21,6 +21,7 @@ mod merge;
 mod migrate;
 mod op;
 mod open;
+mod reading;
 mod rev_parse;
 mod show;
 mod stats;

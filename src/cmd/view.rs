@@ -8,6 +8,7 @@ use crate::ops::{calls::Calls, ids, ids::ShortIds};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
 use serde_json::Value;
+use std::collections::HashMap;
 use std::io;
 use unicode_width::UnicodeWidthStr;
 
@@ -21,6 +22,8 @@ pub(super) struct View<'s> {
     id_width: usize,
     /// The entry that is marked as the position.
     marked: Option<Ix>,
+    /// What else is said of entries.
+    pub(super) marks: HashMap<Ix, Vec<String>>,
 }
 
 /// A line of an entry's text, without its indent.
@@ -53,6 +56,7 @@ impl<'s> View<'s> {
             short: ShortIds::default(),
             calls: Calls::default(),
             marked: opened.session.head.entry,
+            marks: HashMap::new(),
             id_width: if without_ids { format!("line:{last}").len().max(ids::SHORT) } else { ids::SHORT },
         }
     }
@@ -107,6 +111,9 @@ impl<'s> View<'s> {
         }
         if let Some(label) = self.session.labels.of(ix) {
             names.push((Ink::Label, format!("label: {}", text::one_line(label))));
+        }
+        for mark in self.marks.get(&ix).into_iter().flatten() {
+            names.push((Ink::Quiet, text::one_line(mark)));
         }
         names
     }

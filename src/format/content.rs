@@ -471,6 +471,10 @@ impl<'l> Content<'l> {
                 self.take(message.get("content").unwrap_or_default());
                 self.text_of_blocks();
             }
+            "system" if &*text("subtype") == "compact_boundary" => {
+                self.role = Cow::Borrowed("system");
+                self.text = landmark(&Fields::of(fields.get("compactMetadata").unwrap_or_default())).into();
+            }
             "system" => {
                 self.role = Cow::Borrowed("system");
                 self.text = or(text("content"), &text("subtype").replace('_', " "));
@@ -513,6 +517,24 @@ impl<'l> Content<'l> {
         self.text = format!("{ty}: {what}").trim_end_matches([':', ' ']).to_owned().into();
         self.blocks.push(Block::Other(attachment.text("type")));
     }
+}
+
+/// What a compaction of Claude Code was: `compacted, 115k tokens, auto`.
+fn landmark(facts: &Fields<'_>) -> String {
+    let mut words = "compacted".to_owned();
+    let tokens =
+        facts.get("preTokens").and_then(|tokens| std::str::from_utf8(tokens).ok()?.parse::<f64>().ok());
+    match tokens {
+        Some(tokens) if tokens >= 999_500.0 => words += &format!(", {:.1}M tokens", tokens / 1e6),
+        Some(tokens) if tokens >= 1000.0 => words += &format!(", {:.0}k tokens", tokens / 1e3),
+        Some(tokens) if tokens >= 0.0 => words += &format!(", {tokens:.0} tokens"),
+        _ => {}
+    }
+    let trigger = facts.text("trigger");
+    if !trigger.is_empty() {
+        words += &format!(", {trigger}");
+    }
+    words
 }
 
 /// The blocks of a message's content, which is a string or a list; none of anything else.
@@ -684,6 +706,8 @@ mod tests {
         let claude = |line: &str, text: &str, summary: &str| check(Format::Claude, line, text, summary);
         claude(r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":[{"type":"text","text":"x"}],"is_error":true}]}}"#, "x", "→ failed: x");
         claude(r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/a"}}]}}"#, "", "Read /a");
+        claude(r#"{"type":"system","subtype":"compact_boundary","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":115432}}"#, "compacted, 115k tokens, auto", "compacted, 115k tokens, auto");
+        claude(r#"{"type":"system","subtype":"compact_boundary"}"#, "compacted", "compacted");
         claude(r#"{"type":"system","subtype":"turn_duration","durationMs":753}"#, "turn duration 753 ms", "turn duration 753 ms");
         claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"go on"}}"#, "queued command: go on", "queued command: go on");
         claude(r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"","signature":"S"}]}}"#, "", "thinking");

@@ -9,17 +9,20 @@ use crate::model::{Flags, Ix, Kind};
 /// (ticks of progress, attachments, system notes of Claude Code), nor the transcripts of agents inside a session
 /// that is not one itself. Tool calls and their results always do.
 pub fn conversation(session: &Session, ix: Ix) -> bool {
+    let inside = session.head.entry.is_some_and(|head| session.entries.flags(head).has(Flags::SIDECHAIN));
+    talk(session, ix)
+        && (session.format != Format::Claude || inside || !session.entries.flags(ix).has(Flags::SIDECHAIN))
+}
+
+/// Whether an entry belongs to a conversation: that of the session, or that of an agent inside it.
+pub fn talk(session: &Session, ix: Ix) -> bool {
     let flags = session.entries.flags(ix);
     let kind = session.entries.kind(ix);
     let aside = [Flags::BOOKKEEPING, Flags::MARKER, Flags::HIDDEN, Flags::PASSED];
     if aside.iter().any(|flag| flags.has(*flag)) || kind == Kind::Progress {
         return false;
     }
-    if session.format != Format::Claude {
-        return true;
-    }
-    let inside = session.head.entry.is_some_and(|head| session.entries.flags(head).has(Flags::SIDECHAIN));
-    !matches!(kind, Kind::Attachment | Kind::System) && (!flags.has(Flags::SIDECHAIN) || inside)
+    session.format != Format::Claude || !matches!(kind, Kind::Attachment | Kind::System)
 }
 
 /// The filters of the tree views of pi and oh-my-pi; for the other formats, the same as far as it goes.

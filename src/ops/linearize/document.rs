@@ -189,6 +189,8 @@ pub struct Document {
     pub queue: Vec<Span>,
     /// The order with the queue in it.
     pub stream: Vec<Item>,
+    /// Which rung stitched or dropped each node, or one above it, if any did.
+    pub set_aside: Vec<Option<Rung>>,
     names: Vec<LineName>,
 }
 
@@ -485,6 +487,7 @@ impl<'w> Walker<'w> {
             out: Document::default(),
             graph,
         };
+        walker.out.set_aside = vec![None; count];
         walker.line = (0..count)
             .map(|node| {
                 let session = walker.graph.session[node];
@@ -666,11 +669,11 @@ impl<'w> Walker<'w> {
                 let kids = self.by_time(kids);
                 let step = self.step(at, &kids);
                 for kid in &step.stitched {
-                    self.skip(*kid);
+                    self.skip(*kid, step.rung);
                     self.put(*kid, name, trunk, &mut chain);
                 }
                 for kid in &step.dropped {
-                    self.skip(*kid);
+                    self.skip(*kid, step.rung);
                 }
                 for kid in &step.queued {
                     if step.rung == Rung::Rewind {
@@ -699,11 +702,12 @@ impl<'w> Walker<'w> {
     }
 
     /// Skips a node and all below it in the session.
-    fn skip(&mut self, node: Node) {
+    fn skip(&mut self, node: Node, rung: Rung) {
         let mut todo = vec![node];
         while let Some(node) = todo.pop() {
             if !self.skipped[node as usize] {
                 self.skipped[node as usize] = true;
+                self.out.set_aside[node as usize] = Some(rung);
                 todo.extend(self.graph.kids(node));
             }
         }

@@ -160,7 +160,7 @@ fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
 }
 
 /// The session and the entry of which a line says to be a copy.
-pub(super) fn forked_from(line: &[u8]) -> Option<(String, String)> {
+pub fn forked_from(line: &[u8]) -> Option<(String, String)> {
     let text = String::from_utf8_lossy(line);
     let from = Object::read(text.trim())?.object("forkedFrom")?;
     let uuid = from.text("messageUuid").unwrap_or_default().into_owned();

@@ -62,4 +62,5 @@ pub use document::{
     document,
 };
 pub use family::{How, Kin, Origin, family};
+pub use look::forked_from;
 pub use read::{Aside, Line, Reading, Strand, Why, read, read_with};

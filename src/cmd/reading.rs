@@ -1,0 +1,265 @@
+//! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
+
+use super::{global::Global, open};
+use crate::format::{Format, Head, Layout};
+use crate::model::{Ix, Source};
+use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
+use crate::store::{Opened, find, project};
+use crate::ui::Ui;
+use std::collections::HashMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// A session, or a project, as a command shows it.
+pub(super) struct Read {
+    /// The session; its tree is that of the reading, where there is one.
+    pub(super) opened: Opened,
+    /// The reading; `None` for other formats, and where stored links are asked for.
+    pub(super) reading: Option<Reading>,
+    /// Its files, where more than the main one were read.
+    pub(super) layout: Option<Layout>,
+    /// The agents whose files were read.
+    pub(super) agents: Vec<Agent>,
+}
+
+/// How a session is read.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Manner {
+    /// By the stored links alone.
+    pub(super) dag: bool,
+    /// With the agents' files.
+    pub(super) agents: bool,
+}
+
+/// The project folder that a command was given instead of a session; `None` where it was given a session.
+///
+/// A folder with one session is that session.
+pub(super) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
+    let word = global.session.as_deref().or(named)?;
+    let path = Path::new(word);
+    let several = path.is_dir() && find::in_folder(path).len() > 1;
+    (several && project::is_project(path)).then(|| path.to_owned())
+}
+
+/// Opens the session that a command works on, or the project.
+pub(super) fn read(
+    global: &Global,
+    named: Option<&str>,
+    manner: Manner,
+    ui: &mut Ui,
+) -> anyhow::Result<Read> {
+    if let Some(folder) = folder(global, named) {
+        let mut layout = project::layout(&folder)?;
+        if !manner.agents {
+            layout.files.truncate(layout.mains);
+        }
+        let mut read = whole(layout)?;
+        if !manner.dag {
+            read.join()?;
+        }
+        return Ok(read);
+    }
+    let mut read = Read::of(open::session(global, named, ui)?);
+    let path = read.opened.files.path(0).to_owned();
+    if read.opened.session.format == Format::Claude && manner.agents && path != Path::new("-") {
+        let layout = project::of_session(&path)?;
+        if layout.files.len() > 1 {
+            let alone = std::mem::replace(&mut read, whole(layout)?).opened.session;
+            // The main file comes first, so its entries have the same places.
+            (read.opened.session.head, read.opened.session.previous) = (alone.head, alone.previous);
+        }
+    }
+    if !manner.dag {
+        read.join()?;
+    }
+    Ok(read)
+}
+
+/// Reads all files of a layout, links as they are stored.
+fn whole(layout: Layout) -> anyhow::Result<Read> {
+    let mut opened = project::open(&layout, false)?;
+    let agents = linearize::agents(&opened.session, &opened.files, &layout)?;
+    if layout.mains != 1 {
+        opened.session.head = Head { rule: "a project has no position", ..Head::default() };
+    }
+    Ok(Read { opened, reading: None, layout: Some(layout), agents })
+}
+
+/// Says of each file whether it is an agent's, and at which entry that hangs.
+pub(super) fn anchors<'a>(
+    agents: &'a [Agent],
+    layout: &Layout,
+) -> impl Fn(u16) -> Option<Option<Ix>> + use<'a> {
+    let mut of_file: Vec<Option<Option<Ix>>> = vec![None; layout.files.len()];
+    for agent in agents {
+        of_file[usize::from(agent.file)] = Some(agent.anchored.at());
+    }
+    move |file| of_file.get(usize::from(file)).copied().flatten()
+}
+
+impl Read {
+    /// A session that was opened, links as they are stored.
+    pub(super) fn of(opened: Opened) -> Read {
+        Read { opened, reading: None, layout: None, agents: Vec::new() }
+    }
+
+    /// Whether it is several sessions.
+    pub(super) fn is_project(&self) -> bool {
+        self.layout.as_ref().is_some_and(|layout| layout.mains != 1)
+    }
+
+    /// Joins the links of Claude Code's entries to what was talked.
+    pub(super) fn join(&mut self) -> io::Result<()> {
+        let session = &mut self.opened.session;
+        if session.format != Format::Claude || self.reading.is_some() {
+            return Ok(());
+        }
+        let found = match &self.layout {
+            Some(layout) => {
+                linearize::read_with(session, &self.opened.files, &anchors(&self.agents, layout))?
+            }
+            None => linearize::read(session, &self.opened.files)?,
+        };
+        session.tree = found.tree();
+        for place in [&mut session.head.entry, &mut session.head.leaf] {
+            *place = place.map(|ix| found.stand_in(ix));
+        }
+        self.reading = Some(found);
+        Ok(())
+    }
+
+    /// What is said of entries in parentheses: where agents began, and where sessions came from.
+    pub(super) fn marks(&self) -> io::Result<HashMap<Ix, Vec<String>>> {
+        let mut marks: HashMap<Ix, Vec<String>> = HashMap::new();
+        let (session, files) = (&self.opened.session, &self.opened.files);
+        let Some(reading) = &self.reading else { return Ok(marks) };
+        if let Some(layout) = &self.layout {
+            for agent in &self.agents {
+                let name = agent_name(layout, agent);
+                if let Some(at) = agent.anchored.at() {
+                    marks.entry(reading.stand_in(at)).or_default().push(format!("starts {name}"));
+                }
+                let first = reading.lines.iter().find(|line| line.file == agent.file);
+                if let Some(first) = first {
+                    marks.entry(first.entries[0]).or_default().push(name);
+                }
+            }
+            if layout.mains > 1 {
+                for kin in linearize::family(session, files, layout, reading)? {
+                    let first = reading.lines.iter().find(|line| line.file == kin.file);
+                    let Some(first) = first.map(|line| line.entries[0]) else { continue };
+                    let mut words = format!("session {}", short(layout.files[usize::from(kin.file)].stem()));
+                    if let Some(origin) = kin.origin {
+                        let other = short(layout.files[usize::from(origin.file)].stem()).to_owned();
+                        words += &format!(", {} {other}", origin.how.word());
+                        if let Some(at) = origin.at {
+                            let verb = if origin.how == How::Forks { "forked" } else { "continued" };
+                            let own = short(layout.files[usize::from(kin.file)].stem());
+                            marks.entry(at).or_default().push(format!("{verb} by {own}"));
+                        }
+                    }
+                    marks.entry(first).or_default().push(words);
+                }
+            }
+        } else if let Some(first) = session.entries.all().next()
+            && session.format == Format::Claude
+            && let Some((other, _)) = linearize::forked_from(&files.bytes(session.span(first))?)
+        {
+            marks.entry(reading.stand_in(first)).or_default().push(format!("forked from {}", short(&other)));
+        }
+        Ok(marks)
+    }
+
+    /// The entries on the path to `end`, newest first, and of agents that were started on it what they did, in its place.
+    pub(super) fn path_with_agents(&self, end: Option<Ix>) -> Vec<Ix> {
+        let Some(reading) = &self.reading else { return Vec::new() };
+        let tree = &self.opened.session.tree;
+        let mut on_path = vec![false; self.opened.session.entries.len()];
+        for ix in end.into_iter().flat_map(|end| tree.ancestors(end)) {
+            on_path[ix.at()] = true;
+        }
+        let started_on_path = |line: u32| {
+            let mut line = &reading.lines[line as usize];
+            // An agent may have been started by another, and that by a third.
+            for _ in 0..=reading.lines.len() {
+                let Some((above, at)) = line.above else { return false };
+                if line.strand == Strand::Agent && on_path[at.at()] {
+                    return true;
+                }
+                line = &reading.lines[above as usize];
+            }
+            false
+        };
+        let taken: Vec<bool> = (0..reading.lines.len() as u32).map(started_on_path).collect();
+        let mut order = reading.order();
+        order.retain(|ix| on_path[ix.at()] || reading.line_of(*ix).is_some_and(|line| taken[line as usize]));
+        order.reverse();
+        order
+    }
+
+    /// What was set aside.
+    pub(super) fn aside(&self) -> &[Aside] {
+        self.reading.as_ref().map_or(&[], |reading| &reading.aside)
+    }
+}
+
+/// An agent as it is called: `agent explorer`, by its name, its sort, or its id.
+fn agent_name(layout: &Layout, agent: &Agent) -> String {
+    let id = layout.files[usize::from(agent.file)].agent().unwrap_or_default();
+    let sidecar = agent.sidecar.map(|at| &layout.sidecars[at]);
+    let called = sidecar.and_then(|sidecar| sidecar.name.as_deref().or(sidecar.ty.as_deref()));
+    match called {
+        Some(called) => format!("agent {called} {}", short(id)),
+        None => format!("agent {}", short(id)),
+    }
+}
+
+/// The first characters of an id.
+pub(super) fn short(id: &str) -> &str {
+    id.char_indices().nth(8).map_or(id, |(at, _)| &id[..at])
+}
+
+/// A project, or the session in one file, by the documented rules.
+pub(super) struct Documented {
+    /// What the rules make of it.
+    pub(super) document: Document,
+    /// All files, unknown kinds of lines counting as entries.
+    pub(super) opened: Opened,
+    /// The entry of each node.
+    pub(super) entries: Vec<Option<Ix>>,
+}
+
+/// Reads by the documented rules what a command was given.
+pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Documented> {
+    let path = match folder(global, named) {
+        Some(folder) => folder,
+        None => {
+            let path = open::path(global, named, ui)?;
+            let word = global.session.as_deref().or(named).map(Path::new);
+            // A folder with one session is still a folder: what lies in it is read together.
+            word.filter(|word| word.is_dir() && project::is_project(word)).map_or(path, Path::to_owned)
+        }
+    };
+    let layout = project::layout(&path)?;
+    let mut opened = project::open(&layout, true)?;
+    if layout.mains != 1 {
+        opened.session.head = Head { rule: "a project has no position", ..Head::default() };
+    }
+    let document = linearize::document(&layout, &opened.files)?;
+    let entries = &opened.session.entries;
+    let at = |node: &linearize::DocumentNode| {
+        let range = entries.of_file(node.span.file);
+        let (mut from, mut to) = (range.start, range.end);
+        while from < to {
+            let middle = from + (to - from) / 2;
+            if entries.span(Ix(middle)).offset < node.span.offset {
+                from = middle + 1;
+            } else {
+                to = middle;
+            }
+        }
+        (from < range.end && entries.span(Ix(from)).offset == node.span.offset).then_some(Ix(from))
+    };
+    let found = document.nodes.iter().map(at).collect();
+    Ok(Documented { document, entries: found, opened })
+}
