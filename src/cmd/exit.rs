@@ -1,3 +1,4 @@
+use crate::fsck;
 use crate::ops;
 use crate::store;
 use crate::ui::Ui;
@@ -112,6 +113,13 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         return match refusal {
             ops::pick::Refusal::Io(_) => (Exit::Io, "io", None),
             refusal => (Exit::Refused, "refused", refusal.hint()),
+        };
+    }
+    if let Some(error) = error.downcast_ref::<fsck::NoRepair>() {
+        return match error {
+            fsck::NoRepair::Unproven { .. } => (Exit::Refused, "unproven", error.hint()),
+            fsck::NoRepair::ReadOnly => (Exit::Refused, "read-only", error.hint()),
+            fsck::NoRepair::Io(_) => (Exit::Io, "io", None),
         };
     }
     if error.downcast_ref::<io::Error>().is_some() {

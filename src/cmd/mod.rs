@@ -11,6 +11,7 @@ mod context;
 mod entry;
 mod exit;
 mod files;
+mod fsck;
 mod global;
 mod grep;
 mod label;
@@ -64,6 +65,7 @@ enum Command {
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
+    Fsck(fsck::Args),
     Grep(grep::Args),
     Label(label::Args),
     Log(log::Args),
@@ -121,6 +123,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Completions(args) => completions::run(args, ui),
         Command::Config(args) => config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
+        Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Grep(args) => grep::run(args, global, ui),
         Command::Label(args) => label::run(args, global, ui),
         Command::Log(args) => log::run(args, global, ui),

@@ -2,7 +2,7 @@ use super::checks::{Check, Set};
 use super::finding::{Finding, Findings};
 use super::lines::Probe;
 use super::mend::{Mending, pass};
-use super::scan::{from_utf16, scan, told};
+use super::scan::{from_utf16, scan, scan_as_agent, told};
 use super::text::{Patched, Text};
 use super::{Around, find};
 use crate::format::{Detected, Format, Session};
@@ -66,7 +66,14 @@ pub fn examine(
     if is_blank(&Patched { text: &text, base: source, file: 0 })? {
         return Ok(empty(len, text, mending));
     }
-    let reachable = session.as_ref().map_or(0, |session| session.path().len());
+    let reachable = match (&session, told(&Patched { text: &text, base: source, file: 0 })?) {
+        (Some(session), _) => session.path().len(),
+        // What is read from a pipe is read here first; agents do not read UTF-16.
+        (None, Detected::Format(format)) if mending.findings.is_empty() => {
+            scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.path().len()
+        }
+        (None, _) => 0,
+    };
     let mut told_format = match (format, &session) {
         (Some(format), _) => format,
         (None, Some(session)) => session.format,

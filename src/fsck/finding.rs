@@ -22,6 +22,13 @@ pub struct Finding {
     pub(super) mendable: bool,
 }
 
+impl Finding {
+    /// Whether a repair can mend it, by default or on request.
+    pub fn is_mendable(&self) -> bool {
+        self.mendable && self.check.mend() != super::Mend::No
+    }
+}
+
 /// Findings, and how many there are of each check.
 #[derive(Clone, Debug)]
 pub struct Findings {

@@ -102,6 +102,27 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
+/// All files called `*.jsonl` in a folder and those in it, the files of agents too, in the order of their paths.
+///
+/// Folders are not followed through links, so that a ring of them ends.
+pub fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    let mut todo = vec![folder.to_owned()];
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            let Ok(kind) = entry.file_type() else { continue };
+            if kind.is_dir() {
+                todo.push(path);
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file() {
+                out.push(path);
+            }
+        }
+    }
+    out.sort();
+    out
+}
+
 fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Found>) {
     let Ok(entries) = fs::read_dir(folder) else { return };
     for entry in entries.flatten() {

@@ -3,9 +3,11 @@
 mod columns;
 mod pager;
 mod paint;
+mod progress;
 mod terminal;
 pub mod text;
 
 pub use columns::Columns;
 pub use paint::{Ink, paint};
+pub use progress::Progress;
 pub use terminal::{Look, Ui};

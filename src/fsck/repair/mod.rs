@@ -40,6 +40,12 @@ impl Wishes {
         finding.mendable && self.wants_check(finding.check)
     }
 
+    /// The checks that are mended on request.
+    pub fn with_checks(&self) -> impl Iterator<Item = Check> + use<> {
+        let with = self.with;
+        super::CHECKS.iter().map(|row| row.check).filter(move |check| with.has(*check))
+    }
+
     fn wants_check(&self, check: Check) -> bool {
         match check.mend() {
             Mend::No => false,
@@ -83,6 +89,17 @@ pub enum NoRepair {
     /// The file can't be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+}
+
+impl NoRepair {
+    /// What the user can do, if anything.
+    pub fn hint(&self) -> Option<String> {
+        Some(match self {
+            NoRepair::Unproven { .. } => "nothing was changed; `--skip CHECK` leaves a check as it is".into(),
+            NoRepair::ReadOnly => "nothing was changed; a newer bough may know the version".into(),
+            NoRepair::Io(_) => return None,
+        })
+    }
 }
 
 /// So many times findings are mended: mending one may bring out another.

@@ -1,0 +1,75 @@
+//! The files around a session file, as the file system has them.
+
+use crate::fsck::Around;
+use crate::model::Key;
+use crate::store::{self, find};
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// A session file in its folder.
+pub(super) struct Place {
+    path: PathBuf,
+    stem: String,
+}
+
+impl Place {
+    pub(super) fn of(path: &Path) -> Place {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        Place { path: path.to_owned(), stem: if stem == "-" { String::new() } else { stem } }
+    }
+
+    /// The folder beside a transcript of Claude Code that has its name.
+    fn folder(&self) -> PathBuf {
+        self.path.with_extension("")
+    }
+
+    /// The agents' files of a session of Claude Code.
+    pub(super) fn agents_files(&self) -> Vec<PathBuf> {
+        find::files_below(&self.folder().join("subagents"))
+    }
+}
+
+impl Around for Place {
+    fn stem(&self) -> &str {
+        &self.stem
+    }
+
+    fn elsewhere(&self, ids: &[Key]) -> HashSet<Key> {
+        let wanted: HashSet<Key> = ids.iter().copied().collect();
+        let mut found = HashSet::new();
+        // Agents' files lie two folders below the project.
+        let mut folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
+        if folder.ends_with("subagents") {
+            folder = folder.parent().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();
+        }
+        if self.stem.is_empty() {
+            return found;
+        }
+        let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
+        for file in find::files_below(&folder) {
+            if found.len() == wanted.len() {
+                break;
+            }
+            if file.file_name() == self.path.file_name() {
+                continue;
+            }
+            if let Ok(opened) = store::open(&file, store::Options::default()) {
+                found.extend(opened.session.entries.keys().iter().filter(|key| wanted.contains(key)));
+            }
+        }
+        found
+    }
+
+    fn agents(&self) -> Option<Vec<String>> {
+        if !self.folder().is_dir() {
+            return None;
+        }
+        let id = |path: &PathBuf| Some(path.file_stem()?.to_str()?.strip_prefix("agent-")?.to_owned());
+        Some(self.agents_files().iter().filter_map(id).collect())
+    }
+
+    fn has_result_file(&self, name: &str) -> bool {
+        let folder = self.folder();
+        !folder.is_dir() || folder.join("tool-results").join(name).exists()
+    }
+}

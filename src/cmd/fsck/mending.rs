@@ -1,0 +1,206 @@
+//! `bough fsck --repair`: plans are made, carried out, and proved on what was written.
+
+use super::{Args, Report, Subject, Target, Total, selected, show};
+use crate::cmd::global::Global;
+use crate::cmd::{Exit, writing};
+use crate::fsck::{CHECKS, Repair, Wishes};
+use crate::model::{Change, Count, Piece, Plan, Target as Written};
+use crate::store::oplog::Log;
+use crate::store::write::{Refusal, carry_out};
+use crate::store::{self, Error};
+use crate::ui::{Ui, text};
+use std::path::{Path, PathBuf};
+
+/// Mends all files, one after the other.
+pub(super) fn run(
+    args: &Args,
+    global: &Global,
+    targets: &[Target],
+    wishes: &Wishes,
+    mut total: Total,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    total.mended = Some(0);
+    for target in targets {
+        match mend(args, global, target, wishes, false, ui) {
+            Ok((report, mended)) => {
+                total.mended = total.mended.map(|sum| sum + mended);
+                total.add(&report);
+            }
+            Err(error) => match error.downcast::<Error>() {
+                Ok(error) => total.unread(target, error, ui)?,
+                Err(error) if targets.len() == 1 => return Err(error),
+                Err(error) => {
+                    let exit = crate::cmd::exit::report(&error, ui);
+                    total.worst = Some(
+                        total.worst.map_or(exit, |worst| if exit as u8 > worst as u8 { exit } else { worst }),
+                    );
+                }
+            },
+        }
+    }
+    show::total(&total, args.porcelain, ui)?;
+    total.mendable = 0;
+    total.hint(args, wishes, ui);
+    total.exit(args.strict)
+}
+
+/// Mends one file; once more where it changed meanwhile.
+fn mend(
+    args: &Args,
+    global: &Global,
+    target: &Target,
+    wishes: &Wishes,
+    last_try: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<(Report, u64)> {
+    let subject = Subject::open(&target.path, global)?;
+    let repair = subject.repair(wishes)?;
+    if !repair.plan.is_empty() {
+        if target.path == Path::new("-") {
+            return Err(Refusal::Stdin.into());
+        }
+        match carry(&subject, &repair, args, ui) {
+            Ok(side_file) => tell(&subject, &repair, side_file.as_deref(), args, ui)?,
+            Err(error) if !last_try && matches!(error.downcast_ref(), Some(Refusal::Changed { .. })) => {
+                return mend(args, global, target, wishes, true, ui);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    let left = repair.left.only(selected(args));
+    if !args.writing.dry_run {
+        show::findings(&target.path, &left, args.porcelain, global, ui)?;
+    }
+    let report = Report {
+        findings: left,
+        entries: repair.proof.entries.1,
+        reachable: repair.proof.agents_path.0,
+        reachable_after: repair.proof.agents_path.1,
+        mendable: 0,
+    };
+    Ok((report, repair.mended))
+}
+
+/// Carries a repair out; gives the file that holds what was taken out, if anything was.
+fn carry(subject: &Subject, repair: &Repair, args: &Args, ui: &mut Ui) -> anyhow::Result<Option<PathBuf>> {
+    let log = Log::of_user();
+    let mut plan: Plan = repair.plan.clone();
+    let mut side_file = None;
+    if !repair.aside.is_empty()
+        && !args.writing.dry_run
+        && let Some(log) = &log
+    {
+        let folder = log.folder().join("aside");
+        store::make_folder(&folder)?;
+        let path = fresh_name(&folder, subject.files.path(0));
+        let newline = || Piece::New(b"\n".to_vec());
+        let pieces = repair.aside.iter().flat_map(|aside| [aside.content.clone(), newline()]).collect();
+        // First: what is taken out must be safe before it is.
+        plan.targets.insert(0, Written::Create { path: Some(path.clone()), pieces });
+        side_file = Some(path);
+    }
+    let prove = |path: &Path| -> Result<(), String> {
+        if side_file.as_ref().is_some_and(|side| side.parent() == path.parent()) {
+            return Ok(());
+        }
+        proved(path, subject, repair)
+    };
+    let orders = writing::orders(args.writing, log.as_ref(), Some(&prove), false);
+    carry_out(&subject.files, subject.format(), &plan, &orders, ui.out())?;
+    if args.writing.dry_run {
+        writing::show(&plan.changes, |file| subject.files.path(file), ui)?;
+    }
+    Ok(side_file)
+}
+
+/// Whether a file that was written holds what the plan promised.
+fn proved(path: &Path, subject: &Subject, repair: &Repair) -> Result<(), String> {
+    let options = store::Options { side: true, ..store::Options::default() };
+    let opened = store::open(path, options).map_err(|error| error.to_string())?;
+    let len = opened.session.files[0].bytes;
+    let examined = crate::fsck::examine(Some(opened.session), &opened.files, len, None, &subject.place)
+        .map_err(|error| error.to_string())?;
+    if examined.entries != repair.proof.entries.1 {
+        return Err(format!(
+            "{} where the plan has {}",
+            Count("entry", "entries", examined.entries),
+            repair.proof.entries.1
+        ));
+    }
+    for row in CHECKS {
+        let (found, planned) = (examined.findings.count(row.check), repair.left.count(row.check));
+        if found > planned {
+            return Err(format!("{found} of `{}` where the plan has {planned}", row.id));
+        }
+    }
+    Ok(())
+}
+
+/// A name in a folder that no file has.
+fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
+    let stem = of.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let time = writing::now().iso().replace([':', '.'], "-");
+    (0..)
+        .map(|at| match at {
+            0 => folder.join(format!("{stem}.{time}.jsonl")),
+            at => folder.join(format!("{stem}.{time}.{at}.jsonl")),
+        })
+        .find(|path| !path.exists())
+        .expect("some number is free")
+}
+
+/// Says what was done.
+fn tell(
+    subject: &Subject,
+    repair: &Repair,
+    side_file: Option<&Path>,
+    args: &Args,
+    ui: &mut Ui,
+) -> std::io::Result<()> {
+    if args.writing.dry_run {
+        return Ok(());
+    }
+    let file = subject.files.path(0);
+    if ui.look.json {
+        writing::show(&repair.plan.changes, |_| file, ui)?;
+    } else if !args.porcelain {
+        for change in &repair.plan.changes {
+            told(&file.display().to_string(), change, ui)?;
+        }
+    }
+    if let Some(side) = side_file {
+        let bytes: u64 = repair.aside.iter().map(|aside| aside.bytes).sum();
+        let count = Count("piece", "pieces", repair.aside.len());
+        let words =
+            format!("{count}, {}, set aside in {}", Count("byte", "bytes", bytes as usize), side.display());
+        if ui.look.json {
+            let object = serde_json::json!({ "schema": "bough.aside/1", "file": file.display().to_string(),
+                "aside": side.display().to_string(), "pieces": repair.aside.len(), "bytes": bytes });
+            writeln!(ui.out(), "{object}")?;
+        } else {
+            ui.note(text::one_line(&words));
+        }
+    }
+    if !ui.look.json {
+        let file = text::one_line(&file.display().to_string());
+        ui.hint(format_args!("`bough undo {file}` takes the repair back"));
+    }
+    Ok(())
+}
+
+/// One change on one line.
+fn told(file: &str, change: &Change, ui: &mut Ui) -> std::io::Result<()> {
+    let cut = |value: &str| text::fit(&text::one_line(value), 48);
+    let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
+    let what = match (change.field.as_str(), change.old.as_str(), change.new.as_str()) {
+        ("", "", "") => String::new(),
+        ("", "", new) => format!(" {}", cut(new)),
+        ("", old, "") => format!(" {}", cut(old)),
+        ("", old, new) => format!(" {} to {}", cut(old), cut(new)),
+        (field, "", new) => format!(" {field} to {}", cut(new)),
+        (field, old, new) => format!(" {field} from {} to {}", cut(old), cut(new)),
+    };
+    let why = if change.why.is_empty() { String::new() } else { format!(" ({})", change.why) };
+    writeln!(ui.out(), "{}{at}: {}{what}{why}", text::one_line(file), change.op)
+}

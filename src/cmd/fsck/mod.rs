@@ -1,0 +1,391 @@
+//! `bough fsck`: what is wrong with sessions, and mending it.
+
+mod around;
+mod mending;
+mod show;
+
+use super::writing::Writing;
+use super::{Exit, Failure, global::Global, open};
+use crate::format::Format;
+use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
+use crate::model::Count;
+use crate::store::{self, Error, Files, Options, find};
+use crate::ui::{Progress, Ui, text};
+use around::Place;
+use clap::builder::PossibleValuesParser;
+use rayon::prelude::*;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// Check sessions for damage, and mend it
+///
+/// Looks through session files, folders of them, and whole stores; `-` is standard input. Prints one line for each finding,
+/// `FILE:LINE: LEVEL: CHECK: words`, then how many there are and how much of the session the agent reaches.
+///
+/// With `--repair`, mends what has a default repair. The repair is planned, carried out on a copy, read again and proved: the
+/// errors are gone and no new ones came, every id and every line that had to stay is there, the path to HEAD is not
+/// shorter. Else nothing is changed. What is taken out of a file is kept in a side file, and `bough undo` takes all of it back.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Session files, folders, or `-`
+    ///
+    /// Without one, the session that other commands would take.
+    #[arg(value_name = "FILE|FOLDER")]
+    files: Vec<String>,
+
+    /// Mend what has a default repair
+    #[arg(long)]
+    repair: bool,
+
+    /// Mend this check too, which is mended on request alone
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), value_delimiter = ',', requires = "repair")]
+    with: Vec<String>,
+
+    /// Mend a check in another way: `dangling-parent=root`
+    #[arg(long, value_name = "CHECK=NAME", value_delimiter = ',', requires = "repair")]
+    strategy: Vec<String>,
+
+    /// Look for these checks alone
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), value_delimiter = ',')]
+    only: Vec<String>,
+
+    /// Leave these checks out
+    ///
+    /// A repair leaves them as they are; damaged lines are made whole all the same, since all else builds on them.
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), value_delimiter = ',')]
+    skip: Vec<String>,
+
+    /// Exit with 1 where there are warnings, too
+    #[arg(long)]
+    strict: bool,
+
+    /// Print findings separated by tabs, for scripts: file, line, level, check, id, words
+    #[arg(long, conflicts_with = "json")]
+    porcelain: bool,
+
+    /// List all checks: level, name, whether a repair mends it, what is found
+    #[arg(long)]
+    list_checks: bool,
+
+    /// Explain a check
+    #[arg(long, value_name = "CHECK", value_parser = check_names())]
+    explain: Option<String>,
+
+    #[command(flatten)]
+    writing: Writing,
+}
+
+fn check_names() -> PossibleValuesParser {
+    CHECKS.iter().map(|row| row.id).collect::<Vec<_>>().into()
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.list_checks {
+        show::list_checks(ui)?;
+        return Ok(Exit::Done);
+    }
+    if let Some(check) = args.explain.as_deref().and_then(Check::named) {
+        show::explain(check, ui)?;
+        return Ok(Exit::Done);
+    }
+    if args.writing.dry_run && !args.repair {
+        let hint = "`-n` shows what `--repair` would do";
+        return Err(Failure::Usage { what: "`-n` without `--repair`".into(), hint: hint.into() }.into());
+    }
+    let wishes = wishes(args)?;
+    let targets = targets(args, global, ui)?;
+    let total = Total::default();
+    if args.repair {
+        mending::run(args, global, &targets, &wishes, total, ui)
+    } else {
+        look(args, global, &targets, &wishes, total, ui)
+    }
+}
+
+/// Looks through all files, several at a time, and prints what was found in their order.
+fn look(
+    args: &Args,
+    global: &Global,
+    targets: &[Target],
+    wishes: &Wishes,
+    mut total: Total,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    let progress = Progress::start("checking", targets.len(), global.quiet);
+    let one = |target: &Target| {
+        let report = report(target, global, args, wishes);
+        progress.step();
+        report
+    };
+    let reports: Vec<Result<Report, Error>> = match targets {
+        [only] => vec![one(only)],
+        several => several.par_iter().map(one).collect(),
+    };
+    drop(progress);
+    for (target, report) in targets.iter().zip(reports) {
+        match report {
+            Ok(report) => {
+                show::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
+                total.add(&report);
+            }
+            Err(error) => total.unread(target, error, ui)?,
+        }
+    }
+    show::total(&total, args.porcelain, ui)?;
+    total.hint(args, wishes, ui);
+    total.exit(args.strict)
+}
+
+/// What was found in one file, and what a repair would do.
+struct Report {
+    findings: Findings,
+    entries: usize,
+    reachable: usize,
+    reachable_after: usize,
+    /// How many findings a repair would mend.
+    mendable: u64,
+}
+
+fn report(target: &Target, global: &Global, args: &Args, wishes: &Wishes) -> Result<Report, Error> {
+    let subject = Subject::open(&target.path, global)?;
+    let examined = &subject.examined;
+    let mut report = Report {
+        findings: examined.only(selected(args)),
+        entries: examined.entries,
+        reachable: examined.reachable,
+        reachable_after: examined.reachable,
+        mendable: 0,
+    };
+    if !report.findings.is_sound()
+        && let Ok(repair) = subject.repair(wishes)
+        && !repair.plan.is_empty()
+    {
+        report.mendable = repair.mended;
+        report.reachable_after = repair.proof.agents_path.1;
+    }
+    Ok(report)
+}
+
+/// The checks that are looked for.
+fn selected(args: &Args) -> Set {
+    let named = |ids: &[String]| ids.iter().filter_map(|id| Check::named(id)).collect::<Set>();
+    let mut set = if args.only.is_empty() { Set::all() } else { named(&args.only) };
+    args.skip.iter().filter_map(|id| Check::named(id)).for_each(|check| set.remove(check));
+    set
+}
+
+fn wishes(args: &Args) -> anyhow::Result<Wishes> {
+    let usage = |what: String, hint: String| Failure::Usage { what, hint };
+    let mut wishes = Wishes { now: Some(super::writing::now()), ..Wishes::default() };
+    for id in &args.with {
+        let check = Check::named(id).expect("clap takes names of checks alone");
+        if check.mend() == Mend::No {
+            return Err(usage(
+                format!("`{id}` can't be mended"),
+                format!("`bough fsck --explain {id}` says why"),
+            )
+            .into());
+        }
+        wishes.with.insert(check);
+    }
+    let selected = selected(args);
+    wishes.without = CHECKS.iter().map(|row| row.check).filter(|check| !selected.has(*check)).collect();
+    for check in wishes.with_checks() {
+        wishes.without.remove(check);
+    }
+    for words in &args.strategy {
+        let (id, name) = words.split_once('=').unwrap_or((words, ""));
+        let check = Check::named(id).ok_or_else(|| {
+            usage(format!("there is no check `{id}`"), "`bough fsck --list-checks` lists them".into())
+        })?;
+        let known = check.row().strategies;
+        if !known.contains(&name) {
+            let hint = match known {
+                [] => format!("`{id}` has one way alone"),
+                known => format!("`{id}` knows: {}", known.join(", ")),
+            };
+            return Err(usage(format!("`{id}` has no strategy `{name}`"), hint).into());
+        }
+        wishes.strategies.push((check, name.to_owned()));
+    }
+    Ok(wishes)
+}
+
+/// A file to look at.
+struct Target {
+    path: PathBuf,
+    /// Whether the user named it, and not only a folder that it is in.
+    named: bool,
+}
+
+fn targets(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<Target>> {
+    let mut out = Vec::new();
+    let mut add = |path: PathBuf, named: bool| out.push(Target { path, named });
+    let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
+    words.extend(args.files.iter().map(String::as_str));
+    if words.is_empty() {
+        let path = open::path(global, None, ui)?;
+        add(path, true);
+    }
+    for word in words {
+        let path = Path::new(word);
+        if word != "-" && path.is_dir() {
+            find::files_below(path).into_iter().for_each(|path| add(path, false));
+            continue;
+        }
+        let path = open::by_word(word)?;
+        let agents = Place::of(&path).agents_files();
+        add(path, true);
+        agents.into_iter().for_each(|path| add(path, false));
+    }
+    let mut seen = HashSet::new();
+    out.retain(|target| seen.insert(target.path.clone()));
+    Ok(out)
+}
+
+/// A file that was looked through, with what it was read from.
+struct Subject {
+    files: Files,
+    examined: Examined,
+    place: Place,
+}
+
+impl Subject {
+    fn open(path: &Path, global: &Global) -> Result<Subject, Error> {
+        let options = Options { side: true, ..global.options() };
+        let place = Place::of(path);
+        let from_stdin = path == Path::new("-");
+        let opened = match from_stdin {
+            // Standard input is read once, and looked at as bytes.
+            true => None,
+            false => match store::open(path, options) {
+                Ok(opened) => Some(opened),
+                Err(Error::Empty { .. } | Error::UnknownFormat { .. }) => None,
+                Err(error) => return Err(error),
+            },
+        };
+        let (session, files, len) = match opened {
+            Some(opened) => {
+                let len = opened.session.files[0].bytes;
+                (Some(opened.session), opened.files, len)
+            }
+            None => {
+                let (files, len) = store::open_raw(path)?;
+                (None, files, len)
+            }
+        };
+        let examined =
+            fsck::examine(session, &files, len, options.format, &place).map_err(|error| match error {
+                Unreadable::Unknown => Error::UnknownFormat { path: path.to_owned() },
+                Unreadable::Io(source) => Error::Io { path: path.to_owned(), source },
+            })?;
+        Ok(Subject { files, examined, place })
+    }
+
+    fn repair(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
+        fsck::repair(&self.examined, &self.files, &self.place, wishes, &mut super::writing::ids())
+    }
+
+    fn format(&self) -> Format {
+        self.examined.format
+    }
+}
+
+/// What was found in all files.
+#[derive(Default)]
+struct Total {
+    files: usize,
+    errors: u64,
+    warnings: u64,
+    infos: u64,
+    entries: usize,
+    reachable: usize,
+    reachable_after: usize,
+    mendable: u64,
+    /// Findings of level info that are counted and not listed.
+    unlisted: u64,
+    /// Checks found that are mended on request.
+    on_request: Vec<Check>,
+    /// Files of a folder that are no sessions.
+    no_sessions: usize,
+    worst: Option<Exit>,
+    mended: Option<u64>,
+}
+
+impl Total {
+    fn add(&mut self, report: &Report) {
+        self.files += 1;
+        self.errors += report.findings.of_level(Level::Error);
+        self.warnings += report.findings.of_level(Level::Warning);
+        self.infos += report.findings.of_level(Level::Info);
+        let listed =
+            report.findings.list.iter().filter(|finding| finding.check.level() == Level::Info).count();
+        self.unlisted += report.findings.of_level(Level::Info) - listed as u64;
+        self.entries += report.entries;
+        self.reachable += report.reachable;
+        self.reachable_after += report.reachable_after;
+        self.mendable += report.mendable;
+        for row in CHECKS.iter().filter(|row| row.mend == Mend::OnRequest && row.level > Level::Info) {
+            if report.findings.count(row.check) > 0 && !self.on_request.contains(&row.check) {
+                self.on_request.push(row.check);
+            }
+        }
+    }
+
+    /// A file that could not be looked at. In a folder, one that is no session is only counted.
+    fn unread(&mut self, target: &Target, error: Error, ui: &mut Ui) -> anyhow::Result<()> {
+        if matches!(error, Error::UnknownFormat { .. }) && !target.named {
+            self.no_sessions += 1;
+            return Ok(());
+        }
+        let exit = super::exit::report(&error.into(), ui);
+        if self.worst.is_none_or(|worst| exit as u8 > worst as u8) {
+            self.worst = Some(exit);
+        }
+        Ok(())
+    }
+
+    /// What can be done.
+    fn hint(&self, args: &Args, wishes: &Wishes, ui: &mut Ui) {
+        if self.no_sessions > 0 && !ui.look.quiet {
+            ui.note(format_args!(
+                "{} left out",
+                Count("file that is no session is", "files that are no sessions are", self.no_sessions)
+            ));
+        }
+        if self.unlisted > 0 {
+            ui.note(format_args!(
+                "{} counted and not listed",
+                Count("info is", "infos are", self.unlisted as usize)
+            ));
+        }
+        let names = |files: &[String]| match files {
+            [] => String::new(),
+            files => {
+                format!(" {}", files.iter().map(|file| text::one_line(file)).collect::<Vec<_>>().join(" "))
+            }
+        };
+        let files = names(&args.files);
+        if self.mendable > 0 && !files.contains(" -") {
+            let reached = match self.reachable_after == self.reachable {
+                true => String::new(),
+                false => format!("; then {} of {} are reachable", self.reachable_after, self.entries),
+            };
+            ui.hint(format_args!("`bough fsck --repair{files}` can mend {}{reached}", self.mendable));
+        }
+        let asked: Vec<&str> = self
+            .on_request
+            .iter()
+            .filter(|check| !wishes.with.has(**check))
+            .map(|check| check.id())
+            .collect();
+        if !asked.is_empty() {
+            ui.hint(format_args!("mended on request, `--repair --with CHECK`: {}", asked.join(", ")));
+        }
+    }
+
+    fn exit(&self, strict: bool) -> anyhow::Result<Exit> {
+        let found = self.errors > 0 || strict && self.warnings > 0;
+        Ok(self.worst.unwrap_or(if found { Exit::No } else { Exit::Done }))
+    }
+}

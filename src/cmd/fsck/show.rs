@@ -1,0 +1,167 @@
+//! How findings are printed.
+
+use super::Total;
+use crate::cmd::global::Global;
+use crate::fsck::{CHECKS, Check, Finding, Findings, Level};
+use crate::model::Count;
+use crate::ui::{Ui, text};
+use owo_colors::OwoColorize;
+use serde_json::json;
+use std::io;
+use std::path::Path;
+
+/// Prints the findings in one file.
+pub(super) fn findings(
+    path: &Path,
+    findings: &Findings,
+    porcelain: bool,
+    global: &Global,
+    ui: &mut Ui,
+) -> io::Result<()> {
+    let file = path.display().to_string();
+    let mut infos = Vec::new();
+    for finding in &findings.list {
+        if ui.look.json {
+            writeln!(ui.out(), "{}", object(&file, finding))?;
+        } else if porcelain {
+            let field = |value: &str| text::one_line(value);
+            let line = finding.line;
+            let (level, check) = (finding.check.level().word(), finding.check.id());
+            let (id, words) = (field(&finding.id), field(&finding.message));
+            writeln!(ui.out(), "{}\t{line}\t{level}\t{check}\t{id}\t{words}", field(&file))?;
+        } else if finding.check.level() == Level::Info && !global.verbose {
+            // Notes by the hundred would bury the damage: one of each kind stands for all.
+            if !ui.look.quiet && !infos.contains(&finding.check) {
+                infos.push(finding.check);
+                words(&file, finding, findings.count(finding.check), ui)?;
+            }
+        } else {
+            words(&file, finding, 1, ui)?;
+        }
+    }
+    Ok(())
+}
+
+/// One finding that stands for `count`.
+fn words(file: &str, finding: &Finding, count: u64, ui: &mut Ui) -> io::Result<()> {
+    let level = finding.check.level();
+    let word = match (ui.look.color, level) {
+        (false, _) => level.word().to_owned(),
+        (true, Level::Error) => level.word().red().bold().to_string(),
+        (true, Level::Warning) => level.word().yellow().to_string(),
+        (true, Level::Info) => level.word().dimmed().to_string(),
+    };
+    let at = if finding.line > 0 { format!(":{}", finding.line) } else { String::new() };
+    let more = match count {
+        0 | 1 => String::new(),
+        count => format!(" ({} more; `--verbose` lists them)", count - 1),
+    };
+    let (file, message) = (text::one_line(file), text::one_line(&finding.message));
+    writeln!(ui.out(), "{file}{at}: {word}: {}: {message}{more}", finding.check)
+}
+
+fn object(file: &str, finding: &Finding) -> serde_json::Value {
+    let mut object = json!({
+        "schema": "bough.finding/1",
+        "file": file,
+        "level": finding.check.level().word(),
+        "check": finding.check.id(),
+        "message": finding.message,
+        "repairable": finding.is_mendable(),
+    });
+    if finding.line > 0 {
+        object["line"] = finding.line.into();
+        object["offset"] = finding.offset.into();
+    }
+    if !finding.id.is_empty() {
+        object["id"] = finding.id.as_str().into();
+    }
+    object
+}
+
+/// The last line: how many findings there are, and how much of the sessions is reached.
+pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<()> {
+    if ui.look.json {
+        let mut object = json!({
+            "schema": "bough.fsck/1",
+            "files": total.files,
+            "errors": total.errors,
+            "warnings": total.warnings,
+            "infos": total.infos,
+            "reachable": total.reachable,
+            "reachable_after": total.reachable_after,
+            "entries": total.entries,
+        });
+        if total.unlisted > 0 {
+            object["unlisted"] = total.unlisted.into();
+        }
+        if total.no_sessions > 0 {
+            object["no_sessions"] = total.no_sessions.into();
+        }
+        if let Some(mended) = total.mended {
+            object["mended"] = mended.into();
+        }
+        return writeln!(ui.out(), "{object}");
+    }
+    if porcelain || total.files == 0 {
+        return Ok(());
+    }
+    let dot = if ui.look.ascii { "-" } else { "·" };
+    let files = match total.files {
+        1 => String::new(),
+        files => format!("{} {dot} ", Count("file", "files", files)),
+    };
+    let mended = match total.mended {
+        Some(mended) => format!("{mended} mended {dot} "),
+        None => String::new(),
+    };
+    let (errors, warnings) = (total.errors as usize, total.warnings as usize);
+    let after = total.mended.is_some() && total.reachable_after != total.reachable;
+    let reached = if after { total.reachable_after } else { total.reachable };
+    let before = if after { format!(", {} before", total.reachable) } else { String::new() };
+    writeln!(
+        ui.out(),
+        "{files}{mended}{}, {}{} {dot} {reached} of {} reachable from HEAD{before}",
+        Count("error", "errors", errors),
+        Count("warning", "warnings", warnings),
+        if total.mended.is_some() { " left" } else { "" },
+        Count("entry", "entries", total.entries),
+    )
+}
+
+/// Prints the table of checks.
+pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
+    if ui.look.json {
+        for row in CHECKS {
+            let object = json!({
+                "schema": "bough.check/1", "check": row.id, "level": row.level.word(),
+                "mended": row.mend.words(), "what": row.what, "why": row.why, "strategies": row.strategies,
+            });
+            writeln!(ui.out(), "{object}")?;
+        }
+        return Ok(());
+    }
+    let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
+    for row in CHECKS {
+        let (level, mend) = (row.level.word(), row.mend.words());
+        writeln!(ui.out(), "{level:<7}  {:<width$}  {mend:<10}  {}", row.id, row.what)?;
+    }
+    Ok(())
+}
+
+/// Prints what a check means.
+pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
+    let row = check.row();
+    writeln!(ui.out(), "{} ({})", row.id, row.level.word())?;
+    writeln!(ui.out(), "\n{}\n\n{}", row.what, row.why)?;
+    let mend = match row.mend {
+        crate::fsck::Mend::No => "There is no repair.".to_owned(),
+        crate::fsck::Mend::ByDefault => "`bough fsck --repair` mends it.".to_owned(),
+        crate::fsck::Mend::OnRequest => format!("`bough fsck --repair --with {}` mends it.", row.id),
+    };
+    writeln!(ui.out(), "\n{mend}")?;
+    if !row.strategies.is_empty() {
+        writeln!(ui.out(), "Strategies: {}; the first is the default.", row.strategies.join(", "))?;
+    }
+    Ok(())
+}
