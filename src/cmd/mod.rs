@@ -10,6 +10,7 @@ mod config;
 mod context;
 mod entry;
 mod exit;
+mod export_branch;
 mod files;
 mod fsck;
 mod global;
@@ -65,6 +66,7 @@ enum Command {
     Completions(completions::Args),
     Config(config::Args),
     Context(context::Args),
+    ExportBranch(export_branch::Args),
     Fsck(fsck::Args),
     Grep(grep::Args),
     Label(label::Args),
@@ -125,6 +127,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Context(args) => context::run(args, global, ui),
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Grep(args) => grep::run(args, global, ui),
+        Command::ExportBranch(args) => export_branch::run(args, global, ui),
         Command::Label(args) => label::run(args, global, ui),
         Command::Log(args) => log::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),

@@ -2,7 +2,7 @@
 
 use super::writing::{self, Writing};
 use super::{Exit, Failure, global::Global, open};
-use crate::store::oplog::{Log, Operation};
+use crate::store::oplog::{Log, Operation, StepKind};
 use crate::store::undo;
 use crate::ui::{Ui, text};
 use std::path::PathBuf;
@@ -54,7 +54,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 
 fn told(operation: &Operation) -> String {
     let (op, file) = (&operation.op_id, text::one_line(&operation.file.display().to_string()));
+    let files: Vec<String> =
+        operation.steps.iter().map(|step| text::one_line(&step.path.display().to_string())).collect();
     match &operation.undoes {
+        None if operation.steps.iter().all(|step| step.kind == StepKind::Create) => {
+            format!(
+                "{op} ({}) is undone: {} {} removed",
+                operation.command,
+                files.join(", "),
+                if files.len() == 1 { "is" } else { "are" }
+            )
+        }
         Some(undone) => format!("{undone} is done again: the undo {op} of {file} is taken back"),
         None => format!("{op} ({}) is undone: {file} is as it was before", operation.command),
     }

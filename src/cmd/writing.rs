@@ -107,7 +107,7 @@ pub(super) fn show<'p>(
     ui: &mut Ui,
 ) -> std::io::Result<()> {
     for change in changes {
-        let file = path(change.file).display().to_string();
+        let file = change.path.as_deref().unwrap_or_else(|| path(change.file)).display().to_string();
         if ui.look.json {
             let mut object = json!({ "schema": "bough.change/1", "op": change.op, "file": file });
             let mut set = |key: &str, value: &str| {

@@ -70,6 +70,7 @@ impl Mending {
     /// Notes that the encoding of the whole file was changed.
     pub(super) fn recoded(&mut self, old: u64, new: u64) {
         self.changes.push(Change {
+            path: None,
             op: "recode",
             old: "UTF-16".into(),
             new: "UTF-8".into(),
@@ -488,6 +489,7 @@ impl Work<'_, '_> {
     #[allow(clippy::too_many_arguments, reason = "the fields of a change, in their order")]
     fn change(&mut self, op: &'static str, line: u64, id: &str, old: &str, new: &str, bytes: i64, why: &str) {
         self.out.changes.push(Change {
+            path: None,
             op,
             file: self.source.file,
             line,

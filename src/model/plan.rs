@@ -95,6 +95,8 @@ pub struct Change {
     pub op: &'static str,
     /// Which file of the session.
     pub file: u16,
+    /// The file, where it is none of the session's: one that is made.
+    pub path: Option<PathBuf>,
     /// The line that is changed, counted from 1 in the old file; 0 for what is new.
     pub line: u64,
     /// The id of the entry.

@@ -2,8 +2,9 @@
 
 use super::switch::Lines;
 use super::{Error, ids};
-use crate::format::{Ids, Session};
-use crate::model::{Flags, Ix, Kind, Plan, Source, Time};
+use crate::format::{Ids, LabelLine, Session};
+use crate::model::{Flags, Ix, Key, Kind, Plan, Source, Time};
+use std::collections::HashMap;
 
 /// What to do with a label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,4 +102,20 @@ pub(super) fn below_labels(session: &Session, ix: Ix) -> Ix {
         session.entries.kind(*ix) == Kind::Label || session.entries.flags(*ix).has(Flags::MARKER)
     });
     real.next().unwrap_or(ix)
+}
+
+/// The labels in force, in the order in which they came into force; one that was taken away and given again comes where
+/// it was given again.
+pub(super) fn in_order(session: &Session) -> Vec<(Ix, &LabelLine)> {
+    let mut since: HashMap<Key, usize> = HashMap::new();
+    for (at, line) in session.labels.lines.iter().enumerate() {
+        if line.text.is_empty() {
+            since.remove(&line.target);
+        } else {
+            since.entry(line.target).or_insert(at);
+        }
+    }
+    let mut labels: Vec<(Ix, &LabelLine)> = session.labels.all().collect();
+    labels.sort_by_key(|(ix, _)| since.get(&session.entries.key(*ix)).copied());
+    labels
 }

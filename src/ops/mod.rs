@@ -5,6 +5,7 @@ pub mod branches;
 pub mod calls;
 pub mod context;
 mod error;
+pub mod export;
 mod forest;
 pub mod graph;
 pub mod grep;

@@ -35,6 +35,15 @@ impl Files {
         self.stamps.push(stamp);
     }
 
+    /// Adds a file that belongs to the session without being a part of it; gives its number. It is opened when it is
+    /// read.
+    pub fn attach(&mut self, path: &Path) -> io::Result<u16> {
+        let number = u16::try_from(self.files.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
+        let stamp = Stamp::of(&File::open(path)?)?;
+        self.add(path.to_owned(), Content::Closed, Some(stamp));
+        Ok(number)
+    }
+
     /// By what a file is known again, as it was just before it was read; `None` for standard input.
     pub fn stamp(&self, file: u16) -> Option<&Stamp> {
         self.stamps.get(usize::from(file))?.as_ref()

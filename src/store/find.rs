@@ -184,6 +184,38 @@ pub fn of_folder(stores: &[Store], folder: &Path) -> Vec<Found> {
     out
 }
 
+/// The folder in which an agent keeps the sessions of a working folder; it need not be there yet.
+pub fn place(agent: &str, folder: &Path) -> Option<PathBuf> {
+    let home = etcetera::home_dir().ok()?;
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let root = match agent {
+        "claude" => variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"),
+        "pi" if variable("PI_CODING_AGENT_SESSION_DIR").is_some() => {
+            return variable("PI_CODING_AGENT_SESSION_DIR");
+        }
+        "pi" | "omp" => {
+            let default = home.join(format!(".{agent}/agent"));
+            variable("PI_CODING_AGENT_DIR").unwrap_or(default).join("sessions")
+        }
+        _ => return None,
+    };
+    let names = folder_names(agent, folder);
+    let mut places = names.iter().map(|name| root.join(name));
+    if let Some(there) = places.clone().find(|place| place.is_dir()) {
+        return Some(there);
+    }
+    // A long name ends in a hash that the agents make in ways of their own: the folder is known by what is before.
+    if let Some(long) = names.first().filter(|name| agent == "claude" && name.len() > 200) {
+        let found = fs::read_dir(&root)
+            .ok()?
+            .flatten()
+            .find(|entry| entry.file_name().to_string_lossy().starts_with(long.as_str()));
+        return found.map(|entry| entry.path());
+    }
+    // oh-my-pi names a folder below the home folder by the way from there.
+    if agent == "omp" { places.next_back() } else { places.next() }
+}
+
 /// The names that an agent gives to the folder of a working folder.
 fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
     let text = folder.to_string_lossy();

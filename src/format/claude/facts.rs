@@ -112,6 +112,14 @@ const NOT_TYPED: &[&str] = &[
     "[Request interrupted by user",
 ];
 
+/// Whether a prompt is what the user typed, and not what the client put in its place.
+pub fn is_typed(text: &str) -> bool {
+    let text = text.trim_start();
+    !text.is_empty()
+        && !text.starts_with("<command-name>")
+        && !NOT_TYPED.iter().any(|start| text.starts_with(start))
+}
+
 impl Facts {
     /// The title in force: the user's, else the model's, else the newest prompt, a summary, the first prompt.
     pub(super) fn name(&self) -> Option<String> {

@@ -31,7 +31,7 @@ pub mod load;
 pub mod sent;
 pub mod write;
 
-pub use facts::{Boundary, Facts};
+pub use facts::{Boundary, Facts, is_typed};
 
 use super::session::{Gathered, Head, LabelLine, OtherKind, Pointer, Session};
 use super::{Dialect, Link, ParentRef, Place};

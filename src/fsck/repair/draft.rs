@@ -103,6 +103,7 @@ impl<'a> Draft<'a> {
         line.bytes = new;
         line.changed = true;
         self.changes.push(Change {
+            path: None,
             op: "set",
             file: self.source.file,
             line: old_line,
@@ -126,6 +127,7 @@ impl<'a> Draft<'a> {
         line.bytes.clone_from(&new);
         line.changed = true;
         self.changes.push(Change {
+            path: None,
             op: "set",
             file: self.source.file,
             line: old_line,
@@ -161,6 +163,7 @@ impl<'a> Draft<'a> {
         let old = short(&line.bytes);
         self.aside.push(Aside { line: origin.line, check: why, content, bytes: span.len });
         self.changes.push(Change {
+            path: None,
             op: "set-aside",
             file,
             line: origin.line,
@@ -181,6 +184,7 @@ impl<'a> Draft<'a> {
         line.gone = true;
         let bytes = line.bytes.clone();
         self.changes.push(Change {
+            path: None,
             op: "move",
             file: self.source.file,
             line: old_line,
@@ -213,6 +217,7 @@ impl<'a> Draft<'a> {
 
     fn inserted(&mut self, op: &'static str, new: &[u8], why: Check) {
         self.changes.push(Change {
+            path: None,
             op,
             file: self.source.file,
             new: short(new),

@@ -7,9 +7,9 @@
 
 use super::{Lines, Switch, To, Wish};
 use crate::format::claude::load::{Loader, Rule, Way};
-use crate::format::claude::{Boundary, write};
+use crate::format::claude::{Boundary, is_typed, write};
 use crate::format::{Content, Session};
-use crate::model::{Change, Flags, Ix, Kind, Moved, Plan, Source, Span, Time};
+use crate::model::{Flags, Ix, Kind, Moved, Plan, Source, Span, Time};
 use crate::ops::{Error, ids, label};
 use std::io;
 
@@ -299,30 +299,22 @@ fn pin(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) 
         lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is what old clients go by");
         leaf = format!("\"{uuid}\"").into_bytes();
     }
-    let prompt = session
-        .tree
-        .ancestors(turn)
-        .find(|ix| session.entries.kind(*ix) == Kind::User && !session.entries.flags(*ix).has(Flags::META));
-    let prompt = match prompt {
-        Some(ix) => {
-            let line = source.bytes(session.span(ix))?;
-            let text = Content::of(session.format, &line).text.into_owned();
-            Some(text.chars().take(200).collect::<String>()).filter(|text| !text.trim().is_empty())
-        }
-        None => None,
-    };
+    let prompt = newest_prompt(session, source, turn)?;
     lines.put(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins the position");
     Ok(())
 }
 
-/// A change that appends one line.
-pub(super) fn appended(line: &[u8], id: &str, why: &str) -> Change {
-    Change {
-        op: "append",
-        id: id.into(),
-        new: String::from_utf8_lossy(line).trim_end_matches('\n').to_owned(),
-        bytes: line.len() as i64,
-        why: why.into(),
-        ..Change::default()
+/// The newest prompt at or above an entry that the user typed, cut at 200 characters, as a pointer has it.
+pub(crate) fn newest_prompt(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Option<String>> {
+    for ix in session.tree.ancestors(ix) {
+        if session.entries.kind(ix) != Kind::User || session.entries.flags(ix).has(Flags::META) {
+            continue;
+        }
+        let line = source.bytes(session.span(ix))?;
+        let text: String = Content::of(session.format, &line).text.chars().take(200).collect();
+        if is_typed(&text) {
+            return Ok(Some(text));
+        }
     }
+    Ok(None)
 }

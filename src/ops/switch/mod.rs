@@ -3,7 +3,7 @@
 //! The programs find their position by the end of the file. So a move is a line that is put there: an entry under
 //! the wanted one that says nothing to the model (or the summary of what is left behind).
 
-mod claude;
+pub(super) mod claude;
 
 use super::{Error, ids, label};
 use crate::format::claude::write;
@@ -235,7 +235,7 @@ impl<'a> Lines<'a> {
 
     /// Adds a line that is made already.
     fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
-        self.changes.push(claude::appended(&line, id, why));
+        self.changes.push(appended(&line, id, why));
         self.bytes.extend_from_slice(&line);
     }
 
@@ -262,5 +262,17 @@ impl<'a> Lines<'a> {
             plan.targets.push(Target::Append { file: 0, bytes: self.bytes });
             plan.changes.extend(self.changes);
         }
+    }
+}
+
+/// A change that appends one line.
+pub(super) fn appended(line: &[u8], id: &str, why: &str) -> Change {
+    Change {
+        op: "append",
+        id: id.into(),
+        new: String::from_utf8_lossy(line).trim_end_matches('\n').to_owned(),
+        bytes: line.len() as i64,
+        why: why.into(),
+        ..Change::default()
     }
 }

@@ -27,6 +27,11 @@ impl Stamp {
         Ok(Stamp { device: facts.dev(), inode: facts.ino(), len, mtime: mtime(&facts), tail })
     }
 
+    /// How long the file was.
+    pub fn len(&self) -> u64 {
+        self.len
+    }
+
     /// Whether a file is the one that it was, with nothing but bytes put behind its last.
     pub(crate) fn only_grew(&self, file: &File) -> io::Result<bool> {
         let facts = file.metadata()?;

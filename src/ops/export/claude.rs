@@ -1,0 +1,359 @@
+//! The export of Claude Code's transcripts: the trunk in a straight line, under a new session id.
+//!
+//! The trunk has the other parts and the results of its replies; messages that a compaction kept are hung behind its
+//! summary, as the client does when it loads them, and the lists that would ask it to are left out. Of the lines that are no
+//! entries those come along that say how the session is to be gone on with.
+
+use super::{Export, Wish, created, pieces_of, quoted};
+use crate::format::claude::load::Loader;
+use crate::format::claude::write;
+use crate::format::{Content, Format, Ids, OtherKind, Session};
+use crate::json::{Edits, string, value};
+use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
+use crate::ops::{Error, ids, label, switch};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+pub(super) fn plan(
+    session: &Session,
+    source: &dyn Source,
+    wish: &Wish,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Export, Error> {
+    if session.entries.file(wish.entry) != 0 {
+        return Err(Error::NoPlace {
+            what: format!("{} is in the transcript of an agent", ids::name(session, source, wish.entry)?),
+            instead: None,
+        });
+    }
+    // What a compaction replaced is gone for the client; to get at it, the compaction is looked away from.
+    let mut plain = None;
+    let mut loader = Loader::new(session);
+    if !loader.is_loaded(wish.entry) || loader.is_gone(wish.entry) {
+        let plain = plain.insert(session.clone());
+        plain.claude.boundary = None;
+        loader = Loader::new(plain);
+    }
+    let (entries, asked, head) = if wish.subtree {
+        subtree(session, &mut loader, wish.entry)
+    } else {
+        let leaf = loader.leaf_at(wish.entry);
+        let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
+            return Err(Error::NoPlace {
+                what: format!(
+                    "there is no turn at or above {}, so the client would not open the session",
+                    ids::name(session, source, wish.entry)?
+                ),
+                instead: None,
+            });
+        };
+        let asked = session.tree.ancestors(wish.entry).count();
+        (loader.trunk(from).into_iter().map(|step| step.entry).collect(), asked, Some(turn))
+    };
+    let taken: HashSet<Ix> = entries.iter().copied().collect();
+    let mut copy = Copy {
+        session,
+        source,
+        wish,
+        taken: &taken,
+        names: HashMap::new(),
+        old: session.id(),
+        pieces: Vec::new(),
+        changes: Vec::new(),
+    };
+    if wish.new_ids {
+        for ix in &entries {
+            copy.names
+                .insert(*ix, quoted(Format::Claude, &fresh.entry(session.format, session.entries.keys())));
+        }
+    }
+    copy.notes(&["mode", "permission-mode"])?;
+    for ix in &entries {
+        let above = std::iter::successors(loader.parent(*ix), |ix| loader.parent(*ix));
+        // A ring that the client cuts must not be walked for ever.
+        let above = above.take(session.entries.len()).find(|ix| taken.contains(ix));
+        copy.entry(*ix, above)?;
+    }
+    copy.notes(STATE)?;
+    copy.labels(now)?;
+    copy.pointer(head)?;
+    let beside = entries.len().saturating_sub(asked);
+    let plan = created(wish, copy.pieces, copy.changes);
+    Ok(Export { plan, entries: entries.len(), beside, head, taken })
+}
+
+/// The lines about the session of which the last of each type comes along; those of the last type all do.
+const STATE: &[&str] = &[
+    "custom-title",
+    "ai-title",
+    "tag",
+    "agent-name",
+    "agent-color",
+    "agent-setting",
+    "relocated",
+    "content-replacement",
+];
+
+/// An entry and all below it, as the client links them, with the rest of the replies at its edge.
+fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, usize, Option<Ix>) {
+    let entries = &session.entries;
+    let mut top = top;
+    // From inside a reply, or from a result, up to where the reply begins.
+    while let Some(parent) = loader.parent(top)
+        && (entries.flags(top).has(Flags::RESULT)
+            || entries.group(top).is_some() && entries.group(parent) == entries.group(top))
+    {
+        top = parent;
+    }
+    let count = entries.count_in(0);
+    // 0: not known yet, 1: below, 2: elsewhere.
+    let mut known = vec![0u8; count as usize];
+    known[top.at()] = 1;
+    let mut way = Vec::new();
+    for ix in (0..count).map(Ix) {
+        let mut at = Some(ix);
+        while let Some(now) = at.filter(|now| known[now.at()] == 0) {
+            // Walked through, until an answer is found; a ring leads nowhere.
+            known[now.at()] = 2;
+            way.push(now);
+            at = loader.parent(now);
+        }
+        let answer = at.map_or(2, |at| known[at.at()]);
+        for ix in way.drain(..) {
+            known[ix.at()] = answer;
+        }
+    }
+    let below: Vec<Ix> =
+        (0..count).map(Ix).filter(|ix| known[ix.at()] == 1 && loader.is_loaded(*ix)).collect();
+    let head = session.head.entry.filter(|head| known.get(head.at()) == Some(&1));
+    let asked = below.len();
+    (below, asked, head)
+}
+
+struct Copy<'a> {
+    session: &'a Session,
+    source: &'a dyn Source,
+    wish: &'a Wish,
+    taken: &'a HashSet<Ix>,
+    /// New ids, as JSON.
+    names: HashMap<Ix, Vec<u8>>,
+    /// The id of the session that is cut.
+    old: Option<String>,
+    pieces: Vec<Piece>,
+    changes: Vec<Change>,
+}
+
+impl Copy<'_> {
+    fn entry(&mut self, ix: Ix, above: Option<Ix>) -> Result<(), Error> {
+        let span = self.session.span(ix);
+        let line = self.source.bytes(span)?;
+        let stripped = write::without_lists(&line);
+        let Some(mut edits) = Edits::of(&line) else {
+            // A whole object with something behind it: the client reads the object.
+            return self.first_object(ix, &line, above);
+        };
+        if let Some(stripped) = &stripped
+            && let Some(metadata) = value(stripped, &["compactMetadata"])
+        {
+            edits.set("compactMetadata", metadata);
+        }
+        self.links(ix, &line, above, &mut edits)?;
+        let id = ids::id(self.session, self.source, ix)?;
+        self.edited(span, &edits, self.session.entries.line(ix), &id);
+        Ok(())
+    }
+
+    /// Copies the object that a line begins with.
+    fn first_object(&mut self, ix: Ix, line: &[u8], above: Option<Ix>) -> Result<(), Error> {
+        let mut stream = serde_json::Deserializer::from_slice(line).into_iter::<serde::de::IgnoredAny>();
+        let whole = matches!(stream.next(), Some(Ok(_)));
+        let object = &line[..if whole { stream.byte_offset() } else { 0 }];
+        let Some(mut edits) = Edits::of(object) else { return Ok(()) };
+        self.links(ix, object, above, &mut edits)?;
+        let span = Span { len: object.len() as u64, ..self.session.span(ix) };
+        let id = ids::id(self.session, self.source, ix)?;
+        self.edited(span, &edits, self.session.entries.line(ix), &id);
+        Ok(())
+    }
+
+    /// Sets what an entry says of others and of its session.
+    fn links(&self, ix: Ix, line: &[u8], above: Option<Ix>, edits: &mut Edits<'_>) -> Result<(), Error> {
+        let parent = match above {
+            Some(above) => self.name(above)?,
+            None => b"null".to_vec(),
+        };
+        if edits.value("parentUuid") != Some(&parent) {
+            edits.set("parentUuid", &parent);
+        }
+        for key in ["logicalParentUuid", "sourceToolAssistantUUID"] {
+            let Some(named) = edits.value(key).and_then(string) else { continue };
+            let target = self.session.find(Key::of(named.as_bytes())).filter(|ix| self.taken.contains(ix));
+            match target {
+                Some(target) if self.wish.new_ids => edits.set(key, &self.name(target)?),
+                Some(_) => {}
+                // A reader that follows it must not look for what is not here.
+                None if key == "logicalParentUuid" => edits.set(key, b"null"),
+                None => {}
+            }
+        }
+        self.session_of(edits);
+        if let (Some(old), Some(uuid)) = (&self.old, value(line, &["uuid"])) {
+            let mut forked = b"{\"sessionId\":".to_vec();
+            forked.extend(quoted(Format::Claude, old));
+            forked.extend_from_slice(b",\"messageUuid\":");
+            forked.extend_from_slice(uuid);
+            forked.push(b'}');
+            edits.set("forkedFrom", &forked);
+        }
+        if let Some(name) = self.names.get(&ix) {
+            edits.set("uuid", name);
+        }
+        Ok(())
+    }
+
+    /// Puts the new session's id where the old one's was.
+    fn session_of(&self, edits: &mut Edits<'_>) {
+        let new = quoted(Format::Claude, &self.wish.session);
+        if edits.value("sessionId").is_some() {
+            edits.set("sessionId", &new);
+        }
+        if edits.value("session_id").and_then(string).as_deref() == self.old.as_deref() && self.old.is_some()
+        {
+            edits.set("session_id", &new);
+        }
+    }
+
+    fn name(&self, ix: Ix) -> io::Result<Vec<u8>> {
+        match self.names.get(&ix) {
+            Some(name) => Ok(name.clone()),
+            None => ids::raw(self.session, self.source, ix),
+        }
+    }
+
+    /// Takes along the last line of each of these types; of what was put aside of tool results, all.
+    fn notes(&mut self, types: &[&'static str]) -> Result<(), Error> {
+        let mut found: Vec<(usize, Span, u64)> = Vec::new();
+        for other in
+            self.session.others.iter().filter(|other| other.kind == OtherKind::Note && other.span.file == 0)
+        {
+            // The lines that are wanted are short, but for one type whose lines begin with it.
+            let short = Span { len: other.span.len.min(4096), ..other.span };
+            let head = self.source.bytes(short)?;
+            let long = head.starts_with(b"{\"type\":\"content-replacement\"");
+            if short.len < other.span.len && !long {
+                continue;
+            }
+            let ty = if long {
+                Some("content-replacement".into())
+            } else {
+                value(&head, &["type"]).and_then(string)
+            };
+            let Some(at) = types.iter().position(|wanted| ty.as_deref() == Some(*wanted)) else { continue };
+            if types[at] != "content-replacement" {
+                found.retain(|(known, ..)| *known != at);
+            }
+            found.push((at, other.span, other.line));
+        }
+        found.sort_by_key(|(at, _, line)| (*at, *line));
+        for (_, span, number) in found {
+            let line = self.source.bytes(span)?;
+            let Some(mut edits) = Edits::of(&line) else { continue };
+            if edits.value("agentId").is_some() {
+                continue;
+            }
+            self.session_of(&mut edits);
+            self.edited(span, &edits, number, "");
+        }
+        Ok(())
+    }
+
+    fn labels(&mut self, now: Time) -> Result<(), Error> {
+        for (ix, label) in label::in_order(self.session) {
+            if self.taken.contains(&ix) {
+                let line = write::label(&self.name(ix)?, &label.text, Some(&self.wish.session), now);
+                self.add(line, "sets a label");
+            }
+        }
+        Ok(())
+    }
+
+    /// The pointer that the client writes, too: where the session stands, and the newest prompt as a title.
+    fn pointer(&mut self, head: Option<Ix>) -> Result<(), Error> {
+        let Some(head) = head else { return Ok(()) };
+        let prompt = switch::claude::newest_prompt(self.session, self.source, head)?;
+        let line = write::pin(prompt.as_deref(), Some(&self.name(head)?), Some(&self.wish.session));
+        self.add(line, "pins the position");
+        Ok(())
+    }
+
+    fn edited(&mut self, span: Span, edits: &Edits<'_>, line: u64, id: &str) {
+        pieces_of(span, edits, &mut self.pieces);
+        for change in edits.changes() {
+            self.changes.push(Change {
+                op: "set",
+                file: span.file,
+                line,
+                id: id.into(),
+                field: change.field,
+                old: change.old,
+                new: change.new,
+                ..Change::default()
+            });
+        }
+    }
+
+    fn add(&mut self, line: Vec<u8>, why: &str) {
+        self.changes.push(switch::appended(&line, "", why));
+        self.pieces.push(Piece::New(line));
+    }
+}
+
+/// The lines of another file of the session under the new session's id. `lines` are the spans of its lines.
+pub fn under_new_id(
+    source: &dyn Source,
+    lines: &[Span],
+    old: Option<&str>,
+    new: &str,
+) -> io::Result<Vec<Piece>> {
+    let mut pieces = Vec::new();
+    let id = quoted(Format::Claude, new);
+    for span in lines {
+        let line = source.bytes(*span)?;
+        match Edits::of(&line) {
+            Some(mut edits) => {
+                if edits.value("sessionId").is_some() {
+                    edits.set("sessionId", &id);
+                }
+                if old.is_some() && edits.value("session_id").and_then(string).as_deref() == old {
+                    edits.set("session_id", &id);
+                }
+                pieces_of(*span, &edits, &mut pieces);
+            }
+            None => {
+                pieces.push(Piece::Keep(*span));
+                pieces.push(Piece::New(b"\n".to_vec()));
+            }
+        }
+    }
+    Ok(pieces)
+}
+
+/// The calls of tools in entries, and the agents that their results name.
+pub fn anchors<'e>(
+    session: &Session,
+    source: &dyn Source,
+    entries: impl Iterator<Item = &'e Ix>,
+) -> io::Result<HashSet<String>> {
+    let mut out = HashSet::new();
+    for ix in entries {
+        let flags = session.entries.flags(*ix);
+        if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
+            continue;
+        }
+        let line = source.bytes(session.span(*ix))?;
+        out.extend(Content::of(session.format, &line).calls().map(|(id, ..)| id.to_owned()));
+        out.extend(value(&line, &["toolUseResult", "agentId"]).and_then(string).map(|id| id.into_owned()));
+    }
+    Ok(out)
+}

@@ -1,0 +1,453 @@
+//! Cuts a branch out: a new session of the same format that stands on its own.
+//!
+//! What is copied is copied byte for byte but for the fields that must change: the link where an entry before was
+//! left out, ids where new ones are wanted, what names an entry that is not there any more.
+
+pub mod claude;
+
+use super::{Error, ids, label};
+use crate::format::{Format, Ids, New, Session};
+use crate::json::{Edits, write_string};
+use crate::model::{Change, Flags, Ix, Key, Kind, Piece, Plan, Source, Span, Target, Time};
+use std::collections::{HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+
+/// What to export, and how.
+#[derive(Clone, Debug)]
+pub struct Wish {
+    /// The entry to whose path the new session is cut; `None` makes a session without entries.
+    pub entry: Ix,
+    /// The entry and all below it, instead of the path to it.
+    pub subtree: bool,
+    /// New ids for all entries.
+    pub new_ids: bool,
+    /// The id of the new session.
+    pub session: String,
+    /// Where the new file goes; `None` is standard output.
+    pub to: Option<PathBuf>,
+    /// The file of the session that is cut, as the new one names it.
+    pub from: Option<PathBuf>,
+}
+
+/// An export that is not yet made.
+#[derive(Clone, Debug)]
+pub struct Export {
+    /// What is written.
+    pub plan: Plan,
+    /// How many entries come along.
+    pub entries: usize,
+    /// How many of them are no part of what was asked for, and come along to keep replies and results whole.
+    pub beside: usize,
+    /// The entry at which the new session stands.
+    pub head: Option<Ix>,
+    /// The entries that come along.
+    pub taken: HashSet<Ix>,
+}
+
+/// The id of a new session: as the agents make them, a UUID; for the pi family one that begins with the time.
+pub fn session_id(format: Format, fresh: &mut Ids, now: Time) -> String {
+    let random = fresh.uuid();
+    if format == Format::Claude {
+        return random;
+    }
+    let bits = u128::from_str_radix(&random.replace('-', ""), 16).unwrap_or_default();
+    let mut bytes = [0; 10];
+    bytes.copy_from_slice(&bits.to_be_bytes()[6..]);
+    let millis = u64::try_from(now.0).unwrap_or_default();
+    uuid::Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid().to_string()
+}
+
+/// The name that the agent gives to the file of a session.
+pub fn file_name(format: Format, session: &str, now: Time) -> String {
+    match format {
+        Format::Claude | Format::Chimera => format!("{session}.jsonl"),
+        _ => format!("{}_{session}.jsonl", now.iso().replace([':', '.'], "-")),
+    }
+}
+
+/// Plans an export.
+pub fn plan(
+    session: &Session,
+    source: &dyn Source,
+    wish: &Wish,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Export, Error> {
+    super::writable(session)?;
+    if session.format == Format::Claude {
+        return claude::plan(session, source, wish, fresh, now);
+    }
+    let (entries, beside) = chosen(session, source, wish)?;
+    let taken: HashSet<Ix> = entries.iter().copied().collect();
+    let mut copy = Copy::new(session, source, wish, fresh, &entries)?;
+    copy.header(now)?;
+    for ix in &entries {
+        copy.entry(*ix)?;
+    }
+    let head = if wish.subtree {
+        session.head.entry.filter(|head| taken.contains(head)).or(entries.last().copied())
+    } else {
+        entries.last().copied()
+    };
+    copy.ending(head, now)?;
+    let count = entries.len();
+    let plan = copy.into_plan();
+    Ok(Export { plan, entries: count, beside, head, taken })
+}
+
+/// The entries that come along, each behind its parent, and how many of them were not asked for.
+fn chosen(session: &Session, source: &dyn Source, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
+    let tree = &session.tree;
+    let mut top = wish.entry;
+    let (mut all, asked) = if wish.subtree {
+        let asked = tree.subtree(top).len();
+        // A result without its call makes a session that no model takes: the call comes along.
+        while session.entries.flags(top).has(Flags::RESULT)
+            && let Some(parent) = tree.parent(top)
+        {
+            top = parent;
+        }
+        (tree.subtree(top), asked)
+    } else {
+        let mut path = tree.path(top);
+        let asked = path.len();
+        path.extend(answers_below(session, source, top)?);
+        (path, asked)
+    };
+    if wish.subtree {
+        all = in_order(session, all);
+    }
+    let beside = all.len() - asked;
+    all.retain(|ix| !is_left_out(session, *ix));
+    if all.is_empty() {
+        return Err(Error::NoPlace {
+            what: format!("there is nothing to export above {}", ids::name(session, source, wish.entry)?),
+            instead: None,
+        });
+    }
+    Ok((all, beside))
+}
+
+/// In file order, where that has each entry behind its parent; else each before its children.
+fn in_order(session: &Session, all: Vec<Ix>) -> Vec<Ix> {
+    let forward = all.iter().any(|ix| session.tree.parent(*ix).is_some_and(|parent| parent > *ix));
+    if forward {
+        return all;
+    }
+    let mut sorted = all;
+    sorted.sort_unstable();
+    sorted
+}
+
+/// Entries that are made anew, or that make no sense in another file: labels, and where the harness stood.
+fn is_left_out(session: &Session, ix: Ix) -> bool {
+    session.entries.kind(ix) == Kind::Label
+        || session.entries.kind(ix) == Kind::Header
+        || session.format == Format::Harness && session.entries.ty(ix) == "leaf"
+}
+
+/// The results of the calls in a reply that the path ends with, so that none is left open.
+fn answers_below(session: &Session, source: &dyn Source, end: Ix) -> Result<Vec<Ix>, Error> {
+    let entries = &session.entries;
+    let Some(call) = session.tree.ancestors(end).find(|ix| !entries.flags(*ix).has(Flags::RESULT)) else {
+        return Ok(Vec::new());
+    };
+    if !entries.flags(call).has(Flags::CALL) {
+        return Ok(Vec::new());
+    }
+    let content = |ix: Ix| source.bytes(session.span(ix));
+    let line = content(call)?;
+    let mut open: HashSet<String> =
+        crate::format::Content::of(session.format, &line).calls().map(|(id, ..)| id.to_owned()).collect();
+    let close = |ix: Ix, open: &mut HashSet<String>| -> io::Result<bool> {
+        let line = content(ix)?;
+        let content = crate::format::Content::of(session.format, &line);
+        let closes: Vec<&str> = content.answers().collect();
+        Ok(closes.into_iter().filter(|id| open.remove(*id)).count() > 0)
+    };
+    for ix in session.tree.ancestors(end).take_while(|ix| *ix != call) {
+        close(ix, &mut open)?;
+    }
+    let (mut out, mut at) = (Vec::new(), end);
+    'down: while !open.is_empty() {
+        for child in session.tree.children(at) {
+            if entries.flags(child).has(Flags::RESULT) && close(child, &mut open)? {
+                out.push(child);
+                at = child;
+                continue 'down;
+            }
+        }
+        break;
+    }
+    Ok(out)
+}
+
+/// A new session on its way into a plan.
+struct Copy<'a> {
+    session: &'a Session,
+    source: &'a dyn Source,
+    wish: &'a Wish,
+    fresh: &'a mut Ids,
+    /// The entries that come along, and the one that is written last.
+    taken: HashSet<Ix>,
+    last: Option<Ix>,
+    /// What they are called in the new session, as JSON, where that is another name.
+    names: HashMap<Ix, Vec<u8>>,
+    /// Chimera's header is an entry, and gets an id of its own.
+    header: Option<Vec<u8>>,
+    pieces: Vec<Piece>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Copy<'a> {
+    fn new(
+        session: &'a Session,
+        source: &'a dyn Source,
+        wish: &'a Wish,
+        fresh: &'a mut Ids,
+        entries: &[Ix],
+    ) -> Result<Copy<'a>, Error> {
+        let taken = entries.iter().copied().collect();
+        let mut names = HashMap::new();
+        if wish.new_ids {
+            for ix in entries {
+                let id = fresh.entry(session.format, session.entries.keys());
+                names.insert(*ix, quoted(session.format, &id));
+            }
+        }
+        let (pieces, changes) = (Vec::new(), Vec::new());
+        let last = entries.last().copied();
+        Ok(Copy { session, source, wish, fresh, taken, last, names, header: None, pieces, changes })
+    }
+
+    /// The lines above the entries: the header under a new id, and the title of oh-my-pi.
+    fn header(&mut self, now: Time) -> Result<(), Error> {
+        let session = self.session;
+        for other in session.others.iter().filter(|other| other.kind == crate::format::OtherKind::Title) {
+            self.keep(other.span);
+        }
+        let Some(span) = session.header.as_ref().and_then(|header| header.span) else { return Ok(()) };
+        let line = self.source.bytes(span)?;
+        let Some(mut edits) = Edits::of(&line) else { return Ok(()) };
+        if session.format == Format::Chimera {
+            let id = self.fresh.entry(session.format, session.entries.keys());
+            let name = quoted(session.format, &id);
+            edits.set("id", &name);
+            edits.set("parent_id", b"null");
+            self.header = Some(name);
+        } else {
+            edits.set("id", &quoted(session.format, &self.wish.session));
+            edits.set("timestamp", &quoted(session.format, &now.iso()));
+            match self.wish.from.as_ref().and_then(|from| from.to_str()) {
+                Some(from) => edits.set("parentSession", &quoted(session.format, from)),
+                None => edits.remove("parentSession"),
+            }
+        }
+        self.edited(span, &edits, session.header.as_ref().map_or(0, |header| header.line), "");
+        Ok(())
+    }
+
+    /// An entry, hung under the nearest above it that comes along.
+    fn entry(&mut self, ix: Ix) -> Result<(), Error> {
+        let (session, format) = (self.session, self.session.format);
+        let span = session.span(ix);
+        let line = self.source.bytes(span)?;
+        let Some(mut edits) = Edits::of(&line) else {
+            // The first object of a line with more on it is an entry to some programs; it is copied as it is.
+            self.keep(span);
+            return Ok(());
+        };
+        let parent = match self.above(ix) {
+            Some(above) => self.name(above)?,
+            None => self.header.clone().unwrap_or_else(|| b"null".to_vec()),
+        };
+        if edits.value(format.parent_key()) != Some(&parent) {
+            edits.set(format.parent_key(), &parent);
+        }
+        if let Some(name) = self.names.get(&ix) {
+            edits.set(format.id_key(), name);
+        }
+        for key in ["firstKeptEntryId", "first_kept_entry_id"] {
+            self.first_kept(ix, &mut edits, key)?;
+        }
+        if self.wish.new_ids {
+            self.rename(ix, &mut edits);
+        }
+        self.edited(span, &edits, session.entries.line(ix), &ids::id(session, self.source, ix)?);
+        Ok(())
+    }
+
+    /// The nearest entry above one that comes along.
+    fn above(&self, ix: Ix) -> Option<Ix> {
+        self.session.tree.ancestors(ix).skip(1).find(|ix| self.taken.contains(ix))
+    }
+
+    /// Where a compaction says from which entry on it keeps: where that one stays behind, the next below it that comes along.
+    fn first_kept(&mut self, ix: Ix, edits: &mut Edits<'_>, key: &str) -> Result<(), Error> {
+        let Some(value) = edits.value(key).filter(|value| value.len() > 2) else { return Ok(()) };
+        let Some(named) = crate::json::string(value) else { return Ok(()) };
+        let wanted = Key::of(named.as_bytes());
+        let mut below = None;
+        for above in self.session.tree.ancestors(ix) {
+            if self.taken.contains(&above) {
+                below = Some(above);
+            }
+            if self.session.entries.key(above) == wanted {
+                if let Some(below) = below {
+                    let name = self.name(below)?;
+                    if value != name {
+                        edits.set(key, &name);
+                    }
+                }
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Gives the other fields that name entries the new names.
+    fn rename(&self, ix: Ix, edits: &mut Edits<'_>) {
+        for key in ["targetId", "target_id", "fromId", "providerReplayThroughEntryId"] {
+            if let Some(name) = edits.value(key).and_then(|value| self.new_name(value)) {
+                edits.set(key, &name);
+            }
+        }
+        if self.session.entries.flags(ix).has(Flags::MARKER) {
+            let data = edits.value("data").unwrap_or_default();
+            let Some(mut inner) = Edits::of(data) else { return };
+            for key in ["from", "to"] {
+                if let Some(name) = inner.value(key).and_then(|value| self.new_name(value)) {
+                    inner.set(key, &name);
+                }
+            }
+            if !inner.is_empty() {
+                edits.set("data", &inner.apply());
+            }
+        }
+    }
+
+    fn new_name(&self, value: &[u8]) -> Option<Vec<u8>> {
+        let named = crate::json::string(value)?;
+        let ix = self.session.find(Key::of(named.as_bytes()))?;
+        self.names.get(&ix).cloned()
+    }
+
+    /// What an entry is called in the new session.
+    fn name(&self, ix: Ix) -> io::Result<Vec<u8>> {
+        match self.names.get(&ix) {
+            Some(name) => Ok(name.clone()),
+            None => ids::raw(self.session, self.source, ix),
+        }
+    }
+
+    /// The lines behind the entries: the labels in force, or a marker, so that the session stands at `head`.
+    fn ending(&mut self, head: Option<Ix>, now: Time) -> Result<(), Error> {
+        let Some(head) = head else { return Ok(()) };
+        let mut leaf = self.name(head)?;
+        let labels = label::in_order(self.session);
+        let labels: Vec<_> = labels.into_iter().filter(|(ix, _)| self.taken.contains(ix)).collect();
+        let format = self.session.format;
+        if labels.is_empty() && self.last != Some(head) {
+            let id = self.fresh.entry(format, self.session.entries.keys());
+            let new = New { id: &id, parent: Some(&leaf), now };
+            if let Some(line) = format.dialect().marker(&new, None, Some(&leaf)) {
+                self.add(line, &id, "keeps the position");
+            }
+        }
+        for (ix, label) in labels {
+            let id = self.fresh.entry(format, self.session.entries.keys());
+            let target = self.name(ix)?;
+            let time = label.entry.map_or(now, |entry| self.session.entries.time(entry));
+            let time = if time.is_some() { time } else { now };
+            let new = New { id: &id, parent: Some(&leaf), now: time };
+            if let Some(line) = format.dialect().label(&new, &target, Some(&label.text)) {
+                self.add(line, &id, "sets a label");
+                leaf = quoted(format, &id);
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, span: Span) {
+        self.pieces.push(Piece::Keep(span));
+        self.pieces.push(Piece::New(b"\n".to_vec()));
+    }
+
+    fn edited(&mut self, span: Span, edits: &Edits<'_>, line: u64, id: &str) {
+        pieces_of(span, edits, &mut self.pieces);
+        for change in edits.changes() {
+            self.changes.push(Change {
+                op: "set",
+                file: span.file,
+                line,
+                id: id.into(),
+                field: change.field,
+                old: change.old,
+                new: change.new,
+                ..Change::default()
+            });
+        }
+    }
+
+    fn add(&mut self, line: Vec<u8>, id: &str, why: &str) {
+        self.changes.push(super::switch::appended(&line, id, why));
+        self.pieces.push(Piece::New(line));
+    }
+
+    fn into_plan(self) -> Plan {
+        created(self.wish, self.pieces, self.changes)
+    }
+}
+
+/// The plan that makes one new file.
+fn created(wish: &Wish, pieces: Vec<Piece>, changes: Vec<Change>) -> Plan {
+    let mut plan = Plan { verb: "export-branch".into(), ..Plan::default() };
+    plan.changes.push(Change {
+        op: "create",
+        path: Some(wish.to.clone().unwrap_or_else(|| "-".into())),
+        bytes: size_of(&pieces),
+        why: format!("session {}", wish.session),
+        ..Change::default()
+    });
+    plan.changes.extend(changes);
+    plan.targets.push(Target::Create { path: wish.to.clone(), pieces });
+    plan
+}
+
+/// How many bytes pieces are together.
+pub fn size_of(pieces: &[Piece]) -> i64 {
+    pieces
+        .iter()
+        .map(|piece| match piece {
+            Piece::Keep(span) => span.len as i64,
+            Piece::New(bytes) => bytes.len() as i64,
+        })
+        .sum()
+}
+
+/// A line with its edits as pieces: what is not edited is copied from the file, however long it is.
+pub(super) fn pieces_of(span: Span, edits: &Edits<'_>, into: &mut Vec<Piece>) {
+    let mut at = 0;
+    for (range, new) in edits.stretches() {
+        if range.start > at {
+            let (offset, len) = (span.offset + at as u64, (range.start - at) as u64);
+            into.push(Piece::Keep(Span { offset, len, ..span }));
+        }
+        if !new.is_empty() {
+            into.push(Piece::New(new));
+        }
+        at = range.end;
+    }
+    if (at as u64) < span.len {
+        into.push(Piece::Keep(Span { offset: span.offset + at as u64, len: span.len - at as u64, ..span }));
+    }
+    into.push(Piece::New(b"\n".to_vec()));
+}
+
+/// A text as JSON, in the spelling of a format.
+pub(super) fn quoted(format: Format, text: &str) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, format.escapes(), &mut out);
+    out
+}

@@ -1,0 +1,57 @@
+//! The files that lie beside a session file, in a folder of its name: agents' transcripts, tool output, and the like.
+
+use crate::format::Sidecar;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// A file in the folder of a session.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Companion {
+    /// Where it is.
+    pub path: PathBuf,
+    /// Where it is in the folder of the session.
+    pub inside: PathBuf,
+}
+
+impl Companion {
+    /// The agent whose file it is, by its name.
+    pub fn agent(&self) -> Option<&str> {
+        let name = self.inside.file_name()?.to_str()?.strip_prefix("agent-")?;
+        name.split('.').next().filter(|agent| !agent.is_empty())
+    }
+
+    /// What the client notes of an agent, where it is such a note.
+    pub fn sidecar(&self) -> Option<Sidecar> {
+        if !self.inside.to_str()?.ends_with(".meta.json") {
+            return None;
+        }
+        Sidecar::read(self.path.clone(), &fs::read(&self.path).ok()?)
+    }
+}
+
+/// The folder of a session file: its path without `.jsonl`.
+pub fn folder_of(session: &Path) -> PathBuf {
+    session.with_extension("")
+}
+
+/// The files in the folder of a session, in the order of their paths. Links that lead elsewhere are left out.
+pub fn companions(session: &Path) -> Vec<Companion> {
+    let top = folder_of(session);
+    let (mut out, mut todo) = (Vec::new(), vec![top.clone()]);
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+            let path = entry.path();
+            match entry.file_type() {
+                Ok(kind) if kind.is_dir() => todo.push(path),
+                Ok(kind) if kind.is_file() => {
+                    if let Ok(inside) = path.strip_prefix(&top) {
+                        out.push(Companion { inside: inside.to_owned(), path });
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+    out.sort_by(|one, other| one.path.cmp(&other.path));
+    out
+}
