@@ -39,7 +39,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
         let format = told(path, &bytes[..bytes.len().min(16 * HEAD)], options)?;
-        let session = read(format, options, &mut &bytes[..]).map_err(io)?;
+        let session = read_memory(format, options, &bytes);
         files.add(path.to_owned(), Content::Memory(bytes), None);
         session
     } else {
@@ -52,7 +52,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
         }
         let stamp = Stamp::of(&file).map_err(io)?;
         let format = told(path, &read_head(&file).map_err(io)?, options)?;
-        let session = read(format, options, &mut Positional { file: &file, at: 0 }).map_err(io)?;
+        let session = read_file(format, options, &file).map_err(io)?;
         files.add(path.to_owned(), Content::File(file), Some(stamp));
         session
     };
@@ -123,21 +123,53 @@ impl Read for Positional<'_> {
     }
 }
 
-fn read(format: Format, options: Options, from: &mut dyn Read) -> io::Result<Session> {
+/// Files of more bytes are read on two threads, where there are two processors.
+const TWO_THREADS: u64 = 32 << 20;
+
+fn read_file(format: Format, options: Options, file: &File) -> io::Result<Session> {
+    let mut builder = begin(format, options);
+    let mut reader = Reader::new();
+    let mut from = Positional { file, at: 0 };
+    let mut fill = |space: &mut [u8]| loop {
+        match from.read(space) {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            other => return other,
+        }
+    };
+    let two = || std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+    if file.metadata()?.len() >= TWO_THREADS && two() {
+        reader.read_all(fill, |line| builder.line(line))?;
+        return Ok(builder.finish());
+    }
+    loop {
+        match fill(reader.space())? {
+            0 => break,
+            count => reader.advance(count, |line| builder.line(line)),
+        }
+    }
+    reader.finish(|line| builder.line(line));
+    Ok(builder.finish())
+}
+
+fn read_memory(format: Format, options: Options, mut bytes: &[u8]) -> Session {
+    let mut builder = begin(format, options);
+    let mut reader = Reader::new();
+    while !bytes.is_empty() {
+        let space = reader.space();
+        let count = bytes.len().min(space.len());
+        space[..count].copy_from_slice(&bytes[..count]);
+        bytes = &bytes[count..];
+        reader.advance(count, |line| builder.line(line));
+    }
+    reader.finish(|line| builder.line(line));
+    builder.finish()
+}
+
+fn begin(format: Format, options: Options) -> Builder {
     let mut builder = Builder::new(format);
     if options.side {
         builder.side();
     }
     builder.begin_file();
-    let mut reader = Reader::new();
-    loop {
-        match from.read(reader.space()) {
-            Ok(0) => break,
-            Ok(count) => reader.advance(count, |line| builder.line(line)),
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-    reader.finish(|line| builder.line(line));
-    Ok(builder.finish())
+    builder
 }

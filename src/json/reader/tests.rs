@@ -218,7 +218,7 @@ fn a_long_line_is_not_held() {
     let start = br#"{"type":"a","message":{"content":[{"type":"text","text":"x"}],"role":"user"},"data":""#;
     reader.space()[..start.len()].copy_from_slice(start);
     reader.advance(start.len(), |_| unreachable!("the line is not ended"));
-    for _ in 0..100_000 {
+    for _ in 0..8_000 {
         let space = reader.space();
         let count = space.len().min(1000);
         space[..count].fill(b'a');
@@ -235,25 +235,41 @@ fn a_long_line_is_not_held() {
         "type=\"a\" id=\"i\" message={} message.role=\"user\" message.content=[] <Text None None says=true empty=false>"
     ));
     assert!(lines[1].0 && lines[1].1.ends_with("id=\"j\""));
-    assert!(reader.buffer.len() < 2 << 20, "{}", reader.buffer.len());
+    assert!(reader.space().len() < 2 << 20);
 }
 
 #[test]
 fn what_is_kept_of_a_long_line_is_bounded() {
     let long = |member: &[u8]| {
         let mut text = br#"{"message":{"content":["#.to_vec();
-        while text.len() < 24 << 20 {
+        while text.len() < 6 << 20 {
             text.extend_from_slice(member);
         }
         text.extend_from_slice(b"1]},\"uuid\":\"u\"}\n");
         let mut reader = Reader::new();
         let lines = all_lines(&mut reader, &text, || usize::MAX);
         assert!(lines[0].contains(" uuid=\"u\""));
-        assert!(reader.machine.copies().len() < 4 << 20);
-        assert!(reader.found.blocks() <= 1 << 15);
+        assert!(reader.lines.machine.copies().len() < 4 << 20);
+        assert!(reader.lines.found.blocks() <= 1 << 15);
     };
     long(b"{},");
     long(format!(r#"{{"id":"{}"}},"#, "i".repeat(6000)).as_bytes());
+}
+
+#[test]
+fn an_error_ends_the_reading() {
+    for lines in [0, 3, 2_000] {
+        let mut left = lines;
+        let fill = |space: &mut [u8]| {
+            left = u32::checked_sub(left, 1).ok_or("no more")?;
+            space[..3].copy_from_slice(b"{}\n");
+            Ok(3)
+        };
+        let mut got = 0;
+        let mut reader = Reader::new();
+        assert_eq!(reader.read_all(fill, |_| got += 1), Err("no more"));
+        assert_eq!(got, lines);
+    }
 }
 
 /// Numbers that look random and are the same each time.
@@ -495,6 +511,24 @@ fn all_ways_to_read_agree() {
             let most = 1 + random.below(200);
             let got = all_lines(reader, &text, || 1 + random.below(most));
             assert_eq!(got, wanted, "seed {seed}, reader {which}: {}", String::from_utf8_lossy(&text));
+            if seed % 64 == 0 {
+                reader.restart(0, 0);
+                let mut got = Vec::new();
+                let mut rest = &text[..];
+                let fill = |space: &mut [u8]| -> Result<usize, ()> {
+                    let count = space.len().min(rest.len()).min(1 + random.below(most));
+                    space[..count].copy_from_slice(&rest[..count]);
+                    rest = &rest[count..];
+                    Ok(count)
+                };
+                reader.read_all(fill, |line| got.push(shown(line))).unwrap();
+                assert_eq!(
+                    got,
+                    wanted,
+                    "seed {seed}, reader {which}, ahead: {}",
+                    String::from_utf8_lossy(&text)
+                );
+            }
         }
     }
 }

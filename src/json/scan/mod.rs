@@ -114,6 +114,11 @@ impl Index {
         Index { scanner, positions: Vec::new(), count: 0, suspects: Vec::new() }
     }
 
+    /// Another one of its kind.
+    pub(super) fn like(&self) -> Index {
+        Index::new(self.scanner)
+    }
+
     /// Looks through whole lines: the last byte is a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
         assert!(u32::try_from(lines.len()).is_ok(), "positions are 32 bits");
