@@ -43,12 +43,20 @@ pub fn pixels(data: &[u8]) -> Option<(u32, u32)> {
         Some(rest) => &rest[memchr::memchr(b',', rest)? + 1..],
         None => data,
     };
-    // The size stands near the start; a JPEG may have a preview and a color profile before it.
-    let bytes = decode(&data[..data.len().min(256 * 1024)]);
+    // The size stands near the start; but a JPEG may have a preview and a color profile before it.
+    let start = decode(&data[..data.len().min(64)]);
+    if !start.starts_with(&[0xFF, 0xD8]) {
+        return sides(&start);
+    }
+    [4 << 10, 256 << 10].into_iter().find_map(|most| sides(&decode(&data[..data.len().min(most)])))
+}
+
+/// The size that the first bytes of a picture tell.
+fn sides(bytes: &[u8]) -> Option<(u32, u32)> {
     let big = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let big_short = |at: usize| Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
     let short = |at: usize| Some(u32::from(u16::from_le_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
-    match &bytes[..] {
+    match bytes {
         [0x89, b'P', b'N', b'G', ..] => Some((big(16)?, big(20)?)),
         [b'G', b'I', b'F', b'8', ..] => Some((short(6)?, short(8)?)),
         [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', kind @ ..] => match kind {

@@ -171,7 +171,7 @@ impl<'l> Str<'l> {
 
     /// The bytes of the string, escapes resolved. Costs a copy only where there are escapes.
     pub fn resolved(self) -> Cow<'l, [u8]> {
-        if memchr::memchr(b'\\', self.raw).is_none() {
+        if !text::is_escaped(self.raw) {
             return Cow::Borrowed(self.raw);
         }
         Cow::Owned(self.text().into_owned().into_bytes())
@@ -194,9 +194,7 @@ impl<'l> Str<'l> {
     /// Whether the string is `wanted`.
     pub fn is(self, wanted: &str) -> bool {
         self.raw == wanted.as_bytes()
-            || self.raw.len() > wanted.len()
-                && memchr::memchr(b'\\', self.raw).is_some()
-                && self.text() == wanted
+            || self.raw.len() > wanted.len() && text::is_escaped(self.raw) && self.text() == wanted
     }
 
     /// Whether nothing but white space is in the string. Looks no further than the first character that is none.

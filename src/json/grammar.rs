@@ -342,7 +342,7 @@ impl Name<'_> {
 
     #[inline(always)]
     fn is_escaped(&self) -> bool {
-        self.raw.contains(&b'\\')
+        super::text::is_escaped(self.raw)
     }
 }
 

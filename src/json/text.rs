@@ -1,5 +1,15 @@
 use std::borrow::Cow;
 
+/// Whether there are escapes in a string, given as it stands between its quotes.
+#[inline]
+pub(super) fn is_escaped(raw: &[u8]) -> bool {
+    if raw.len() > 64 {
+        return memchr::memchr(b'\\', raw).is_some();
+    }
+    // Ids and names are short: a call would cost more than the look itself.
+    raw.iter().fold(false, |found, byte| found | (*byte == b'\\'))
+}
+
 /// Resolves the escapes of a string, given as it stands between its quotes.
 ///
 /// A lone surrogate and bytes that are no UTF-8 become U+FFFD. An escape that is none stays as it is.

@@ -285,20 +285,13 @@ fn are_units(lines: &[u8], at: usize, mut unicode: u64, low_at: &mut usize) -> b
 fn write_positions(mut bits: u64, at: u32, out: &mut [u32; 64]) -> usize {
     let count = bits.count_ones() as usize;
     // What is written beyond the count is written over by the next block.
-    let mut write = |eight: &mut [u32]| {
+    for (place, eight) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
+        if place > 0 && count <= place * 8 {
+            break;
+        }
         for position in eight {
             *position = at.wrapping_add(bits.trailing_zeros());
             bits &= bits.wrapping_sub(1);
-        }
-    };
-    write(&mut out[..8]);
-    if count > 8 {
-        write(&mut out[8..16]);
-        if count > 16 {
-            write(&mut out[16..24]);
-            if count > 24 {
-                write(&mut out[24..]);
-            }
         }
     }
     count

@@ -36,52 +36,59 @@ impl Kernel for Avx2 {
     fn inside(self, block: &Block) -> Inside {
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
-            let halves = load(block);
+            let (low, high) = load(block);
             let most = _mm256_set1_epi8(0x1F);
             Inside {
-                quote: equal(halves, b'"'),
-                backslash: equal(halves, b'\\'),
-                control: mask(halves.map(|half| _mm256_cmpeq_epi8(_mm256_min_epu8(half, most), half))),
+                quote: equal(low, high, b'"'),
+                backslash: equal(low, high, b'\\'),
+                control: mask(
+                    _mm256_cmpeq_epi8(_mm256_min_epu8(low, most), low),
+                    _mm256_cmpeq_epi8(_mm256_min_epu8(high, most), high),
+                ),
             }
         }
     }
 
     #[inline(always)]
     fn outside(self, block: &Block) -> Outside {
+        const SPACES: [u8; 16] = table(&[(0x0, b' '), (0x9, b'\t'), (0xA, b'\n'), (0xD, b'\r')]);
+        const STRUCTURALS: [u8; 16] = table(&[(0xA, b':'), (0xB, b'{'), (0xC, b','), (0xD, b'}')]);
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
-            let halves = load(block);
-            // Each byte is compared with the one character of its class that has the same low four bits.
-            let spaces = twice(table(&[(0x0, b' '), (0x9, b'\t'), (0xA, b'\n'), (0xD, b'\r')]));
-            let structurals = twice(table(&[(0xA, b':'), (0xB, b'{'), (0xC, b','), (0xD, b'}')]));
+            let (low, high) = load(block);
+            // Brackets and braces differ in the bit 0x20 alone.
             let bit = _mm256_set1_epi8(0x20);
             Outside {
-                structural: mask(halves.map(|half| {
-                    _mm256_cmpeq_epi8(_mm256_or_si256(half, bit), _mm256_shuffle_epi8(structurals, half))
-                })),
-                space: mask(halves.map(|half| _mm256_cmpeq_epi8(half, _mm256_shuffle_epi8(spaces, half)))),
-                newline: equal(halves, b'\n'),
+                structural: mask(
+                    of_class(&STRUCTURALS, low, _mm256_or_si256(low, bit)),
+                    of_class(&STRUCTURALS, high, _mm256_or_si256(high, bit)),
+                ),
+                space: mask(of_class(&SPACES, low, low), of_class(&SPACES, high, high)),
+                newline: equal(low, high, b'\n'),
             }
         }
     }
 
     #[inline(always)]
     fn escapes(self, block: &Block) -> Escapes {
+        // The quote and `r` share their low four bits with others, and are compared by themselves.
+        const MOST: [u8; 16] = table(&[
+            (0x2, b'b'),
+            (0x4, b't'),
+            (0x5, b'u'),
+            (0x6, b'f'),
+            (0xC, b'\\'),
+            (0xE, b'n'),
+            (0xF, b'/'),
+        ]);
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
-            let halves = load(block);
-            // Two characters share their low four bits with others, and are compared by themselves.
-            let known = twice(table(&[
-                (0x2, b'b'),
-                (0x4, b't'),
-                (0x5, b'u'),
-                (0x6, b'f'),
-                (0xC, b'\\'),
-                (0xE, b'n'),
-                (0xF, b'/'),
-            ]));
-            let most = mask(halves.map(|half| _mm256_cmpeq_epi8(half, _mm256_shuffle_epi8(known, half))));
-            Escapes { known: most | equal(halves, b'"') | equal(halves, b'r'), unicode: equal(halves, b'u') }
+            let (low, high) = load(block);
+            let most = mask(of_class(&MOST, low, low), of_class(&MOST, high, high));
+            Escapes {
+                known: most | equal(low, high, b'"') | equal(low, high, b'r'),
+                unicode: equal(low, high, b'u'),
+            }
         }
     }
 
@@ -108,42 +115,57 @@ const fn table(class: &[(usize, u8)]) -> [u8; 16] {
     table
 }
 
+// No closures below, nor functions that take some: one that is not inlined would be compiled without AVX2, and
+// each instruction would be a call.
+
+/// Compares each byte of `folded` with the one character of a class that has the low four bits of `bytes`.
+///
 /// # Safety
 ///
 /// The machine has AVX2.
 #[inline(always)]
-unsafe fn twice(table: [u8; 16]) -> __m256i {
+unsafe fn of_class(table: &[u8; 16], bytes: __m256i, folded: __m256i) -> __m256i {
     // SAFETY: AVX2 is there; the load reads the 16 bytes of the table, and needs no alignment.
-    unsafe { _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast())) }
-}
-
-/// # Safety
-///
-/// The machine has AVX2.
-#[inline(always)]
-unsafe fn load(block: &Block) -> [__m256i; 2] {
-    // SAFETY: AVX2 is there; the loads read the 32 bytes of each half of the block, and need no alignment.
-    unsafe { [_mm256_loadu_si256(block.as_ptr().cast()), _mm256_loadu_si256(block[32..].as_ptr().cast())] }
-}
-
-/// # Safety
-///
-/// The machine has AVX2.
-#[inline(always)]
-unsafe fn equal(halves: [__m256i; 2], byte: u8) -> u64 {
-    // SAFETY: AVX2 is there.
     unsafe {
-        let byte = _mm256_set1_epi8(byte as i8);
-        mask(halves.map(|half| _mm256_cmpeq_epi8(half, byte)))
+        let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
+        _mm256_cmpeq_epi8(folded, _mm256_shuffle_epi8(table, bytes))
     }
 }
 
+/// The two halves of a block.
+///
 /// # Safety
 ///
 /// The machine has AVX2.
 #[inline(always)]
-unsafe fn mask(halves: [__m256i; 2]) -> u64 {
+unsafe fn load(block: &Block) -> (__m256i, __m256i) {
+    let (low, high) = block.split_at(32);
+    // SAFETY: AVX2 is there; each load reads the 32 bytes of its half, and needs no alignment.
+    unsafe { (_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())) }
+}
+
+/// A bit for each byte that is `byte`.
+///
+/// # Safety
+///
+/// The machine has AVX2.
+#[inline(always)]
+unsafe fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
     // SAFETY: AVX2 is there.
-    let [low, high] = unsafe { halves.map(|half| _mm256_movemask_epi8(half) as u32) };
+    unsafe {
+        let byte = _mm256_set1_epi8(byte as i8);
+        mask(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte))
+    }
+}
+
+/// The high bit of each byte.
+///
+/// # Safety
+///
+/// The machine has AVX2.
+#[inline(always)]
+unsafe fn mask(low: __m256i, high: __m256i) -> u64 {
+    // SAFETY: AVX2 is there.
+    let (low, high) = unsafe { (_mm256_movemask_epi8(low) as u32, _mm256_movemask_epi8(high) as u32) };
     u64::from(low) | u64::from(high) << 32
 }
