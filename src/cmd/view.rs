@@ -24,6 +24,8 @@ pub(super) struct View<'s> {
     marked: Option<Ix>,
     /// What else is said of entries.
     pub(super) marks: HashMap<Ix, Vec<String>>,
+    /// The folder of the session as it stands at the start of paths, and the command that goes there.
+    folder: Option<(String, String)>,
 }
 
 /// A line of an entry's text, without its indent.
@@ -48,6 +50,8 @@ impl<'s> View<'s> {
     pub(super) fn new(opened: &'s Opened) -> View<'s> {
         let entries = &opened.session.entries;
         let last = entries.all().next_back().map_or(0, |ix| entries.line(ix));
+        let folder = opened.session.header.as_ref().and_then(|header| header.cwd.as_deref());
+        let folder = folder.map(|folder| folder.trim_end_matches('/')).filter(|folder| folder.len() > 1);
         let without_ids = entries.all().next_back().is_some_and(|ix| !entries.key(ix).is_some());
         View {
             session: &opened.session,
@@ -57,6 +61,7 @@ impl<'s> View<'s> {
             calls: Calls::default(),
             marked: opened.session.head.entry,
             marks: HashMap::new(),
+            folder: folder.map(|folder| (format!("{folder}/"), format!("cd {folder} && "))),
             id_width: if without_ids { format!("line:{last}").len().max(ids::SHORT) } else { ids::SHORT },
         }
     }
@@ -100,7 +105,38 @@ impl<'s> View<'s> {
 
     pub(super) fn summary_of(&mut self, ix: Ix, content: &Content<'_>) -> String {
         let call = self.calls.of(self.session, self.files, ix, content);
-        text::one_line(&content.summary_of(&call))
+        self.without_folder(&content.summary_of(&call))
+    }
+
+    /// The same, of `width` cells at the most: of a result, both what was asked and what came are told.
+    fn summary_within(&mut self, ix: Ix, content: &Content<'_>, width: usize) -> String {
+        let call = self.calls.of(self.session, self.files, ix, content);
+        let Some((asked, said)) = content.answer(&call) else {
+            return text::fit(&self.without_folder(&content.summary_of(&call)), width);
+        };
+        let (asked, said) = (self.without_folder(&asked), self.without_folder(&said));
+        if asked.is_empty() {
+            return text::fit(&format!("→ {said}"), width);
+        }
+        // Half of little says nothing: then what was asked goes first.
+        if width < 36 {
+            return text::fit(&format!("{asked} → {said}"), width);
+        }
+        // What came gets half of the room where both don't fit, and more where the question is short.
+        let room = width.saturating_sub(3);
+        let asked = fit_call(&asked, room.saturating_sub(said.width()).max(room / 2));
+        text::fit(&format!("{asked} → {said}"), width)
+    }
+
+    /// One line, with paths as they are seen from the folder of the session.
+    fn without_folder(&self, said: &str) -> String {
+        let said = text::one_line(said);
+        match &self.folder {
+            Some((folder, cd)) if said.contains(&folder[..folder.len() - 1]) => {
+                said.replace(cd.as_str(), "").replace(folder.as_str(), "")
+            }
+            _ => said,
+        }
     }
 
     /// The names that stand on an entry: `HEAD`, `label: good`.
@@ -171,7 +207,7 @@ impl<'s> View<'s> {
         let room = width.saturating_sub(used);
         let (cells, names) = self.decorations(ix, look, room.saturating_sub(12).max(room / 2));
         let room = if cells == 0 { room } else { room.saturating_sub(cells + 2) };
-        let summary = text::fit(&self.summary_of(ix, content), room);
+        let summary = self.summary_within(ix, content, room);
         let said = match kind {
             _ if content.failed() => paint(look, Ink::Bad, &summary),
             Kind::User | Kind::Assistant => summary,
@@ -331,7 +367,7 @@ fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, 
             return out.push(Printed { ink: Some(Ink::Quiet), text: words });
         }
         let line = if full { line } else { cut(line, width * SOME_LINES) };
-        for line in text::wrap(&text::safe(line), width.saturating_sub(indent.len())) {
+        for line in text::wrap(&text::safe(&text::without_colors(line)), width.saturating_sub(indent.len())) {
             let text = if line.is_empty() { line } else { format!("{indent}{line}") };
             out.push(Printed { ink, text });
             shown += 1;
@@ -341,6 +377,26 @@ fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, 
             shown += 1;
         }
     }
+}
+
+/// A call of `width` cells at the most; of a long path the end is kept, which says more than its start.
+fn fit_call(asked: &str, width: usize) -> String {
+    let Some((name, path)) = asked.split_once(' ').filter(|_| asked.width() > width) else {
+        return text::fit(asked, width);
+    };
+    let room = width.saturating_sub(name.width() + 2);
+    if !path.contains('/') || path.contains(' ') || room < 8 {
+        return text::fit(asked, width);
+    }
+    let mut end = path;
+    while end.width() > room {
+        let mut characters = end.chars();
+        characters.next();
+        end = characters.as_str();
+    }
+    // Cut at a slash, if that leaves something.
+    let end = end.find('/').filter(|at| *at + 1 < end.len()).map_or(end, |at| &end[at..]);
+    format!("{name} …{end}")
 }
 
 /// The start of a line, of `most` characters at the most.

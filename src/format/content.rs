@@ -210,11 +210,22 @@ impl<'l> Content<'l> {
     /// As [`Content::summary`], of a tool's result whose call is known in words ([`call_words`]):
     /// `cargo test → 3 passed`.
     pub fn summary_of(&self, call: &str) -> String {
-        let result =
-            self.sort == Sort::Command || self.blocks.iter().any(|b| matches!(b, Block::Result { .. }));
+        match self.answer(call) {
+            None => {
+                let text = one_line(&unmarked(&self.text));
+                if text.is_empty() { self.without_text() } else { text }
+            }
+            Some((asked, said)) if asked.is_empty() => format!("→ {said}"),
+            Some((asked, said)) => format!("{asked} → {said}"),
+        }
+    }
+
+    /// Of a tool's result what was asked and what it said, each in a few words; `None` for anything else.
+    pub fn answer(&self, call: &str) -> Option<(String, String)> {
+        let result = self.sort == Sort::Command
+            || self.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
         if !result {
-            let text = one_line(&self.text);
-            return if text.is_empty() { self.without_text() } else { text };
+            return None;
         }
         let (command, output) = match self.sort {
             Sort::Command => self.text.split_once('\n').unwrap_or((&self.text, "")),
@@ -229,7 +240,6 @@ impl<'l> Content<'l> {
         let shell = self.sort == Sort::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
         // What a command says comes last, what a file says first. That a shell ran the command goes without saying.
         let mut said = if shell { last_line(output) } else { first_line(output) };
-        let asked = if shell && !rest.is_empty() && self.sort == Sort::Plain { rest } else { &asked };
         if said.is_empty() && self.blocks.iter().any(|block| matches!(block, Block::Image { .. })) {
             said = "a picture".into();
         }
@@ -239,7 +249,8 @@ impl<'l> Content<'l> {
             (false, true) => format!("failed: {said}"),
             (false, false) => said,
         };
-        if asked.is_empty() { format!("→ {said}") } else { format!("{asked} → {said}") }
+        let shorter = shell && !rest.is_empty() && self.sort == Sort::Plain;
+        Some((if shorter { rest.to_owned() } else { asked }, said))
     }
 
     /// The summary of a message that has no text.
@@ -560,6 +571,39 @@ pub fn call_words(name: &str, arguments: &[u8]) -> String {
     one_line(&format!("{name} {}", scalar(Some(value))))
 }
 
+/// Text without the tags in which Claude Code wraps commands and notes: `/compact` for
+/// `<command-name>/compact</command-name>`.
+fn unmarked(text: &str) -> Cow<'_, str> {
+    if !text.trim_start().starts_with('<') {
+        return Cow::Borrowed(text);
+    }
+    // The command is told by its name; what it is called besides says the same again.
+    let head: String = text.chars().take(4 * SUMMARY).collect();
+    let mut out = String::new();
+    let mut rest = head.as_str();
+    while let Some(at) = rest.find('<') {
+        out.push_str(&rest[..at]);
+        let tag = &rest[at + 1..];
+        let Some((name, behind)) = tag.split_once('>') else { break };
+        let known = !name.is_empty()
+            && name
+                .chars()
+                .all(|character| character.is_ascii_lowercase() || matches!(character, '-' | '/' | '_'));
+        if !known {
+            out.push('<');
+            rest = tag;
+            continue;
+        }
+        out.push(' ');
+        rest = match name {
+            "command-message" => behind.split_once("</command-message>").map_or("", |(_, rest)| rest),
+            _ => behind,
+        };
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
+}
+
 /// Text on one line: white space of any length becomes one blank; cut where it is very long.
 fn one_line(text: &str) -> String {
     let mut out = String::new();
@@ -708,6 +752,8 @@ mod tests {
         claude(r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/a"}}]}}"#, "", "Read /a");
         claude(r#"{"type":"system","subtype":"compact_boundary","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":115432}}"#, "compacted, 115k tokens, auto", "compacted, 115k tokens, auto");
         claude(r#"{"type":"system","subtype":"compact_boundary"}"#, "compacted", "compacted");
+        claude(r#"{"type":"user","message":{"role":"user","content":"<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args></command-args>"}}"#, "<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args></command-args>", "/compact");
+        claude(r#"{"type":"user","message":{"role":"user","content":"<local-command-stdout>ok 1 < 2</local-command-stdout>"}}"#, "<local-command-stdout>ok 1 < 2</local-command-stdout>", "ok 1 < 2");
         claude(r#"{"type":"system","subtype":"turn_duration","durationMs":753}"#, "turn duration 753 ms", "turn duration 753 ms");
         claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"go on"}}"#, "queued command: go on", "queued command: go on");
         claude(r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"","signature":"S"}]}}"#, "", "thinking");

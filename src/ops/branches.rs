@@ -129,13 +129,13 @@ fn forest(session: &Session, of: Of) -> Forest<'_> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
     use crate::format::{Builder, Format, Session};
     use crate::json::Reader;
 
     /// A pi session of `"a; b<a; c<b"`; a name with a dot in front is a label, one with `?` a prompt.
-    fn session(text: &str) -> (Vec<String>, Session) {
+    pub(in crate::ops) fn session(text: &str) -> (Vec<String>, Session) {
         let mut names = Vec::new();
         let mut file =
             r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/"}"#

@@ -15,6 +15,7 @@ pub mod linearize;
 pub mod listing;
 pub mod merge;
 pub mod migrate;
+pub mod outline;
 mod owners;
 pub mod pick;
 pub mod revision;

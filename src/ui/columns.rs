@@ -49,6 +49,29 @@ impl Columns {
         out
     }
 
+    /// What stands left of an entry in an outline: for each way that it is on, from the outermost, whether others
+    /// follow; and whether it is the first entry of the innermost.
+    pub fn ways(&self, follow: &[bool], begins: bool) -> String {
+        let mut out = String::new();
+        let inner = follow.len().saturating_sub(1);
+        for (at, follows) in follow.iter().enumerate().take(self.most) {
+            let sign = match (begins && at == inner, *follows, self.look.ascii) {
+                (true, true, false) => "├─",
+                (true, false, false) => "╰─",
+                (true, true, true) => "|-",
+                (true, false, true) => "`-",
+                (false, true, false) => "│ ",
+                (false, true, true) => "| ",
+                (false, false, _) => "  ",
+            };
+            out += &paint(&self.look, Ink::Column(at), sign);
+        }
+        if follow.len() > self.most {
+            out += &paint(&self.look, Ink::Quiet, if self.look.ascii { "+ " } else { "… " });
+        }
+        out
+    }
+
     /// The sign of an entry: on the path to the position or off it, and the position itself.
     pub fn sign(&self, column: usize, on_path: bool, position: bool) -> String {
         let sign = match (self.look.ascii, on_path, position) {

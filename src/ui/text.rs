@@ -1,5 +1,6 @@
 //! Text out of a session, made fit for a terminal.
 
+use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Makes text safe: control characters, terminal escapes and characters that turn the direction of
@@ -21,9 +22,33 @@ pub fn safe(text: &str) -> String {
     out
 }
 
-/// Safe text on one line: white space of any length becomes one blank.
+/// Safe text on one line: white space of any length becomes one blank, and colors are left out.
 pub fn one_line(text: &str) -> String {
-    safe(&text.split_whitespace().collect::<Vec<_>>().join(" "))
+    safe(&without_colors(text).split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Text without the escapes that set colors, which the output of programs is full of. Other escapes stay, to be shown
+/// by [`safe`].
+pub fn without_colors(text: &str) -> Cow<'_, str> {
+    if !text.contains("\u{1b}[") {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find("\u{1b}[") {
+        let escape = &rest[at + 2..];
+        let len =
+            escape.bytes().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':')).count();
+        if escape.as_bytes().get(len) == Some(&b'm') {
+            out.push_str(&rest[..at]);
+            rest = &escape[len + 1..];
+        } else {
+            out.push_str(&rest[..at + 2]);
+            rest = escape;
+        }
+    }
+    out.push_str(rest);
+    Cow::Owned(out)
 }
 
 /// Cuts text to `width` display cells; what is cut is told by `…`.
@@ -102,6 +127,7 @@ mod tests {
         assert_eq!(safe("a\u{1b}[31mred\u{7}\n\tb\u{9b}1m"), "a␛[31mred␇\n\tb\u{fffd}1m");
         assert_eq!(safe("abc\u{202e}cba"), "abc\u{fffd}cba");
         assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
+        assert_eq!(one_line("\u{1b}[1;31mred\u{1b}[0m \u{1b}[2J\u{1b}[3"), "red ␛[2J␛[3");
     }
 
     #[test]

@@ -3,7 +3,9 @@
 use crate::shared;
 use bough::format::Format;
 use bough::model::{Ix, Parent};
-use bough::ops::ids;
+use bough::ops::listing::Mode;
+use bough::ops::outline::outline;
+use bough::ops::{Forest, ids};
 use bough::store::{self, Opened, Options};
 use serde_json::{Value, json};
 use std::fs;
@@ -295,4 +297,37 @@ fn case_facts(opened: &Opened) -> Value {
         "tips": sorted(ids_of(opened, &mut tree.leaves())),
         "labels": labels,
     })
+}
+
+/// The filters of the agents' tree views: which rows they show, and in which order.
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn filters() {
+    let (mut wrong, mut compared) = (Vec::new(), 0);
+    for path in files(&shared::folder().join("corpus/pi")) {
+        let answer = path.with_extension("filters.json");
+        if !answer.exists() {
+            continue;
+        }
+        let name = stem(&path);
+        let expected = read_json(&answer);
+        let mut opened = store::open(&path, Options::default()).unwrap();
+        if opened.session.format == Format::Harness {
+            // The view is pi's, which does not follow `leaf` entries.
+            opened.session.head.leaf = opened.session.tree.standing().next_back();
+        }
+        let session = &opened.session;
+        for (mode_name, mode) in Mode::ALL {
+            compared += 1;
+            // pi filters the rows once they are in order.
+            let all = Forest::new(&session.tree, session.entries.len(), |_| true);
+            let rows = outline(session, &all, session.head.leaf).into_iter().map(|step| step.ix);
+            let got = ids_of(&opened, &mut rows.filter(|ix| mode.shows(session, *ix)));
+            if got != expected[mode_name] {
+                wrong.push(format!("{name}: {mode_name}: bough {got}, the program {}", expected[mode_name]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(compared > 100, "only {compared} lists were compared");
 }

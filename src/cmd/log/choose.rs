@@ -1,0 +1,163 @@
+//! Which entries `log` prints.
+
+use super::Args;
+use crate::cmd::reading::Read;
+use crate::cmd::{Failure, clock, global::Global, open};
+use crate::format::{Content, Session};
+use crate::model::{Ix, Kind, Source, Time};
+use crate::ops::listing::{self, Mode};
+use crate::ops::revision;
+use crate::store::{self, Opened, Part};
+use crate::ui::Ui;
+use regex::{Regex, RegexBuilder};
+use std::collections::HashSet;
+use std::io;
+
+/// Which entries are kept of those that were chosen by revisions.
+#[derive(Clone)]
+pub(super) struct Keep {
+    kinds: Vec<Kind>,
+    mode: Option<Mode>,
+    all: bool,
+    agents: bool,
+    since: Option<Time>,
+    until: Option<Time>,
+    grep: Option<Regex>,
+}
+
+impl Keep {
+    pub(super) fn new(args: &Args) -> Result<Keep, Failure> {
+        let time =
+            |text: &Option<String>| text.as_deref().map(|text| clock::parse(text, clock::now())).transpose();
+        Ok(Keep {
+            kinds: args.kinds.iter().filter_map(|kind| Kind::named(kind)).collect(),
+            mode: args.filter.as_deref().and_then(|name| {
+                Mode::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
+            }),
+            all: args.all,
+            agents: args.agents,
+            since: time(&args.since)?,
+            until: time(&args.until)?,
+            grep: args.grep.as_deref().map(pattern).transpose()?,
+        })
+    }
+
+    /// The same over all entries, whatever they are.
+    pub(super) fn of_everything(&self) -> Keep {
+        Keep { all: true, ..self.clone() }
+    }
+
+    /// Whether an entry is of what was asked for, as far as its kind goes.
+    pub(super) fn asks_for(&self, session: &Session, ix: Ix) -> bool {
+        let of_kind = || self.kinds.contains(&session.entries.kind(ix));
+        match (self.mode, self.kinds.is_empty()) {
+            (Some(mode), true) => mode.shows(session, ix),
+            (Some(mode), false) => mode.shows(session, ix) && of_kind(),
+            (None, false) => of_kind(),
+            (None, true) => {
+                self.all || listing::conversation(session, ix) || self.agents && listing::talk(session, ix)
+            }
+        }
+    }
+
+    /// Whether an entry is kept. Reads its line only where its text decides.
+    pub(super) fn takes(&self, opened: &Opened, ix: Ix, line: &mut Vec<u8>) -> io::Result<bool> {
+        let (session, entries) = (&opened.session, &opened.session.entries);
+        // An entry without a time is at no time.
+        let time = entries.time(ix);
+        let in_time = (self.since.is_none() && self.until.is_none())
+            || time.is_some()
+                && self.since.is_none_or(|since| time >= since)
+                && self.until.is_none_or(|until| time <= until);
+        if !self.asks_for(session, ix) || !in_time {
+            return Ok(false);
+        }
+        let Some(grep) = &self.grep else { return Ok(true) };
+        opened.files.read(session.span(ix), line)?;
+        let content = Content::of(session.format, line);
+        Ok(grep.is_match(&content.text)
+            || content
+                .calls()
+                .any(|(_, name, arguments)| grep.is_match(&crate::format::call_words(name, arguments))))
+    }
+
+    /// The entry whose path is listed where no revision says so: the leaf where the agent's own filters are
+    /// asked for, since these may show what stands between HEAD and the leaf.
+    pub(super) fn end_of_path(&self, opened: &Opened) -> Option<Ix> {
+        let head = &opened.session.head;
+        if self.mode.is_some() { head.leaf.or(head.entry) } else { head.entry }
+    }
+}
+
+/// Compiles a pattern; one without capital letters matches both.
+fn pattern(text: &str) -> Result<Regex, Failure> {
+    let small = !text.chars().any(char::is_uppercase);
+    RegexBuilder::new(text).case_insensitive(small).multi_line(true).build().map_err(|error| Failure::Usage {
+        what: format!("`{text}` is no regular expression"),
+        hint: error.to_string().lines().last().unwrap_or_default().trim().to_owned(),
+    })
+}
+
+/// Opens the session: no more of it than is wanted where only the end of the path to HEAD is.
+pub(super) fn open_some(
+    args: &Args,
+    global: &Global,
+    named: Option<&str>,
+    revisions: &[String],
+    keep: &Keep,
+    ui: &mut Ui,
+) -> anyhow::Result<Opened> {
+    // Numbers of lines are not known from the end, and what a text or a time decides may be anywhere.
+    let whole = args.graph || args.all || args.follow || global.json || !revisions.is_empty();
+    let anywhere = keep.grep.is_some() || keep.since.is_some() || keep.until.is_some();
+    let Some(count) = args.count.filter(|_| !whole && !anywhere) else {
+        return open::session(global, named, ui);
+    };
+    // The call that a result answers may stand a little above what is listed.
+    let count = count.saturating_add(args.skip).saturating_add(crate::ops::calls::FAR);
+    let enough = |session: &Session| session.knows_path(count, |ix| keep.asks_for(session, ix));
+    let part = Part { ids: &[], labels: true, enough: &enough };
+    let path = open::path(global, named, ui)?;
+    let opened = store::open_part(&path, global.options(), &part)?;
+    open::warn(&opened, ui);
+    Ok(opened)
+}
+
+/// What revisions choose.
+pub(super) enum Chosen {
+    /// There are none.
+    Nothing,
+    /// The entries on paths, and those of sets.
+    Entries(HashSet<Ix>),
+}
+
+impl Chosen {
+    /// Resolves revisions: a single one stands for its path, a set for itself.
+    ///
+    /// Claude Code's links are joined on the way to what was talked, unless the stored ones are wanted. A single
+    /// revision is looked for along the stored links in any case, as all commands do.
+    pub(super) fn of(read: &mut Read, revisions: &[String], dag: bool) -> anyhow::Result<Chosen> {
+        let (mut singles, mut sets) = (Vec::new(), Vec::new());
+        for revision in revisions {
+            let opened = &read.opened;
+            if revision::is_set(&opened.session, &opened.files, revision)? {
+                sets.push(revision.clone());
+            } else {
+                singles.push(revision::one(&opened.session, &opened.files, revision)?);
+            }
+        }
+        if !dag {
+            read.join()?;
+        }
+        let opened = &read.opened;
+        let mut entries = HashSet::new();
+        for set in sets {
+            entries.extend(revision::set(&opened.session, &opened.files, &[set])?);
+        }
+        for ix in singles {
+            let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
+            entries.extend(opened.session.tree.ancestors(end));
+        }
+        Ok(if revisions.is_empty() { Chosen::Nothing } else { Chosen::Entries(entries) })
+    }
+}

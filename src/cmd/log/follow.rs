@@ -1,0 +1,77 @@
+//! `log --follow`: the end of a session, and what comes behind it.
+
+use super::Args;
+use super::choose::Keep;
+use super::print::Printer;
+use crate::cmd::{Exit, Failure, global::Global};
+use crate::model::Ix;
+use crate::store::Opened;
+use crate::ui::Ui;
+use std::io;
+use std::time::Duration;
+
+/// How often a growing session is looked at.
+pub(super) const EVERY: Duration = Duration::from_millis(500);
+
+/// How many entries are printed first where the user does not say.
+pub(super) const FIRST: usize = 10;
+
+/// Prints the end of the path to HEAD, and then what comes behind it.
+pub(super) fn follow(
+    args: &Args,
+    global: &Global,
+    ui: &mut Ui,
+    mut opened: Opened,
+    keep: &Keep,
+) -> anyhow::Result<Exit> {
+    let path = opened.files.path(0).to_owned();
+    if path == std::path::Path::new("-") {
+        let hint = "name a file".to_owned();
+        return Err(Failure::Usage { what: "standard input can't be followed".into(), hint }.into());
+    }
+    let mut seen = None;
+    loop {
+        let entries = &opened.session.entries;
+        let new: Vec<Ix> = match seen {
+            None => {
+                let path =
+                    keep.end_of_path(&opened).into_iter().flat_map(|end| opened.session.tree.ancestors(end));
+                let mut last = some_of(&opened, keep, path, args.count.unwrap_or(FIRST))?;
+                last.reverse();
+                last
+            }
+            Some(seen) => some_of(&opened, keep, entries.all().skip(seen), usize::MAX)?,
+        };
+        let mut printer = Printer::new(&opened, args, global);
+        printer.first = seen.is_none();
+        for ix in new {
+            printer.entry(ix, ui)?;
+        }
+        ui.out().flush()?;
+        seen = Some(entries.len());
+        let bytes = opened.session.files[0].bytes;
+        while std::fs::metadata(&path)?.len() == bytes {
+            std::thread::sleep(EVERY);
+        }
+        opened = crate::store::open(&path, global.options())?;
+    }
+}
+
+/// Those of some entries that are kept, the first `most` of them.
+pub(super) fn some_of(
+    opened: &Opened,
+    keep: &Keep,
+    entries: impl Iterator<Item = Ix>,
+    most: usize,
+) -> io::Result<Vec<Ix>> {
+    let (mut out, mut line) = (Vec::new(), Vec::new());
+    for ix in entries {
+        if out.len() == most {
+            break;
+        }
+        if keep.takes(opened, ix, &mut line)? {
+            out.push(ix);
+        }
+    }
+    Ok(out)
+}

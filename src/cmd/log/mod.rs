@@ -1,0 +1,323 @@
+//! `bough log`: the entries on a path, or all of them, as a list or as a picture.
+
+mod choose;
+mod draw;
+mod follow;
+mod print;
+
+use super::reading::{self, Manner, Read};
+use super::template;
+use super::{Exit, global::Global, open};
+use crate::model::{Ix, Kind};
+use crate::ops::Forest;
+use crate::ops::listing::Mode;
+use crate::store::Opened;
+use crate::ui::Ui;
+use choose::{Chosen, Keep};
+use clap::builder::PossibleValuesParser;
+use print::{Printer, Reason};
+
+/// Show the entries on the path to the position, newest first
+///
+/// With revisions, the entries on the paths to them; with ranges and sets, the entries that these name. Markers of
+/// `switch` and bookkeeping (labels, settings, names, usage) are left out unless they are asked for, by `--kind`, `--filter`
+/// or `--all`; tool calls never are.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then revisions and ranges
+    ///
+    /// Without revisions, HEAD; with `--graph`, all branches.
+    #[arg(value_name = "REV")]
+    words: Vec<String>,
+
+    /// Print one line for each entry
+    #[arg(long)]
+    oneline: bool,
+
+    /// Draw the branches beside the entries, those on the path to HEAD first and marked with `*`
+    #[arg(long)]
+    graph: bool,
+
+    /// Take every entry of the session, bookkeeping too: last in the file first, none before its children
+    #[arg(long)]
+    all: bool,
+
+    /// Print the oldest of the chosen entries first
+    ///
+    /// With `--graph`, the tree from its roots down, as the agents' own tree views show it.
+    #[arg(long)]
+    reverse: bool,
+
+    /// Print no more than N entries; also `-N`
+    #[arg(short = 'n', long = "max-count", value_name = "N")]
+    count: Option<usize>,
+
+    /// Leave out the first N entries
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
+    skip: usize,
+
+    /// Only entries since a time: a date, an age as `2h`, `yesterday`
+    #[arg(long, value_name = "TIME", alias = "after")]
+    since: Option<String>,
+
+    /// Only entries until a time
+    #[arg(long, value_name = "TIME", alias = "before")]
+    until: Option<String>,
+
+    /// Only entries of these kinds
+    #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
+    kinds: Vec<String>,
+
+    /// Only what the tree view of the agent shows in this mode
+    #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(Mode::ALL.map(|(name, _)| name)))]
+    filter: Option<String>,
+
+    /// Only entries whose text matches a regular expression; small letters match capital ones too
+    #[arg(long, value_name = "RE")]
+    grep: Option<String>,
+
+    /// Print whole texts, thinking, and tool calls with their arguments
+    #[arg(long, conflicts_with_all = ["oneline", "format", "raw"])]
+    full: bool,
+
+    /// Print how many bytes and tokens each entry takes
+    #[arg(long)]
+    stat: bool,
+
+    /// Print each entry by a template, or as `oneline`, `short`, `full` or `raw`
+    #[arg(long, value_name = "TEMPLATE", long_help = format!("Print each entry by a template, or as `oneline`, `short`, `full` or `raw`\n\nIn a template: {}", template::HELP))]
+    format: Option<String>,
+
+    /// Print the lines as they are stored
+    #[arg(long, conflicts_with_all = ["oneline", "format", "graph"])]
+    raw: bool,
+
+    /// Follow the stored links alone, not the reading that joins what a client recorded apart
+    #[arg(long)]
+    dag: bool,
+
+    /// Show what agents inside the session did, in its place
+    #[arg(long)]
+    agents: bool,
+
+    /// The order of Claude Code's entries: `own` is bough's reading, `document` that of claude-code-log
+    ///
+    /// bough's own reading drops nothing, and a branch is only what was really taken back. The documented order takes every
+    /// line that claude-code-log 1.7.0 does and leaves out what that does; with a project folder, it is that of all
+    /// its sessions.
+    #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(ORDERS), conflicts_with_all = ["graph", "dag"])]
+    order: String,
+
+    /// Show what the reading of Claude Code's entries sets aside instead, with the reason
+    #[arg(long, conflicts_with_all = ["graph", "dag", "follow"])]
+    skipped: bool,
+
+    /// Print the last entries, oldest first, and go on as the session grows
+    #[arg(short, long, conflicts_with_all = ["graph", "all", "reverse", "skip"])]
+    follow: bool,
+
+    /// End each entry with a NUL byte instead of a new line; for `--format`, `--raw` and `--json`
+    #[arg(short = 'z')]
+    nul: bool,
+}
+
+/// The orders of `--order`.
+const ORDERS: [&str; 2] = ["own", "document"];
+
+fn kinds() -> PossibleValuesParser {
+    PossibleValuesParser::new(Kind::ALL.map(Kind::word))
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, revisions) = open::split(global, &args.words);
+    let keep = Keep::new(args)?;
+    if args.order == "document" {
+        return documented(args, named, &keep, global, ui);
+    }
+    if args.skipped {
+        let read = reading::read(global, named, Manner { agents: args.agents, ..Manner::default() }, ui)?;
+        return skipped(args, &read, &keep, global, ui);
+    }
+    if reading::folder(global, named).is_some() || args.agents {
+        let manner = Manner { dag: args.dag, agents: args.agents };
+        return together(args, revisions, reading::read(global, named, manner, ui)?, &keep, global, ui);
+    }
+    let opened = choose::open_some(args, global, named, revisions, &keep, ui)?;
+    if args.follow {
+        return follow::follow(args, global, ui, opened, &keep);
+    }
+    let mut read = Read::of(opened);
+    let chosen = Chosen::of(&mut read, revisions, args.dag)?;
+    let opened = &read.opened;
+    if !has_head(opened, revisions, args, ui) {
+        return Ok(Exit::Done);
+    }
+    ui.page();
+    let mut printer = Printer::new(opened, args, global);
+    printer.view.marks = read.marks()?;
+    if args.graph {
+        draw::draw(args, chosen, opened, &keep, &mut printer, ui)?;
+    } else {
+        list(args, chosen, opened, &keep, &mut printer, ui)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Whether there is a position, or none is needed; says why if not.
+fn has_head(opened: &Opened, revisions: &[String], args: &Args, ui: &mut Ui) -> bool {
+    let missing = opened.session.head.entry.is_none() && revisions.is_empty() && !args.all && !args.graph;
+    if missing {
+        ui.hint(format_args!("there is no HEAD: {}; `--all` shows what is there", opened.session.head.rule));
+    }
+    !missing
+}
+
+/// Prints a session with its agents, or a project: what was read of several files.
+fn together(
+    args: &Args,
+    revisions: &[String],
+    mut read: Read,
+    keep: &Keep,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    let is_project = read.is_project();
+    let plain = revisions.is_empty() && !args.all && !args.graph;
+    let chosen = Chosen::of(&mut read, revisions, args.dag)?;
+    let opened = &read.opened;
+    if !is_project && !has_head(opened, revisions, args, ui) {
+        return Ok(Exit::Done);
+    }
+    ui.page();
+    let mut printer = Printer::new(opened, args, global);
+    printer.view.marks = read.marks()?;
+    match &read.reading {
+        Some(reading) if plain && is_project => {
+            print(args, opened, keep, &mut printer, ui, reading.order().into_iter().rev())?;
+        }
+        Some(_) if plain => {
+            let path = read.path_with_agents(keep.end_of_path(opened));
+            print(args, opened, keep, &mut printer, ui, path.into_iter())?;
+        }
+        _ if args.graph => draw::draw(args, chosen, opened, keep, &mut printer, ui)?,
+        _ if plain && is_project => {
+            print(args, opened, keep, &mut printer, ui, opened.session.entries.all().rev())?;
+        }
+        _ => list(args, chosen, opened, keep, &mut printer, ui)?,
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the documented order, or what it leaves out.
+fn documented(
+    args: &Args,
+    named: Option<&str>,
+    keep: &Keep,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    let documented = reading::documented(global, named, ui)?;
+    let (document, opened) = (&documented.document, &documented.opened);
+    let mut printer = Printer::new(opened, args, global);
+    let nodes = if args.skipped { document.not_emitted() } else { document.order.clone() };
+    let mut listed = Vec::with_capacity(nodes.len());
+    for node in nodes {
+        let Some(ix) = documented.entries[node as usize] else { continue };
+        listed.push(ix);
+        if args.skipped {
+            let why = document.set_aside[node as usize];
+            let why = why.map_or("hangs at a record that is left out", |rung| rung.word());
+            printer.reasons.insert(ix, Reason { rung: None, why, by: None });
+        }
+    }
+    ui.page();
+    // All lines take part here, whatever they are.
+    let keep = keep.of_everything();
+    print(args, opened, &keep, &mut printer, ui, listed.into_iter().rev())?;
+    Ok(Exit::Done)
+}
+
+/// Prints what bough's own reading sets aside.
+fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let opened = &read.opened;
+    let mut printer = Printer::new(opened, args, global);
+    for aside in read.aside() {
+        let by = Some(printer.view.id(aside.by)?);
+        let reason = Reason { rung: Some(aside.why.rung()), why: aside.why.word(), by };
+        printer.reasons.insert(aside.ix, reason);
+    }
+    ui.page();
+    let keep = keep.of_everything();
+    print(args, opened, &keep, &mut printer, ui, read.aside().iter().rev().map(|aside| aside.ix))?;
+    if read.aside().is_empty() {
+        ui.hint("nothing was set aside");
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the chosen entries, one after the other.
+fn list(
+    args: &Args,
+    chosen: Chosen,
+    opened: &Opened,
+    keep: &Keep,
+    printer: &mut Printer<'_>,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    let (session, tree) = (&opened.session, &opened.session.tree);
+    let count = session.entries.len();
+    match chosen {
+        Chosen::Nothing if args.all => {
+            let forest = Forest::new(tree, count, |_| true);
+            // Copies that another entry stands for have no children, and no place in the tree.
+            let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
+            if forest.in_file_order() {
+                order.sort_unstable_by_key(|ix| std::cmp::Reverse(*ix));
+            }
+            print(args, opened, keep, printer, ui, order.into_iter())
+        }
+        Chosen::Nothing => {
+            let path = keep.end_of_path(opened).into_iter().flat_map(|end| tree.ancestors(end));
+            print(args, opened, keep, printer, ui, path)
+        }
+        Chosen::Entries(chosen) => {
+            let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
+            print(args, opened, keep, printer, ui, forest.children_first())
+        }
+    }
+}
+
+/// Prints of some entries those that are kept, within the limits.
+fn print(
+    args: &Args,
+    opened: &Opened,
+    keep: &Keep,
+    printer: &mut Printer<'_>,
+    ui: &mut Ui,
+    entries: impl Iterator<Item = Ix>,
+) -> anyhow::Result<()> {
+    let (mut skip, mut left) = (args.skip, args.count.unwrap_or(usize::MAX));
+    let (mut line, mut later) = (Vec::new(), Vec::new());
+    for ix in entries {
+        if left == 0 {
+            break;
+        }
+        if !keep.takes(opened, ix, &mut line)? {
+            continue;
+        }
+        if skip > 0 {
+            skip -= 1;
+            continue;
+        }
+        left -= 1;
+        if args.reverse || args.follow {
+            later.push(ix);
+        } else {
+            printer.entry(ix, ui)?;
+        }
+    }
+    for ix in later.into_iter().rev() {
+        printer.entry(ix, ui)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,195 @@
+//! How `log` prints an entry.
+
+use super::Args;
+use crate::cmd::global::Global;
+use crate::cmd::reading;
+use crate::cmd::template::Template;
+use crate::cmd::view::{Body, View};
+use crate::model::Ix;
+use crate::ops::listing;
+use crate::store::Opened;
+use crate::ui::{Ink, Look, Ui, paint, text};
+use std::collections::HashMap;
+
+/// How an entry is printed.
+pub(super) enum Style {
+    Oneline,
+    Short,
+    Medium,
+    Full,
+    Raw,
+    Json,
+    Template(Template),
+}
+
+fn style(args: &Args, global: &Global) -> Style {
+    match args.format.as_deref() {
+        _ if global.json => Style::Json,
+        Some("oneline") => Style::Oneline,
+        Some("short") => Style::Short,
+        Some("full") => Style::Full,
+        Some("raw") => Style::Raw,
+        Some(template) => {
+            Style::Template(Template::new(template.strip_prefix("format:").unwrap_or(template)))
+        }
+        None if args.raw => Style::Raw,
+        None if args.full => Style::Full,
+        None if args.oneline || args.graph => Style::Oneline,
+        None => Style::Medium,
+    }
+}
+
+/// Why an entry is left out.
+pub(super) struct Reason {
+    /// The rung of the documented ladder that it is akin to.
+    pub(super) rung: Option<u8>,
+    pub(super) why: &'static str,
+    /// The entry that stands for it.
+    pub(super) by: Option<String>,
+}
+
+impl Reason {
+    fn words(&self) -> String {
+        match &self.by {
+            Some(by) => format!("set aside: {} of {}", self.why, reading::short(by)),
+            None => format!("left out: {}", self.why),
+        }
+    }
+
+    fn json(&self) -> serde_json::Value {
+        let mut object = serde_json::json!({ "why": self.why });
+        if let Some(rung) = self.rung {
+            object["rung"] = rung.into();
+        }
+        if let Some(by) = &self.by {
+            object["by"] = by.as_str().into();
+        }
+        object
+    }
+}
+
+/// What is drawn on the left of an entry.
+pub(super) struct Beside {
+    /// On its first line.
+    pub(super) first: String,
+    /// On those below.
+    pub(super) below: String,
+    /// How many cells it takes, the blank behind it included.
+    pub(super) width: usize,
+}
+
+/// Prints entries in one style.
+pub(super) struct Printer<'s> {
+    pub(super) view: View<'s>,
+    pub(super) style: Style,
+    stat: bool,
+    nul: bool,
+    pub(super) first: bool,
+    /// Why entries are left out, where it is these that are printed.
+    pub(super) reasons: HashMap<Ix, Reason>,
+}
+
+impl<'s> Printer<'s> {
+    pub(super) fn new(opened: &'s Opened, args: &Args, global: &Global) -> Printer<'s> {
+        let style = style(args, global);
+        let mut view = View::new(opened);
+        if !args.all {
+            view.mark(|ix| listing::conversation(&opened.session, ix));
+        }
+        Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
+    }
+
+    /// Whether what is printed is laid out, not stored lines or objects.
+    pub(super) fn is_for_people(&self) -> bool {
+        !matches!(self.style, Style::Json | Style::Raw)
+    }
+
+    /// Prints an entry of a list.
+    pub(super) fn entry(&mut self, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
+        let look = ui.look;
+        let text = match self.reasons.get(&ix) {
+            Some(reason) => self.with_reason(ix, reason.words(), reason.json(), &look)?,
+            None => self.text(ix, &look, look.width)?,
+        };
+        if !self.first && matches!(self.style, Style::Medium | Style::Full | Style::Short) {
+            writeln!(ui.out())?;
+        }
+        self.first = false;
+        ui.out().write_all(&text)?;
+        ui.out().write_all(if self.nul { b"\0" } else { b"\n" })?;
+        Ok(())
+    }
+
+    /// Prints an entry of a picture.
+    pub(super) fn drawn(&mut self, ix: Ix, beside: &Beside, ui: &mut Ui) -> anyhow::Result<()> {
+        if !self.is_for_people() {
+            return self.entry(ix, ui);
+        }
+        let look = ui.look;
+        let text = self.text(ix, &look, look.width.saturating_sub(beside.width))?;
+        for (at, row) in String::from_utf8_lossy(&text).split('\n').enumerate() {
+            let line = format!("{} {row}", if at == 0 { &beside.first } else { &beside.below });
+            writeln!(ui.out(), "{}", line.trim_end())?;
+        }
+        self.first = false;
+        Ok(())
+    }
+
+    /// An entry with the reason why it is left out.
+    pub(super) fn with_reason(
+        &mut self,
+        ix: Ix,
+        words: String,
+        json: serde_json::Value,
+        look: &Look,
+    ) -> anyhow::Result<Vec<u8>> {
+        if matches!(self.style, Style::Json) {
+            let mut object = self.view.json(ix, false)?;
+            object["skipped"] = json;
+            return Ok(object.to_string().into_bytes());
+        }
+        self.view.marks.entry(ix).or_insert_with(|| vec![words]);
+        self.text(ix, look, look.width)
+    }
+
+    /// An entry, as it is printed.
+    pub(super) fn text(&mut self, ix: Ix, look: &Look, width: usize) -> anyhow::Result<Vec<u8>> {
+        let view = &mut self.view;
+        let body = match &self.style {
+            Style::Raw => return Ok(view.line(ix)?),
+            Style::Json => return Ok(view.json(ix, false)?.to_string().into_bytes()),
+            Style::Template(template) => return Ok(template.fill(view, ix)?.into_bytes()),
+            Style::Oneline => {
+                let line = view.line(ix)?;
+                let content = view.content(&line);
+                let mut row = view.row_of(ix, &content, look, width)?;
+                if self.stat {
+                    row += &format!("\n    {}", paint(look, Ink::Quiet, view.stat(ix, &content)));
+                }
+                return Ok(row.into_bytes());
+            }
+            Style::Short => None,
+            Style::Medium => Some(Body::Some),
+            Style::Full => Some(Body::Full),
+        };
+        let line = view.line(ix)?;
+        let content = view.content(&line);
+        let mut out = view.heading(ix, &content, look)?;
+        match body {
+            None => {
+                out +=
+                    &format!("\n    {}", text::fit(&view.summary_of(ix, &content), width.saturating_sub(4)))
+            }
+            Some(body) => {
+                for line in view.body(ix, &content, width.saturating_sub(4), body) {
+                    out.push_str("\n    ");
+                    out += &line.painted(look);
+                }
+            }
+        }
+        if self.stat {
+            out += &format!("\n    {}", paint(look, Ink::Quiet, view.stat(ix, &content)));
+        }
+        Ok(out.lines().map(str::trim_end).collect::<Vec<_>>().join("\n").into_bytes())
+    }
+}
