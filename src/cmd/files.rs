@@ -88,7 +88,7 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
 }
 
 /// Whether a file is an agent's, by its name.
-fn is_agents(path: &Path) -> bool {
+pub(super) fn is_agents(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
 }
 

@@ -25,6 +25,7 @@ mod op;
 mod open;
 mod reading;
 mod rev_parse;
+mod sessions;
 mod show;
 mod stats;
 mod status;
@@ -76,6 +77,7 @@ enum Command {
     Merge(merge::Args),
     Migrate(migrate::Args),
     RevParse(rev_parse::Args),
+    Sessions(sessions::Args),
     Show(show::Args),
     Stats(stats::Args),
     Status(status::Args),
@@ -135,6 +137,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Merge(args) => merge::run(args, global, ui),
         Command::Migrate(args) => migrate::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
+        Command::Sessions(args) => sessions::run(args, global, config, ui),
         Command::Show(args) => show::run(args, global, ui),
         Command::Stats(args) => stats::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),

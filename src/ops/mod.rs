@@ -19,6 +19,7 @@ pub mod outline;
 mod owners;
 pub mod pick;
 pub mod revision;
+pub mod sessions;
 pub mod stats;
 pub mod switch;
 

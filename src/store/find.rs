@@ -29,6 +29,15 @@ pub struct Found {
     pub modified: SystemTime,
 }
 
+impl Found {
+    /// A file by its path; none where there is no file.
+    pub fn at(path: PathBuf) -> Option<Found> {
+        let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        Some(Found { agent: "", path, bytes: facts.len(), modified })
+    }
+}
+
 /// The stores of this machine: those of the agents, as their variables move them, then `roots`.
 ///
 /// A store that is not there is left out; two names of one folder count once.

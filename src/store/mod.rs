@@ -7,6 +7,7 @@ pub mod companions;
 mod error;
 mod files;
 pub mod find;
+mod glance;
 mod open;
 pub mod oplog;
 mod part;
@@ -17,6 +18,7 @@ pub mod write;
 
 pub use error::Error;
 pub use files::Files;
+pub use glance::glance;
 pub use open::{Opened, Options, open, open_raw};
 pub use part::{Part, open_part};
 pub use sift::{Taker, sift};

@@ -16,6 +16,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("grep . S", &["bough.entry/1"]),
     ("grep -c . S", &["bough.count/1"]),
     ("grep -l . S", &["bough.count/1"]),
+    ("sessions ./S", &["bough.session/1"]),
     ("stats S", &["bough.stats/1"]),
     ("stats --by branch S", &["bough.stats/1"]),
     ("stats --by day S", &["bough.stats/1"]),

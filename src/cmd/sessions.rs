@@ -1,0 +1,415 @@
+//! `bough sessions`: the sessions of a folder, or of all.
+
+use super::config::Config;
+use super::{Exit, Failure, clock, files, global::Global};
+use crate::format::Format;
+use crate::model::{Count, Time};
+use crate::ops::sessions::{self, Summary};
+use crate::store;
+use crate::store::find::{self, Found};
+use crate::store::oplog::Log;
+use crate::store::write::{self, Signs};
+use crate::ui::{Ink, Ui, text};
+use rayon::prelude::*;
+use serde_json::json;
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+use unicode_width::UnicodeWidthStr;
+
+/// List sessions
+///
+/// Lists the sessions that all agents have for the current folder, the last written first: when that was, the agent, the id,
+/// entries, branches, bytes, and the name, else the first prompt. Faults that were met and signs that somebody is
+/// writing are told behind that.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// Folders, with all sessions below them, and files; without any, the sessions of the current folder
+    #[arg(value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
+
+    /// List the sessions of all folders
+    #[arg(long, conflicts_with_all = ["folders", "cwd"])]
+    all: bool,
+
+    /// Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`
+    #[arg(long, value_name = "AGENT", value_parser = ["pi", "omp", "claude", "chimera"])]
+    agent: Option<String>,
+
+    /// List the sessions of another folder
+    #[arg(long, value_name = "FOLDER", conflicts_with = "folders")]
+    cwd: Option<PathBuf>,
+
+    /// Only sessions written since then: a date, or an age as `3d`
+    #[arg(long, value_name = "TIME")]
+    since: Option<String>,
+
+    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round
+    #[arg(
+        long,
+        value_name = "KEY",
+        allow_hyphen_values = true,
+        default_value = "age",
+        hide_default_value = true
+    )]
+    sort: String,
+
+    /// List no more than N sessions
+    #[arg(short = 'n', long, value_name = "N")]
+    max_count: Option<usize>,
+
+    /// Read only both ends of each file: nothing is counted
+    #[arg(long)]
+    quick: bool,
+
+    /// Print the paths of the files alone, one a line
+    #[arg(long)]
+    paths: bool,
+
+    /// End each row of `--paths` and `--json` with a NUL byte, not a newline
+    #[arg(short = 'z')]
+    null: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let now = clock::now();
+    let mut found = found(args, config)?;
+    if let Some(since) = &args.since {
+        let since = clock::parse(since, now)?;
+        found.retain(|found| time(found.modified) >= since);
+    }
+    let by = Sort::of(&args.sort)?;
+    if by.needs_no_reading() && args.agent.is_none() {
+        // What is not listed need not be read; some to spare, since not all files are sessions.
+        by.files(&mut found);
+        if let Some(most) = args.max_count {
+            found.truncate(most.saturating_mul(2).saturating_add(50));
+        }
+    }
+    let log = Log::of_user();
+    let list = List { args, global, log: log.as_ref() };
+    let mut rows: Vec<Row> = found.par_iter().filter_map(|found| list.row(found)).collect();
+    if let Some(agent) = &args.agent {
+        rows.retain(|row| row.format.agent() == agent);
+    }
+    by.rows(&mut rows);
+    let left_out = args.max_count.map_or(0, |most| rows.len().saturating_sub(most));
+    rows.truncate(rows.len() - left_out);
+    let end = if args.null { '\0' } else { '\n' };
+    if args.paths {
+        for row in &rows {
+            write!(ui.out(), "{}{end}", row.path.display())?;
+        }
+    } else if ui.look.json {
+        for row in &rows {
+            write!(ui.out(), "{}{end}", row.object())?;
+        }
+    } else {
+        table(&rows, args, now, ui)?;
+    }
+    if rows.is_empty() && !args.all && args.folders.is_empty() {
+        ui.hint("`--all` lists the sessions of all folders");
+    }
+    Ok(Exit::Done)
+}
+
+/// The files that are looked at.
+fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
+    let stores = find::stores(&config.session.roots);
+    if args.all {
+        return Ok(stores.iter().flat_map(find::sessions).collect());
+    }
+    if args.folders.is_empty() {
+        let folder = match &args.cwd {
+            Some(folder) => folder.clone(),
+            None => std::env::current_dir()?,
+        };
+        return Ok(find::of_folder(&stores, &folder));
+    }
+    let mut out = Vec::new();
+    for folder in &args.folders {
+        if folder.is_dir() {
+            let below = find::below(folder).into_iter().filter(|path| !files::is_agents(path));
+            out.extend(below.filter_map(Found::at));
+        } else {
+            let none = || store::Error::NotFound { path: folder.clone() };
+            out.push(Found::at(folder.clone()).ok_or_else(none)?);
+        }
+    }
+    Ok(out)
+}
+
+struct List<'l> {
+    args: &'l Args,
+    global: &'l Global,
+    log: Option<&'l Log>,
+}
+
+/// A session that is listed.
+struct Row {
+    path: PathBuf,
+    format: Format,
+    bytes: u64,
+    modified: SystemTime,
+    summary: Summary,
+    /// Whether somebody seems to be writing.
+    alive: bool,
+}
+
+/// A file that was not written for so long is not looked at for signs of life: most are of sessions long ended.
+const ASLEEP: Duration = Duration::from_secs(24 * 60 * 60);
+
+impl List<'_> {
+    /// The row of a file; none where it is no session.
+    fn row(&self, found: &Found) -> Option<Row> {
+        let options = self.global.options();
+        let opened = match self.args.quick || self.args.paths {
+            true => store::glance(&found.path, options),
+            false => store::open(&found.path, options),
+        };
+        let opened = opened.ok()?;
+        let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
+        let path = found.path.clone();
+        let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
+        let signs = |own| write::signs_of_life(&path, own, SystemTime::now()).ok().flatten();
+        // The log is read only where it could explain what was seen.
+        let alive = lately
+            && match signs(None) {
+                Some(Signs::Fresh) => signs(write::last_own_change(self.log, &path)).is_some(),
+                other => other.is_some(),
+            };
+        let (bytes, modified) = (found.bytes, found.modified);
+        Some(Row { path, format: opened.session.format, bytes, modified, summary, alive })
+    }
+}
+
+impl Row {
+    fn object(&self) -> serde_json::Value {
+        let mut object = json!({
+            "schema": "bough.session/1",
+            "file": self.path.display().to_string(),
+            "agent": self.format.agent(),
+            "format": self.format.name(),
+            "bytes": self.bytes,
+            "alive": self.alive,
+        });
+        let summary = &self.summary;
+        let texts = [
+            ("session", &summary.id),
+            ("name", &summary.name),
+            ("prompt", &summary.prompt),
+            ("cwd", &summary.cwd),
+            ("parent", &summary.parent),
+        ];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                object[key] = text.clone().into();
+            }
+        }
+        if let Some(counts) = &summary.counts {
+            object["entries"] = counts.entries.into();
+            object["branches"] = counts.branches.into();
+            object["faults"] = counts.faults.into();
+        }
+        if let Ok(modified) = jiff::Timestamp::try_from(self.modified) {
+            object["mtime"] = format!("{modified:.3}").into();
+        }
+        object
+    }
+
+    /// The name, else the first prompt.
+    fn title(&self) -> &str {
+        let summary = &self.summary;
+        let name = summary.name.as_deref().filter(|name| !name.trim().is_empty());
+        name.or(summary.prompt.as_deref()).unwrap_or_default()
+    }
+
+    fn entries(&self) -> usize {
+        self.summary.counts.map_or(0, |counts| counts.entries)
+    }
+
+    fn branches(&self) -> usize {
+        self.summary.counts.map_or(0, |counts| counts.branches)
+    }
+}
+
+fn time(time: SystemTime) -> Time {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
+
+/// What rows are sorted by.
+struct Sort {
+    key: Key,
+    reverse: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Key {
+    Age,
+    Size,
+    Entries,
+    Branches,
+    Name,
+    Folder,
+}
+
+impl Sort {
+    fn of(word: &str) -> Result<Sort, Failure> {
+        let (name, reverse) = word.strip_prefix('-').map_or((word, false), |name| (name, true));
+        let key = match name {
+            "age" => Key::Age,
+            "size" => Key::Size,
+            "entries" => Key::Entries,
+            "branches" => Key::Branches,
+            "name" => Key::Name,
+            "folder" => Key::Folder,
+            _ => {
+                let what = format!("sessions can't be sorted by `{name}`");
+                let hint = "`age`, `size`, `entries`, `branches`, `name` or `folder`".into();
+                return Err(Failure::Usage { what, hint });
+            }
+        };
+        Ok(Sort { key, reverse })
+    }
+
+    fn needs_no_reading(&self) -> bool {
+        matches!(self.key, Key::Age | Key::Size)
+    }
+
+    fn files(&self, found: &mut [Found]) {
+        match self.key {
+            Key::Size => found.sort_by_key(|found| Reverse(found.bytes)),
+            _ => found.sort_by_key(|found| Reverse(found.modified)),
+        }
+        if self.reverse {
+            found.reverse();
+        }
+    }
+
+    fn rows(&self, rows: &mut [Row]) {
+        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        match self.key {
+            Key::Age => rows.sort_by_key(|row| Reverse(row.modified)),
+            Key::Size => rows.sort_by_key(|row| Reverse(row.bytes)),
+            Key::Entries => rows.sort_by_key(|row| Reverse(row.entries())),
+            Key::Branches => rows.sort_by_key(|row| Reverse(row.branches())),
+            Key::Name => rows.sort_by_cached_key(|row| row.title().to_lowercase()),
+            Key::Folder => rows.sort_by_cached_key(|row| row.summary.cwd.clone()),
+        }
+        if self.reverse {
+            rows.reverse();
+        }
+    }
+}
+
+fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
+    // Of one folder it need not be said which.
+    let with_folder = args.all || !args.folders.is_empty();
+    let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref())).collect();
+    let ids = short_ids(rows);
+    let sizes: Vec<String> = rows.iter().map(|row| files::size(row.bytes)).collect();
+    let counts: Vec<[String; 2]> = rows
+        .iter()
+        .map(|row| match &row.summary.counts {
+            Some(counts) => [counts.entries.to_string(), counts.branches.to_string()],
+            None => [String::new(), String::new()],
+        })
+        .collect();
+    let widest = |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| text.width()).max().unwrap_or(0);
+    let id_width = widest(&mut ids.iter());
+    let size_width = widest(&mut sizes.iter());
+    let entries_width = widest(&mut counts.iter().map(|[entries, _]| entries));
+    let branches_width = widest(&mut counts.iter().map(|[_, branches]| branches));
+    let folder_width = if with_folder { widest(&mut folders.iter()).min(24) } else { 0 };
+    for (at, row) in rows.iter().enumerate() {
+        let age = clock::age(time(row.modified), now);
+        let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, format!("{age:>4}")), row.format.agent());
+        let id = text::pad(&ids[at], id_width);
+        out.push_str(&ui.paint(Ink::Id, id));
+        let mut used = 4 + 1 + 8 + id_width;
+        if entries_width > 0 {
+            let [entries, branches] = &counts[at];
+            let mark = if ui.look.ascii { "/" } else { "⑂" };
+            out.push_str(&format!("  {entries:>entries_width$}"));
+            // One branch is no news.
+            let branches =
+                if row.branches() > 1 { format!("{branches:>branches_width$}{mark}") } else { String::new() };
+            out.push_str(&format!(" {}", text::pad(&branches, branches_width + 1)));
+            used += 2 + entries_width + 1 + branches_width + 1;
+        }
+        out.push_str(&format!("  {:>size_width$}  ", sizes[at]));
+        used += 2 + size_width + 2;
+        if folder_width > 0 {
+            let folder = text::pad(&fit_end(&folders[at], folder_width), folder_width);
+            out.push_str(&ui.paint(Ink::Quiet, folder));
+            out.push_str("  ");
+            used += folder_width + 2;
+        }
+        let mut marks = String::new();
+        if let Some(counts) = row.summary.counts.filter(|counts| counts.faults > 0) {
+            marks.push_str(&format!(" ({})", Count("fault", "faults", counts.faults)));
+        }
+        if row.alive {
+            marks.push_str(" (being written)");
+        }
+        let room = ui.look.width.saturating_sub(used + marks.width()).max(16);
+        out.push_str(&text::fit(&text::one_line(row.title()), room));
+        if !marks.is_empty() {
+            out.push_str(&ui.paint(Ink::Bad, marks));
+        }
+        writeln!(ui.out(), "{}", out.trim_end())?;
+    }
+    Ok(())
+}
+
+/// The shortest beginnings, of eight characters or more, by which the sessions are told apart.
+fn short_ids(rows: &[Row]) -> Vec<String> {
+    let ids: Vec<String> = rows
+        .iter()
+        .map(|row| {
+            let id = row.summary.id.clone().unwrap_or_else(|| find::id_in_name(&row.path));
+            text::one_line(&id)
+        })
+        .collect();
+    let mut sorted: Vec<&str> = ids.iter().map(String::as_str).collect();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let shared = |one: &str, other: &str| one.chars().zip(other.chars()).take_while(|(a, b)| a == b).count();
+    ids.iter()
+        .map(|id| {
+            let at = sorted.binary_search(&id.as_str()).unwrap_or(0);
+            let before = at.checked_sub(1).map_or(0, |before| shared(id, sorted[before]));
+            let after = sorted.get(at + 1).map_or(0, |after| shared(id, after));
+            id.chars().take((before.max(after) + 1).max(8)).collect()
+        })
+        .collect()
+}
+
+/// A folder, the home folder as `~`.
+fn folder(cwd: Option<&str>) -> String {
+    let Some(cwd) = cwd else { return String::new() };
+    let home = etcetera::home_dir().unwrap_or_default();
+    let short = match std::path::Path::new(cwd).strip_prefix(&home) {
+        Ok(below) if !home.as_os_str().is_empty() => format!("~/{}", below.display()),
+        _ => cwd.to_owned(),
+    };
+    text::one_line(short.trim_end_matches('/'))
+}
+
+/// Cuts text at its start: the end of a folder's name says most.
+fn fit_end(words: &str, width: usize) -> String {
+    if words.width() <= width {
+        return words.to_owned();
+    }
+    let mut start = words.len();
+    let mut used = 1;
+    for (at, character) in words.char_indices().rev() {
+        used += unicode_width::UnicodeWidthChar::width(character).unwrap_or(0);
+        if used > width {
+            break;
+        }
+        start = at;
+    }
+    format!("…{}", &words[start..])
+}

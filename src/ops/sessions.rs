@@ -1,0 +1,111 @@
+//! `bough sessions`: a session as one row of a list.
+
+use super::branches::{self, Of};
+use super::revision;
+use crate::format::{Content, Format, Session};
+use crate::json::{each_member, string};
+use crate::model::{Ix, Source};
+use std::io;
+
+/// What a list tells of a session.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Summary {
+    /// Its id.
+    pub id: Option<String>,
+    /// The name or title in force.
+    pub name: Option<String>,
+    /// The first prompt, in short.
+    pub prompt: Option<String>,
+    /// The folder that it belongs to.
+    pub cwd: Option<String>,
+    /// The session, or its file, that it was forked from or goes on.
+    pub parent: Option<String>,
+    /// What was counted; nothing where only the ends of the file were read.
+    pub counts: Option<Counts>,
+}
+
+/// What is counted of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Counts {
+    /// Its entries.
+    pub entries: usize,
+    /// Its branches.
+    pub branches: usize,
+    /// Its faults.
+    pub faults: usize,
+}
+
+/// Tells a session in short. Reads its header, and the line of its first prompt.
+pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
+    let mut line = Vec::new();
+    let header = session.header.as_ref();
+    let mut summary = Summary {
+        id: session.id(),
+        name: session.name.clone(),
+        cwd: header.and_then(|header| header.cwd.clone()).or_else(|| session.claude.cwd.clone()),
+        ..Summary::default()
+    };
+    if let Some(span) = header.and_then(|header| header.span) {
+        source.read(span, &mut line)?;
+        summary.parent = text(&line, &["parentSession", "branchedFrom"]);
+    }
+    let first = |wanted: &dyn Fn(Ix) -> bool| session.tree.standing().find(|ix| wanted(*ix));
+    if session.format == Format::Claude {
+        // The copies of a fork name the session that they were copied from.
+        if let Some(entry) = first(&|_| true) {
+            source.read(session.span(entry), &mut line)?;
+            let from = each_member(&line).filter(|(key, _)| key == "forkedFrom").last();
+            summary.parent = from.and_then(|(_, from)| text(from, &["sessionId"]));
+        }
+        summary.prompt = session.claude.first_prompt.clone();
+    } else if let Some(entry) = first(&|ix| revision::is_prompt(session, ix)) {
+        source.read(session.span(entry), &mut line)?;
+        summary.prompt = Some(Content::of(session.format, &line).summary());
+    }
+    if !session.partial {
+        summary.counts = Some(Counts {
+            entries: session.tree.standing().count(),
+            branches: branches::list(session, Of::Conversation).len(),
+            faults: session.faults.len(),
+        });
+    }
+    Ok(summary)
+}
+
+/// The first of these members that is a string with something in it.
+fn text(object: &[u8], keys: &[&str]) -> Option<String> {
+    let found = each_member(object).filter(|(key, _)| keys.contains(&&**key)).last();
+    found.and_then(|(_, value)| string(value)).map(|text| text.into_owned()).filter(|text| !text.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Table;
+
+    #[test]
+    fn a_session_is_told_in_short() {
+        let file = concat!(
+            r#"{"type":"session","version":3,"id":"s1","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w","parentSession":"/s/old.jsonl"}"#,
+            "\n",
+            r#"{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one\n two"}}"#,
+            "\n",
+            r#"{"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":"x"}}"#,
+            "\n",
+            r#"{"type":"message","id":"c","parentId":"a","message":{"role":"assistant","content":"y"}}"#,
+            "\n",
+            "torn\n",
+        );
+        let session = Session::read(file.as_bytes()).unwrap();
+        let told = summary(&session, &Table(vec![file.into()])).unwrap();
+        let wanted = Summary {
+            id: Some("s1".into()),
+            name: None,
+            prompt: Some("one two".into()),
+            cwd: Some("/w".into()),
+            parent: Some("/s/old.jsonl".into()),
+            counts: Some(Counts { entries: 3, branches: 2, faults: 1 }),
+        };
+        assert_eq!(told, wanted);
+    }
+}

@@ -1,0 +1,60 @@
+use super::Error;
+use super::files::{Content, Files};
+use super::open::{Opened, Options, read_head, told};
+use super::write::Stamp;
+use crate::format::Builder;
+use crate::json::Reader;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// How much of each end is read.
+const END: u64 = 64 * 1024;
+
+/// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`super::open`] would.
+///
+/// Enough for what stands there: the header, the name in force, the first prompt. Of a file that is longer the session is
+/// marked as partial, and nothing in it counts. Fails as [`super::open`] does.
+pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+        _ => io(error),
+    })?;
+    let facts = file.metadata().map_err(io)?;
+    if facts.is_dir() {
+        return Err(Error::IsFolder { path: path.to_owned() });
+    }
+    let stamp = Stamp::of(&file).map_err(io)?;
+    let head = read_head(&file).map_err(io)?;
+    let mut builder = Builder::new(told(path, &head, options)?);
+    builder.begin_file();
+    let mut reader = Reader::new();
+    let whole = facts.len() <= head.len() as u64;
+    feed(&mut reader, &mut builder, &head);
+    if !whole {
+        builder.partial();
+        let from = (facts.len() - END.min(facts.len())).max(head.len() as u64);
+        let mut tail = vec![0; (facts.len() - from) as usize];
+        file.read_exact_at(&mut tail, from).map_err(io)?;
+        // What stands before the first newline is the rest of a line.
+        let start = memchr::memchr(b'\n', &tail).map_or(tail.len(), |at| at + 1);
+        reader.restart(from + start as u64, 1);
+        feed(&mut reader, &mut builder, &tail[start..]);
+    }
+    reader.finish(|line| builder.line(line));
+    let mut files = Files::new();
+    files.add(path.to_owned(), Content::File(file), Some(stamp));
+    Ok(Opened { session: builder.finish(), files })
+}
+
+fn feed(reader: &mut Reader, builder: &mut Builder, mut bytes: &[u8]) {
+    while !bytes.is_empty() {
+        let space = reader.space();
+        let count = bytes.len().min(space.len());
+        space[..count].copy_from_slice(&bytes[..count]);
+        bytes = &bytes[count..];
+        reader.advance(count, |line| builder.line(line));
+    }
+}
