@@ -23,6 +23,8 @@ fn cases() {
     let mut pages = Vec::new();
     pages_below(&project().join("tests/cli/cases"), &mut pages);
     pages.sort();
+    // What the project tells its users must be true, too.
+    pages.extend(["README.md", "docs/guide.md"].map(|page| project().join(page)));
     let failed: Vec<String> = pages
         .iter()
         .filter(|page| page.to_string_lossy().contains(&wanted))
