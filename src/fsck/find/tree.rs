@@ -179,13 +179,18 @@ impl Finder<'_> {
         let Some(tail) = session.tree.standing().next_back() else { return Ok(()) };
         let is_talk =
             |ix: Ix| session.entries.ty(ix) == "message" || session.entries.ty(ix) == "custom_message";
-        let moves = matches!(session.entries.ty(tail), "leaf" | "compaction" | "branch_summary");
-        if is_talk(tail) || moves || session.entries.flags(tail).has(Flags::MARKER) {
+        let moves = |ix: Ix| {
+            matches!(session.entries.ty(ix), "leaf" | "compaction" | "branch_summary")
+                || session.entries.flags(ix).has(Flags::MARKER)
+        };
+        if is_talk(tail) || moves(tail) {
             return Ok(());
         }
         let newest = session.tree.standing().rev().find(|ix| session.entries.ty(*ix) == "message");
         if let Some(newest) = newest
             && !session.tree.is_ancestor(newest, tail)
+            // A label behind a switch: the branch was left on purpose.
+            && !session.tree.ancestors(tail).take_while(|ix| *ix > newest).any(moves)
         {
             self.entry(Check::StaleTail, tail, Some(newest), |finder, _| {
                 Ok(format!(
