@@ -58,8 +58,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let show = Show { session, source, context: &context, short: ids::ShortIds::default() };
     if args.stat {
-        show.stat(ui)?;
-    } else if args.dropped {
+        return show.stat(ui).map(|()| Exit::Done);
+    }
+    ui.page();
+    if args.dropped {
         show.dropped(ui)?;
     } else {
         show.messages(args.oneline, ui)?;

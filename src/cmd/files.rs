@@ -1,5 +1,6 @@
 //! The files that a command over several sessions works on.
 
+use super::config::Config;
 use super::{global::Global, open};
 use crate::json::{each_member, string};
 use crate::store::find;
@@ -17,9 +18,16 @@ pub(super) struct Files {
 impl Files {
     /// The files that the words of a command name: files as they are, folders with all below them, with `all` the
     /// stores of all agents; without any, the session of the command.
-    pub(super) fn of(words: &[PathBuf], all: bool, global: &Global, ui: &mut Ui) -> anyhow::Result<Files> {
+    pub(super) fn of(
+        words: &[PathBuf],
+        all: bool,
+        global: &Global,
+        config: &Config,
+        ui: &mut Ui,
+    ) -> anyhow::Result<Files> {
         if all {
-            let found = find::stores(&[]).into_iter().flat_map(|store| find::below(&store.root)).collect();
+            let stores = find::stores(&config.session.roots);
+            let found = stores.into_iter().flat_map(|store| find::below(&store.root)).collect();
             return Ok(Files { paths: found, several: true });
         }
         if words.is_empty() {
@@ -37,6 +45,19 @@ impl Files {
             }
         }
         Ok(Files { paths, several })
+    }
+
+    /// The files, and where one session is meant, those of its agents too.
+    pub(super) fn with_agents(mut self) -> Files {
+        if let ([path], false) = (&*self.paths, self.several)
+            && !is_agents(path)
+        {
+            let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            let agents = agents_of(path, &stem);
+            self.several = !agents.is_empty();
+            self.paths.extend(agents);
+        }
+        self
     }
 
     /// The files, each session with those of its agents behind it.
@@ -76,6 +97,9 @@ impl Files {
 fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+    if path == Path::new("-") {
+        return Vec::new();
+    }
     let mut found = find::below(&folder.join(stem));
     if let Ok(beside) = std::fs::read_dir(folder) {
         let mut beside: Vec<PathBuf> = beside.flatten().map(|entry| entry.path()).collect();

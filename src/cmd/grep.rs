@@ -1,5 +1,6 @@
 //! `bough grep`: what was said, searched.
 
+use super::config::Config;
 use super::files::Files;
 use super::{Exit, Failure, complete, global::Global};
 use crate::format::{Content, OneLine, Session};
@@ -96,14 +97,17 @@ fn kind(word: &str) -> Result<Kind, String> {
     Kind::named(word).ok_or_else(|| format!("it is one of {}", Kind::ALL.map(Kind::word).join(", ")))
 }
 
-pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     let options =
         Options { ignore_case: args.ignore_case, word: args.word_regexp, fixed: args.fixed_strings };
     let pattern = Pattern::new(&args.pattern, options).map_err(|error| Failure::Usage {
         what: format!("`{}` is no expression: {}", args.pattern, reason(&error)),
         hint: "`-F` searches for a plain text".into(),
     })?;
-    let files = Files::of(&args.files, args.all, global, ui)?;
+    let files = Files::of(&args.files, args.all, global, config, ui)?.with_agents();
+    if !args.count && !args.files_with_matches {
+        ui.page();
+    }
     let search = Search { args, global, pattern: &pattern, look: ui.look, named: files.several };
     let (mut found, mut failed, mut faults) = (false, None, 0);
     // A batch at a time, so that what is found early is seen early and little is held.

@@ -1,5 +1,6 @@
 //! `bough stats`: entries, tools, tokens, cost and sizes.
 
+use super::config::Config;
 use super::files::Files;
 use super::{Exit, clock, complete, global::Global};
 use crate::format::{Format, Session};
@@ -50,8 +51,8 @@ enum By {
     Day,
 }
 
-pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let files = Files::of(&args.files, args.all, global, ui)?;
+pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let files = Files::of(&args.files, args.all, global, config, ui)?;
     let groups = files.sessions();
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();
