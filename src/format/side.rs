@@ -103,6 +103,9 @@ impl Side {
         if link.ty.is_none() {
             note(NotedKind::NoType, Key::NONE);
         }
+        if claude && link.id.is_none() {
+            note(NotedKind::TurnWithoutId, Key::NONE);
+        }
         if claude {
             if let Some(parent) = fields.str(Field::LogicalParent).filter(|id| !id.raw.is_empty()) {
                 note(NotedKind::LogicalParent, parent.key());

@@ -176,7 +176,7 @@ fn judge(wrong: Vec<(String, String)>) {
 }
 
 /// `1-3 7` as 1, 2, 3, 7.
-fn numbers(text: &str) -> impl Iterator<Item = usize> {
+pub fn numbers(text: &str) -> impl Iterator<Item = usize> {
     text.split(' ').flat_map(|run| {
         let (from, to) = run.split_once('-').unwrap_or((run, run));
         from.parse::<usize>().unwrap()..=to.parse::<usize>().unwrap()

@@ -5,6 +5,7 @@ mod claude_load;
 mod context;
 mod corpus;
 mod fsck;
+mod fsck_claude;
 mod generated;
 mod layers;
 mod linearize;

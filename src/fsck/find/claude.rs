@@ -272,7 +272,7 @@ impl Finder<'_> {
             self.at(Check::PointerToSidechain, pointer.line, offset, || {
                 "the last pointer names an entry of a sidechain: the session can't be opened".into()
             });
-        } else if (pointer.before as usize) < session.entries.len() {
+        } else {
             let line = self.origin_line(tip);
             self.at(Check::StalePointer, pointer.line, offset, || {
                 format!("the last pointer holds another branch than that of the newest turn, on line {line}")

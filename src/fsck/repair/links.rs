@@ -47,8 +47,14 @@ impl Round<'_> {
         let stray: HashMap<Key, &Noted> =
             self.noted(NotedKind::StrayId).map(|noted| (noted.key, noted)).collect();
         // The turn right above an entry, where it lost its id.
-        let mut turns: HashMap<Ix, &Noted> =
-            self.noted(NotedKind::TurnWithoutId).map(|noted| (noted.entry, noted)).collect();
+        let mut turns: HashMap<Ix, &Noted> = self
+            .noted(NotedKind::TurnWithoutId)
+            .map(|noted| match session.entries.on_line(noted.file, u64::from(noted.line)) {
+                // It is an entry itself, and the next one hangs under it.
+                Some(turn) => (Ix(turn.0 + 1), noted),
+                None => (noted.entry, noted),
+            })
+            .collect();
         let mut restored: HashSet<String> = HashSet::new();
         // What the children of one missing parent were hung under.
         let mut given: HashMap<String, Option<Ix>> = HashMap::new();
