@@ -182,6 +182,11 @@ impl Work<'_, '_> {
         let ending: &[u8] = if facts.crlf > facts.lines / 2 { b"\r\n" } else { b"\n" };
         let words = "the next line would be glued to it";
         self.change("append", self.old(line), "", "", "\\n", ending.len() as i64, words);
+        if let Some(last) = self.edits.last_mut().filter(|last| last.to == end && last.from < end) {
+            // The line is changed anyway.
+            last.new.extend_from_slice(ending);
+            return Ok(());
+        }
         let edit = Edit { from: end, to: end, line: facts.lines, new: ending.to_vec(), ..Edit::default() };
         self.edits.push(edit);
         Ok(())

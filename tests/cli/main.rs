@@ -6,6 +6,7 @@ mod context;
 mod corpus;
 mod fsck;
 mod fsck_claude;
+mod fsck_damage;
 mod generated;
 mod layers;
 mod linearize;

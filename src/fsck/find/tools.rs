@@ -61,6 +61,9 @@ impl Finder<'_> {
                     _ => format!("another message stands between the call `{id}` and its result"),
                 })
             })?;
+            if session.format == Format::PiV1 {
+                self.unmendable();
+            }
         }
         Ok(())
     }

@@ -64,9 +64,13 @@ impl<'a> Draft<'a> {
 
     /// The line of an entry as it is by now.
     pub(super) fn bytes(&mut self, ix: Ix) -> io::Result<Vec<u8>> {
-        match self.lines.get(&self.session.span(ix).offset) {
+        self.bytes_at(self.session.span(ix))
+    }
+
+    fn bytes_at(&self, span: Span) -> io::Result<Vec<u8>> {
+        match self.lines.get(&span.offset) {
             Some(line) => Ok(line.bytes.clone()),
-            None => self.source.bytes(self.session.span(ix)),
+            None => self.source.bytes(span),
         }
     }
 
@@ -96,9 +100,10 @@ impl<'a> Draft<'a> {
         why: Check,
     ) -> io::Result<()> {
         let old_line = self.origin(number, span);
+        let bytes = self.bytes_at(span)?;
+        let old = crate::json::value(&bytes, path).map(<[u8]>::to_vec).unwrap_or_default();
+        let Some(new) = set_field(&bytes, path, value).filter(|_| old != value) else { return Ok(()) };
         let line = self.line(span, number)?;
-        let old = crate::json::value(&line.bytes, path).map(<[u8]>::to_vec).unwrap_or_default();
-        let Some(new) = set_field(&line.bytes, path, value) else { return Ok(()) };
         let grown = new.len() as i64 - line.bytes.len() as i64;
         line.bytes = new;
         line.changed = true;

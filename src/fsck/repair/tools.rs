@@ -24,6 +24,10 @@ impl Round<'_> {
         ids: &mut Ids,
     ) -> io::Result<()> {
         let mut lost: Vec<Ix> = Vec::new();
+        if self.session.format == Format::PiV1 {
+            // Without ids there are no links that could be changed.
+            return Ok(());
+        }
         for finding in wanted {
             let Some(ix) = finding.entry else { continue };
             match finding.check {
