@@ -56,6 +56,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(why) = context.refused {
         ui.note(format_args!("warning: {why}"));
     }
+    if let Some(note) = context.note
+        && !ui.look.quiet
+    {
+        ui.note(format_args!("note: {note}"));
+    }
     let show = Show { session, source, context: &context, short: ids::ShortIds::default() };
     if args.stat {
         return show.stat(ui).map(|()| Exit::Done);

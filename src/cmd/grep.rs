@@ -183,26 +183,23 @@ impl Search<'_> {
     fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
         let args = self.args;
         let needs_tree = args.on.is_some() || args.invert_match;
-        let only_whether = args.files_with_matches && !needs_tree;
-        let mut hits: Vec<u64> = Vec::new();
-        let mut one_line = OneLine::default();
-        store::sift(path, self.global.options(), self.pattern.sieve(), &mut |format, offset, line| {
-            if self.pattern.is_in(format, line)
-                && let Some(kind) = one_line.kind(format, line)
-                && (args.kind.is_empty() || args.kind.contains(&kind))
-            {
-                hits.push(offset);
-                if only_whether {
-                    return ControlFlow::Break(());
-                }
-            }
-            ControlFlow::Continue(())
-        })?;
-        if !needs_tree && (hits.is_empty() || args.count || args.files_with_matches) {
+        // Standard input can't be read twice.
+        let sifted = match path == Path::new("-") {
+            true => None,
+            false => self.sifted(path, args.files_with_matches && !needs_tree)?,
+        };
+        if let Some(hits) = &sifted
+            && !needs_tree
+            && (hits.is_empty() || args.count || args.files_with_matches)
+        {
             return Ok(self.counted(path, hits.len()));
         }
         let opened = store::open(path, self.global.options())?;
-        let entries = self.entries(&opened, &hits)?;
+        let found = match sifted {
+            Some(hits) => hits.iter().filter_map(|at| opened.session.entries.at_offset(0, *at)).collect(),
+            None => self.searched(&opened)?,
+        };
+        let entries = self.entries(&opened, found)?;
         if args.count || args.files_with_matches {
             return Ok(self.counted(path, entries.len()));
         }
@@ -212,6 +209,50 @@ impl Search<'_> {
             Shown::new(self, path, &opened).all(&entries, &mut outcome.printed)?;
         }
         Ok(outcome)
+    }
+
+    /// Where the lines of the entries begin that match, without an index; only the first where that is enough.
+    ///
+    /// Gives none where that can't be told line by line: some programs read an object that stands on several lines.
+    fn sifted(&self, path: &Path, first: bool) -> Result<Option<Vec<u64>>, store::Error> {
+        let kinds = &self.args.kind;
+        let mut hits = Vec::new();
+        let mut torn = false;
+        let mut one_line = OneLine::default();
+        store::sift(path, self.global.options(), self.pattern.sieve(), &mut |format, offset, line| {
+            if format.dialect().joins_lines() && !is_whole(line) {
+                torn = true;
+                return ControlFlow::Break(());
+            }
+            if self.pattern.is_in(format, line)
+                && let Some(kind) = one_line.kind(format, line)
+                && (kinds.is_empty() || kinds.contains(&kind))
+            {
+                hits.push(offset);
+                if first {
+                    return ControlFlow::Break(());
+                }
+            }
+            ControlFlow::Continue(())
+        })?;
+        Ok((!torn).then_some(hits))
+    }
+
+    /// The entries that match, each looked at.
+    fn searched(&self, opened: &Opened) -> io::Result<Vec<Ix>> {
+        let (session, kinds) = (&opened.session, &self.args.kind);
+        let mut line = Vec::new();
+        let mut found = Vec::new();
+        for entry in session.entries.all() {
+            if !kinds.is_empty() && !kinds.contains(&session.entries.kind(entry)) {
+                continue;
+            }
+            opened.files.read(session.span(entry), &mut line)?;
+            if self.pattern.is_in(session.format, &line) {
+                found.push(entry);
+            }
+        }
+        Ok(found)
     }
 
     fn counted(&self, path: &Path, count: usize) -> Outcome {
@@ -238,10 +279,8 @@ impl Search<'_> {
     }
 
     /// The entries to print, in file order.
-    fn entries(&self, opened: &Opened, hits: &[u64]) -> anyhow::Result<Vec<Ix>> {
+    fn entries(&self, opened: &Opened, mut found: Vec<Ix>) -> anyhow::Result<Vec<Ix>> {
         let session = &opened.session;
-        let mut found: Vec<Ix> =
-            hits.iter().filter_map(|offset| session.entries.at_offset(0, *offset)).collect();
         if self.args.invert_match {
             let hits: HashSet<Ix> = found.into_iter().collect();
             let kinds = &self.args.kind;
@@ -458,6 +497,12 @@ impl<'s> Shown<'s> {
         object["matches"] = matches.collect();
         Ok(object)
     }
+}
+
+/// Whether a line looks like a whole object, or has nothing on it.
+fn is_whole(line: &[u8]) -> bool {
+    let line = line.trim_ascii();
+    line.is_empty() || line.starts_with(b"{") && line.ends_with(b"}")
 }
 
 /// How many cells of an entry that does not match are shown.

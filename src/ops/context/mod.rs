@@ -29,6 +29,8 @@ pub struct Context {
     pub thinking: Option<String>,
     /// Why the program would not go on at the entry, where it would not.
     pub refused: Option<&'static str>,
+    /// What should be known of it besides.
+    pub note: Option<&'static str>,
 }
 
 /// A model, as the format names it.

@@ -16,6 +16,10 @@ use std::io;
 /// What pi says in the place of a result that is missing.
 const NO_RESULT: &str = "No result provided";
 
+/// Of a compaction of version 1 that names the header as the first thing to keep.
+const OF_ITS_TIME: &str =
+    "pi keeps nothing before the last compaction now; the pi that wrote this file kept all of it";
+
 /// Custom messages that oh-my-pi keeps from the model.
 const KEPT_FROM_MODEL: [&str; 2] = ["prewalk-plan", "vibe-mode-context"];
 
@@ -194,8 +198,12 @@ impl Build<'_> {
                 let index: f64 = std::str::from_utf8(index).ok()?.parse().ok()?;
                 (index >= 0.0 && index.fract() == 0.0).then_some(index as usize)
             });
-            let Some(kept) = index.and_then(|index| parsed_entry(session, index)) else { return Ok(None) };
-            return Ok(before.iter().position(|entry| *entry == kept));
+            let kept = index.and_then(|index| parsed_entry(session, index));
+            let place = kept.and_then(|kept| before.iter().position(|entry| *entry == kept));
+            if place.is_none() && index == Some(0) {
+                self.context.note = Some(OF_ITS_TIME);
+            }
+            return Ok(place);
         }
         let id = text(line, key);
         let kept = Key::of(id.as_bytes());
