@@ -5,7 +5,7 @@ use super::view::{View, ink_of};
 use super::{Exit, Failure, clock, global::Global, open};
 use crate::model::{Count, Ix, Time};
 use crate::ops::branches::{self, Branch, Of};
-use crate::ops::{ids, revision};
+use crate::ops::{ids, listing, revision};
 use crate::ui::{Ink, Ui, text};
 use serde_json::{Value, json};
 use std::cmp::Reverse;
@@ -194,7 +194,9 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
     let used = head.width() - "LAST PROMPT".len();
     let head = ui.paint(Ink::Quiet, text::fit(&head, look.width));
     writeln!(ui.out(), "{head}")?;
-    detached(view, list, ui)?;
+    if args.contains.is_none() {
+        detached(view, list, ui)?;
+    }
     for (branch, (name, label, fork)) in list.iter().zip(rows) {
         let ink = match (branch.current, label) {
             (true, _) => Ink::Path,
@@ -224,7 +226,12 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
 
 /// Says where HEAD is, if it is at the tip of no branch.
 fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result<()> {
-    let Some(head) = view.session.head.entry else { return Ok(()) };
+    let session = view.session;
+    let conversation = |ix: &Ix| listing::conversation(session, *ix);
+    let Some(head) = session.head.entry.and_then(|head| session.tree.ancestors(head).find(conversation))
+    else {
+        return Ok(());
+    };
     if list.iter().any(|branch| branch.current) {
         return Ok(());
     }

@@ -68,12 +68,10 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     let (cells, names) = view.decorations(ix, &look, look.width);
     let names = if cells > 0 { format!("  {names}") } else { names };
     rows.push(("entry", format!("{}{names}", ui.paint(Ink::Id, text::one_line(&view.id(ix)?)))));
-    let stored = match (entries.ty(ix), content.role.as_ref()) {
-        (ty, role) if ty == role || role.is_empty() => ty.to_owned(),
-        (ty, role) => format!("{ty}, {role}"),
-    };
-    let stored = text::one_line(&stored);
-    let told = if stored == kind.word() { String::new() } else { format!(" ({stored})") };
+    let mut stored = vec![text::one_line(entries.ty(ix)), text::one_line(&content.role)];
+    stored.retain(|word| !word.is_empty() && word != "message" && word != kind.word());
+    stored.dedup();
+    let told = if stored.is_empty() { String::new() } else { format!(" ({})", stored.join(", ")) };
     rows.push(("kind", format!("{}{told}", ui.paint(ink_of(kind), kind.word()))));
     let parent = match session.tree.parent(ix) {
         Some(parent) => view.short_id(parent)?,
