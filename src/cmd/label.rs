@@ -2,13 +2,14 @@
 
 use super::writing::{self, Writing};
 use super::{Exit, Failure, complete, global::Global, open};
-use crate::format::Content;
-use crate::model::{Ix, Source};
+use crate::format::{Content, Ids, Session};
+use crate::model::{Flags, Ix, Kind, Source};
 use crate::ops::{ids, label, revision};
-use crate::store::Opened;
+use crate::store::{self, Opened, Part};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
+use std::path::Path;
 
 /// Name entries; list, move and clear the names
 ///
@@ -49,6 +50,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             .into());
         }
     };
+    let seed = writing::seed();
     let make = |opened: &Opened| {
         let (session, files) = (&opened.session, &opened.files);
         let target = match at {
@@ -60,10 +62,18 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             true => label::Wish::Clear { target },
             false => label::Wish::Set { name, target, take: args.take },
         };
-        let plan = label::plan(session, files, wish, &mut writing::ids(), writing::now())?;
+        let plan = label::plan(session, files, wish, &mut Ids::seeded(&seed), writing::now())?;
         Ok((plan, target))
     };
-    let (opened, _, target) = writing::run(global, args.writing, named, ui, make)?;
+    let path = open::path(global, named, ui)?;
+    let open = || {
+        let part = (!args.delete && !args.take)
+            .then(|| open_some(&path, global, at.map(String::as_str), &seed))
+            .flatten();
+        // Whatever is wrong is said by who knows the whole session.
+        part.filter(|opened| make(opened).is_ok()).map_or_else(|| open::by_path(global, &path), Ok)
+    };
+    let (opened, _, target) = writing::run_with(open, args.writing, ui, make)?;
     if !ui.look.quiet && !args.writing.dry_run {
         let id = ids::ShortIds::default().of(&opened.session, &opened.files, target)?;
         let before = opened.session.labels.of(target).map(text::one_line);
@@ -76,6 +86,28 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         });
     }
     Ok(Exit::Done)
+}
+
+/// Opens no more of the session than it takes to put a name on one entry, where that can be told: the position, the entry,
+/// all labels, and whether the id of the new line is free.
+fn open_some(path: &Path, global: &Global, at: Option<&str>, seed: &str) -> Option<Opened> {
+    let ids = match at {
+        None | Some("HEAD" | "@") => Vec::new(),
+        Some(word)
+            if word.len() >= 8 && word.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-') =>
+        {
+            vec![word]
+        }
+        Some(_) => return None,
+    };
+    let fresh = |format| vec![Ids::seeded(seed).entry(format, &[])];
+    // Where no entry is named, that is the first above HEAD that is no label.
+    let is_real = |session: &Session, ix| {
+        session.entries.kind(ix) != Kind::Label && !session.entries.flags(ix).has(Flags::MARKER)
+    };
+    let enough = |session: &Session| session.knows_path(1, |ix| is_real(session, ix));
+    let part = Part { ids: &ids, labels: true, fresh: &fresh, enough: &enough };
+    store::open_part(path, global.options(), &part).ok().filter(|opened| opened.session.partial)
 }
 
 /// The entry whose label is to be cleared: by the name, else by the revision.

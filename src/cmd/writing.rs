@@ -48,9 +48,19 @@ pub(super) fn run_on<M>(
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
+    run_with(|| open::by_path(global, path), writing, ui, make)
+}
+
+/// The same for a session that `open` opens.
+pub(super) fn run_with<M>(
+    mut open: impl FnMut() -> anyhow::Result<Opened>,
+    writing: Writing,
+    ui: &mut Ui,
+    make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
+) -> anyhow::Result<(Opened, Done, M)> {
     let mut last_try = false;
     loop {
-        let opened = open::by_path(global, path)?;
+        let opened = open()?;
         if !last_try {
             open::warn(&opened, ui);
         }
@@ -159,4 +169,9 @@ pub(super) fn now() -> Time {
 /// Fresh ids; a test sets their seed by `BOUGH_IDS`.
 pub(super) fn ids() -> Ids {
     Ids::of(std::env::var("BOUGH_IDS").ok().as_deref())
+}
+
+/// A seed of fresh ids, for who must know them beforehand: [`ids`] where a test sets it, else by chance.
+pub(super) fn seed() -> String {
+    std::env::var("BOUGH_IDS").unwrap_or_else(|_| Ids::random().uuid())
 }

@@ -5,20 +5,35 @@ use super::write::Stamp;
 use crate::format::{Builder, Format, Session};
 use crate::json::{Field, Line, Reader};
 use crate::model::{FaultKind, Key};
-use memchr::memmem::Finder;
+use regex::bytes::Regex;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// What is wanted of a session that is not to be read as a whole.
+#[derive(Clone, Copy)]
 pub struct Part<'p> {
     /// Entries that are wanted wherever they stand, by their whole ids.
     pub ids: &'p [&'p str],
     /// Whether all labels are wanted.
     pub labels: bool,
+    /// Ids that are to be given to new entries, so that no entry may have them; they depend on the format.
+    pub fresh: &'p dyn Fn(Format) -> Vec<String>,
     /// Whether the end of the file, read so far, is enough of it. [`Session::knows_path`] answers it for a path.
     pub enough: &'p dyn Fn(&Session) -> bool,
+}
+
+impl Default for Part<'_> {
+    /// The position.
+    fn default() -> Self {
+        Part {
+            ids: &[],
+            labels: false,
+            fresh: &|_| Vec::new(),
+            enough: &|session: &Session| session.head.leaf.is_some(),
+        }
+    }
 }
 
 /// Opens a session as [`open()`] does, and reads no more of it than is wanted, where that can be exact.
@@ -30,14 +45,14 @@ pub struct Part<'p> {
 ///
 /// Falls back to [`open()`], and then `partial` is false, whenever a part would not do: for small files, standard
 /// input and side columns; for formats in which more than the last copy of an id decides (Claude Code, the
-/// harness, version 1); where an id is not found by its bytes; and where the end is damaged in a way that could
+/// harness, version 1); where an id is not found by its bytes, or a fresh one is; and where the end is damaged in a way that could
 /// change the position.
 ///
 /// ```no_run
 /// use bough::store::{Options, Part, open_part};
 /// // What `log -n 20` needs.
 /// let enough = |session: &bough::format::Session| session.knows_path(20, |_| true);
-/// let part = Part { ids: &[], labels: false, enough: &enough };
+/// let part = Part { enough: &enough, ..Part::default() };
 /// let opened = open_part("session.jsonl".as_ref(), Options::default(), &part)?;
 /// # Ok::<(), bough::store::Error>(())
 /// ```
@@ -105,19 +120,22 @@ impl PartOf<'_> {
             }
             tail *= 4;
         };
-        let is_found =
-            |session: &Session| part.ids.iter().all(|id| session.find(Key::of(id.as_bytes())).is_some());
-        if !part.labels && is_found(&session) {
+        let has = |session: &Session, id: &str| session.find(Key::of(id.as_bytes())).is_some();
+        let is_found = |session: &Session| part.ids.iter().all(|id| has(session, id));
+        let fresh = (part.fresh)(self.format);
+        let is_taken = |session: &Session| fresh.iter().any(|id| has(session, id));
+        if is_taken(&session) {
+            return Ok(None);
+        }
+        if !part.labels && fresh.is_empty() && is_found(&session) {
             return Ok(Some(session));
         }
-        let mut needles: Vec<Vec<u8>> = part.ids.iter().map(|id| format!("\"{id}\"").into_bytes()).collect();
-        if part.labels {
-            needles.push(b"\"label\"".to_vec());
-        }
-        let Some(lines) = lines_with(self.file, from, &needles)? else { return Ok(None) };
-        let (session, _) = self.build(&lines, from, part)?;
+        let ids: Vec<&str> = part.ids.iter().copied().chain(fresh.iter().map(String::as_str)).collect();
+        let words: Vec<&str> = ids.iter().copied().chain(part.labels.then_some("label")).collect();
+        let Some(lines) = lines_with(self.file, from, &words)? else { return Ok(None) };
+        let (session, _) = self.build(&lines, from, &Part { ids: &ids, ..*part })?;
         // An id that is not found may be spelled with escapes; it may be a label, or a prefix.
-        Ok(Some(session).filter(|session| is_exact(session) && is_found(session)))
+        Ok(Some(session).filter(|session| is_exact(session) && is_found(session) && !is_taken(session)))
     }
 
     /// Makes a session of the first lines, of those of `lines` that are wanted, and of all from `from` on, but for a
@@ -228,11 +246,13 @@ fn is_exact(session: &Session) -> bool {
         && session.faults.iter().all(|fault| harmless(fault.kind))
 }
 
-/// Where the lines before `end` begin that hold one of `needles`; `None` where there are too many.
-fn lines_with(file: &File, end: u64, needles: &[Vec<u8>]) -> io::Result<Option<Vec<u64>>> {
+/// Where the lines before `end` begin that hold one of `words` in quotes; `None` where there are too many.
+fn lines_with(file: &File, end: u64, words: &[&str]) -> io::Result<Option<Vec<u64>>> {
     const BLOCK: usize = 256 << 10;
-    let finders: Vec<Finder<'_>> = needles.iter().map(Finder::new).collect();
-    let overlap = needles.iter().map(Vec::len).max().unwrap_or(1) - 1;
+    let quoted: Vec<String> = words.iter().map(|word| regex::escape(&format!("\"{word}\""))).collect();
+    // All words in one pass.
+    let wanted = Regex::new(&quoted.join("|")).map_err(io::Error::other)?;
+    let overlap = words.iter().map(|word| word.len() + 1).max().unwrap_or(0);
     let mut buffer = vec![0; BLOCK + overlap];
     let (mut base, mut have) = (0u64, 0usize);
     let mut line = 0;
@@ -248,10 +268,8 @@ fn lines_with(file: &File, end: u64, needles: &[Vec<u8>]) -> io::Result<Option<V
         have += count;
         let bytes = &buffer[..have];
         let mut from = 0;
-        // Where each needle is found next, so that a rare one is not looked for again behind each hit of another.
-        let mut next: Vec<Option<usize>> = finders.iter().map(|finder| finder.find(bytes)).collect();
-        while let Some(hit) = next.iter().flatten().min().copied() {
-            if let Some(newline) = memchr::memrchr(b'\n', &bytes[from..hit]) {
+        while let Some(hit) = wanted.find_at(bytes, from) {
+            if let Some(newline) = memchr::memrchr(b'\n', &bytes[from..hit.start()]) {
                 line = base + (from + newline) as u64 + 1;
             }
             if lines.last() != Some(&line) {
@@ -260,22 +278,17 @@ fn lines_with(file: &File, end: u64, needles: &[Vec<u8>]) -> io::Result<Option<V
             if lines.len() > LINES {
                 return Ok(None);
             }
-            let Some(newline) = memchr::memchr(b'\n', &bytes[hit..]) else {
+            let Some(newline) = memchr::memchr(b'\n', &bytes[hit.end()..]) else {
                 from = have;
                 break;
             };
-            from = hit + newline + 1;
+            from = hit.end() + newline + 1;
             line = base + from as u64;
-            for (finder, next) in finders.iter().zip(&mut next) {
-                if next.is_some_and(|next| next < from) {
-                    *next = finder.find(&bytes[from..]).map(|at| from + at);
-                }
-            }
         }
         if let Some(newline) = memchr::memrchr(b'\n', &bytes[from..]) {
             line = base + (from + newline) as u64 + 1;
         }
-        // A needle may stand over the border. What is found twice so, or under the name of the line behind, does
+        // A word may stand over the border. What is found twice so, or under the name of the line behind, does
         // no harm: the lines are told by their fields in the end.
         let keep = overlap.min(have);
         buffer.copy_within(have - keep..have, 0);
@@ -349,7 +362,7 @@ mod tests {
     fn the_end_of_a_path_is_read_from_the_end_of_the_file() {
         let check = |items: &str, wanted: Option<&str>| {
             let enough = |session: &Session| session.knows_path(4, |_| true);
-            let opened = part(&pi(items), &Part { ids: &[], labels: false, enough: &enough });
+            let opened = part(&pi(items), &Part { enough: &enough, ..Part::default() });
             assert_eq!(opened.as_ref().map(|opened| names(opened, 4)).as_deref(), wanted, "{items}");
             if let Some(opened) = opened {
                 assert!(opened.session.partial);
@@ -377,8 +390,7 @@ mod tests {
     fn entries_and_labels_are_found_by_their_bytes() {
         let items = format!("{} e200@e3<e9; e201@e5<e200; {}", chain(0, 10), chain(10, 100));
         let find = |text: &str, ids: &[&str], labels: bool| -> Option<String> {
-            let enough = |session: &Session| session.head.entry.is_some();
-            let opened = part(text, &Part { ids, labels, enough: &enough })?;
+            let opened = part(text, &Part { ids, labels, ..Part::default() })?;
             let session = &opened.session;
             let ids = ids.iter().filter(|id| session.find(Key::of(id.as_bytes())).is_some()).count();
             Some(format!(
@@ -397,6 +409,18 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip] // a table
+    fn a_fresh_id_is_none_that_is_there() {
+        let check = |id: &str, free: bool| {
+            let fresh = |_| vec![id.to_owned()];
+            assert_eq!(part(&pi(&chain(0, 100)), &Part { fresh: &fresh, ..Part::default() }).is_some(), free, "{id}");
+        };
+        check("e100", true);
+        check("e99",  false);
+        check("e3",   false);
+    }
+
+    #[test]
     fn lines_are_found_over_the_borders_of_blocks() {
         let file = tempfile::tempfile().unwrap();
         let filler = "x".repeat(1000);
@@ -409,14 +433,12 @@ mod tests {
             let _ = writeln!(text, "{filler}{}", if at % 7 == 0 { "\"needle\"" } else { "needle" });
         }
         file.write_all_at(text.as_bytes(), 0).unwrap();
-        let found = lines_with(&file, text.len() as u64, &[b"\"needle\"".to_vec(), b"never".to_vec()])
-            .unwrap()
-            .unwrap();
+        let found = lines_with(&file, text.len() as u64, &["needle", "never"]).unwrap().unwrap();
         let is_wanted = |line: &u64| wanted.contains(line);
         assert!(wanted.iter().all(|line| found.contains(line)));
         // Some lines beside are allowed, at borders.
         assert!(found.iter().filter(|line| !is_wanted(line)).count() <= text.len() / (256 << 10) + 1);
-        let short = lines_with(&file, wanted[3], &[b"\"needle\"".to_vec()]).unwrap().unwrap();
+        let short = lines_with(&file, wanted[3], &["needle"]).unwrap().unwrap();
         assert_eq!(short, wanted[..3]);
     }
 }

@@ -123,7 +123,8 @@ pub(super) fn open_some(
     // The call that a result answers may stand a little above what is listed.
     let count = count.saturating_add(args.skip).saturating_add(crate::ops::calls::FAR);
     let enough = |session: &Session| session.knows_path(count, |ix| keep.asks_for(session, ix));
-    let part = Part { ids: &[], labels: true, enough: &enough };
+    // A label stands behind the entry that it names, so that those of the end stand in the end.
+    let part = Part { enough: &enough, ..Part::default() };
     let path = open::path(global, named, ui)?;
     let opened = store::open_part(&path, global.options(), &part)?;
     open::warn(&opened, ui);
