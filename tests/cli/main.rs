@@ -2,6 +2,7 @@
 
 mod cases;
 mod claude_load;
+mod claude_random;
 mod context;
 mod corpus;
 mod fsck;

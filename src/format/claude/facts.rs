@@ -1,5 +1,5 @@
 use crate::format::session::Gathered;
-use crate::json::{Field, Line, Str, each_item, each_member, string, value};
+use crate::json::{BlockKind, Field, Line, Str, each_item, each_member, string, value};
 use crate::model::{Flags, Ix, Key};
 use std::borrow::Cow;
 
@@ -8,6 +8,8 @@ use std::borrow::Cow;
 pub struct Facts {
     /// The last `compact_boundary` of the main file, with the messages that it kept.
     pub boundary: Option<Boundary>,
+    /// The calls and results of the main file, in file order.
+    pub tools: Vec<Tool>,
     /// The agent whose transcript it is: the first `agentId` on a sidechain line.
     pub agent: Option<String>,
     /// The version of the client that wrote the last line which names one.
@@ -26,6 +28,17 @@ pub struct Facts {
     pub first_prompt: Option<String>,
     /// The name of the first command that the user gave.
     pub first_command: Option<String>,
+}
+
+/// A call or a result in a turn, in eight bytes: the position depends on whether the last calls were answered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Tool {
+    /// The entry.
+    pub entry: Ix,
+    /// What is left of the call's id: equal ids are equal, different ones hardly ever.
+    pub id: u32,
+    /// Whether it is a result.
+    pub result: bool,
 }
 
 /// A `compact_boundary` line: the conversation above it is replaced by the summary below it.
@@ -170,6 +183,19 @@ impl Facts {
             && let Some(text) = string(text)
         {
             *place = Some(text.chars().take(TITLE).collect());
+        }
+    }
+
+    /// Notes the calls and results of a turn.
+    pub(super) fn turn(gathered: &mut Gathered, line: &Line<'_>) {
+        for block in line.fields.blocks() {
+            let (BlockKind::Call | BlockKind::Result, Some(id)) = (block.kind, block.id) else { continue };
+            let key = id.key().0;
+            gathered.claude.tools.push(Tool {
+                entry: Ix(gathered.entries),
+                id: (key ^ key >> 32) as u32 >> 1,
+                result: block.kind == BlockKind::Result,
+            });
         }
     }
 

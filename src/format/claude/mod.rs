@@ -29,6 +29,7 @@ mod bridge;
 mod facts;
 pub mod load;
 pub mod sent;
+mod trunk;
 pub mod write;
 
 pub use facts::{Boundary, Facts, is_typed};
@@ -67,6 +68,9 @@ impl Dialect for Claude {
                     return Place::Other(OtherKind::Note);
                 }
                 let kind = message(line, ty.is("user"), &mut flags);
+                if main && (flags.has(Flags::CALL) || flags.has(Flags::RESULT)) {
+                    Facts::turn(gathered, line);
+                }
                 if kind == Kind::Assistant {
                     group = fields.str(Field::MessageId);
                 } else if main {
@@ -156,11 +160,11 @@ fn id<'l>(value: Value<'l>) -> Option<Str<'l>> {
     }
 }
 
-/// What a `last-prompt` line points at. One whose `leafUuid` is neither an id nor null says nothing.
+/// What a `last-prompt` line points at. One without a `leafUuid`, or with one that is neither an id nor null, says nothing.
 fn pointer(line: &Line<'_>, before: u32) -> Option<Pointer> {
     let target = match line.fields.get(Field::LeafUuid) {
         Value::String(leaf) if !leaf.raw.is_empty() => Some(leaf.key()),
-        Value::Null | Value::Absent => None,
+        Value::Null => None,
         _ => return None,
     };
     let explicit = match line.fields.get(Field::Explicit) {

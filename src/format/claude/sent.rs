@@ -16,7 +16,7 @@ use super::load::{Leaf, Loader, Way};
 use crate::format::Session;
 use crate::json::{each_item, each_member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// What is sent, in order, and what is not.
@@ -155,53 +155,59 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
     let kind = |ix: Ix| entries.kind(ix);
     let first = trunk.iter().rposition(|step| kind(step.entry) == Kind::Compaction).map_or(0, |at| at + 1);
     for step in &trunk[..first] {
-        sending.dropped.push(Dropped { entry: step.entry, block: None, why: Why::Compacted });
+        sending.drop_entry(step.entry, Why::Compacted);
     }
     let trunk = &trunk[first..];
     let mut lines = Lines { session, source, bytes: Vec::new() };
     let pairs = Pairs::of(trunk.iter().map(|step| step.entry), &mut lines)?;
-    let mut open = Vec::new();
+    let mut talk = Talk::default();
     for step in trunk {
         let ix = step.entry;
-        let turn = is_turn(kind(ix));
-        if turn && !open.is_empty() && kind(ix) != Kind::Tool && kind(ix) != Kind::Assistant {
-            sending.make_results(&mut open);
-        }
-        let parts = match kind(ix) {
+        let message = |role, parts| Message { entry: Some(ix), role, way: step.way, parts };
+        match kind(ix) {
             Kind::User | Kind::Tool | Kind::Assistant => {
+                let assistant = kind(ix) == Kind::Assistant;
+                let role = if assistant { Role::Assistant } else { Role::User };
                 let blocks = blocks(lines.of(ix)?);
-                let Some(blocks) = blocks else {
-                    sending.dropped.push(Dropped { entry: ix, block: None, why: Why::NoContent });
-                    continue;
-                };
-                let some = blocks.iter().any(|block| !matches!(block, Block::None));
-                match kind(ix) {
-                    _ if some => pairs.parts(ix, &blocks, &mut sending.dropped, &mut open),
-                    Kind::Assistant => vec![Part::Made(Made::NoContent)],
-                    _ => {
-                        sending.dropped.push(Dropped { entry: ix, block: None, why: Why::NoContent });
-                        continue;
+                let none =
+                    blocks.as_ref().is_none_or(|blocks| blocks.iter().all(|b| matches!(b, Block::None)));
+                match blocks {
+                    Some(_) if none && assistant => {
+                        talk.reply(entries.group(ix), message(role, vec![Part::Made(Made::NoContent)]));
                     }
+                    Some(blocks) if !none => {
+                        pairs.place(
+                            message(role, Vec::new()),
+                            &blocks,
+                            entries.group(ix),
+                            &mut talk,
+                            &mut sending,
+                        );
+                    }
+                    _ => sending.drop_entry(ix, Why::NoContent),
                 }
             }
-            Kind::System if !entries.flags(ix).has(Flags::MARKER) => command(lines.of(ix)?),
-            Kind::Attachment => rendered(lines.of(ix)?),
-            _ => Vec::new(),
-        };
-        let role = if kind(ix) == Kind::Assistant { Role::Assistant } else { Role::User };
-        if !turn && parts.is_empty() {
-            sending.dropped.push(Dropped { entry: ix, block: None, why: Why::Note });
-            continue;
+            Kind::System if !entries.flags(ix).has(Flags::MARKER) && is_command(lines.of(ix)?) => {
+                talk.user(message(Role::User, vec![Part::Command]));
+            }
+            Kind::Attachment => match rendered(lines.of(ix)?) {
+                parts if parts.is_empty() => sending.drop_entry(ix, Why::Note),
+                parts => talk.items.push(Item::User(message(Role::User, parts))),
+            },
+            _ => sending.drop_entry(ix, Why::Note),
         }
-        sending.messages.push(Message { entry: Some(ix), role, way: step.way, parts });
     }
-    sending.make_results(&mut open);
-    sending.fill_empty(session);
+    sending.messages = talk.messages(&sending.dropped);
     let turns = trunk.iter().rev().map(|step| step.entry).filter(|ix| is_turn(kind(*ix)));
-    if wants_reply(turns, &mut lines)? {
-        sending.make(Role::Assistant, Made::NoResponse);
+    let open = sending.messages.last().is_some_and(|last| last.entry.is_none());
+    if wants_reply(turns, open, &mut lines)? {
+        sending.messages.push(made(Role::Assistant, Made::NoResponse));
     }
     Ok(sending)
+}
+
+fn made(role: Role, made: Made) -> Message {
+    Message { entry: None, role, way: Way::Link, parts: vec![Part::Made(made)] }
 }
 
 /// The block of a turn's content at a place, as JSON; where the content is a string, that.
@@ -220,84 +226,124 @@ pub fn rendered_text(line: &[u8], at: usize) -> Option<String> {
 }
 
 impl Sending {
-    fn make(&mut self, role: Role, made: Made) {
-        let message = Message { entry: None, role, way: Way::Link, parts: vec![Part::Made(made)] };
-        self.messages.push(message);
+    fn drop_entry(&mut self, entry: Ix, why: Why) {
+        self.dropped.push(Dropped { entry, block: None, why });
+    }
+}
+
+/// The conversation as it is put together: replies with their results behind them, and what the user says.
+#[derive(Default)]
+struct Talk {
+    items: Vec<Item>,
+    /// The reply of each `message.id` that parts can still be added to: since the user last said something.
+    open: HashMap<Key, usize>,
+    /// The reply that each entry of the model is a part of.
+    places: HashMap<Ix, usize>,
+    /// Results whose call comes later, by the entry of the call.
+    early: HashMap<Ix, Vec<Message>>,
+}
+
+enum Item {
+    User(Message),
+    Reply(Reply),
+}
+
+/// A reply: all its parts, then all results of its calls.
+#[derive(Default)]
+struct Reply {
+    /// What is no call.
+    said: Vec<Message>,
+    calls: Vec<Message>,
+    results: Vec<Message>,
+    /// Calls that need a made-up result.
+    unanswered: Vec<String>,
+    /// The last entry with a call that is not sent since its id is one of an earlier call.
+    repeated: Option<Ix>,
+}
+
+impl Talk {
+    /// Adds what the user says; no reply before it goes on behind it.
+    fn user(&mut self, message: Message) {
+        self.items.push(Item::User(message));
+        self.open.clear();
     }
 
-    fn make_results(&mut self, open: &mut Vec<String>) {
-        for call in open.drain(..) {
-            self.make(Role::User, Made::Result(call));
+    /// Adds a part to its reply, which is begun if it is not open; gives the reply.
+    fn reply(&mut self, group: Key, message: Message) -> usize {
+        let new = self.items.len();
+        let at = if group.is_some() { *self.open.entry(group).or_insert(new) } else { new };
+        if at == new {
+            self.items.push(Item::Reply(Reply::default()));
+        }
+        if !message.parts.is_empty() {
+            self.at(at).said.push(message);
+        }
+        at
+    }
+
+    fn at(&mut self, at: usize) -> &mut Reply {
+        match &mut self.items[at] {
+            Item::Reply(reply) => reply,
+            Item::User(_) => unreachable!("only replies are numbered"),
         }
     }
 
-    /// Takes out messages of which nothing is left, or has them say so, where nothing else stands in their place.
-    fn fill_empty(&mut self, session: &Session) {
-        let said = |message: &Message| !message.parts.is_empty();
-        // Neighbors in the role of the user are one message to the service.
-        let mut from = 0;
-        let mut nothing_before = true;
-        while from < self.messages.len() {
-            let role = self.messages[from].role;
-            let run = self.messages[from..].iter().take_while(|message| message.role == role).count();
-            let messages = &mut self.messages[from..from + run];
-            let lost_result = |message: &Message| {
-                message.entry.is_some_and(|ix| session.entries.kind(ix) == Kind::Tool) && !said(message)
-            };
-            if role == Role::User
-                && !messages.iter().any(said)
-                && let Some(last) = messages.iter_mut().rfind(|message| lost_result(message))
-            {
-                let made = if nothing_before { Made::ResultRemoved } else { Made::NoContent };
-                last.parts.push(Part::Made(made));
-            }
-            nothing_before &= !messages.iter().any(said);
-            from += run;
-        }
-        self.fill_repeated_calls(session);
-        self.messages.retain(said);
-    }
-
-    /// Has replies say so of which nothing is left because their calls are repeated.
-    fn fill_repeated_calls(&mut self, session: &Session) {
-        let mut repeated = self.dropped.iter().filter(|dropped| dropped.why == Why::RepeatedCall).peekable();
-        let mut from = 0;
-        while from < self.messages.len() && repeated.peek().is_some() {
-            let group = |message: &Message| {
-                message.entry.filter(|_| message.role == Role::Assistant).map(|ix| session.entries.group(ix))
-            };
-            let first = group(&self.messages[from]);
-            let parts = match first {
-                Some(key) if key.is_some() => {
-                    self.messages[from..].iter().take_while(|message| group(message) == first).count()
+    /// All of it, one after the other; what is empty says so or is left out.
+    fn messages(self, dropped: &[Dropped]) -> Vec<Message> {
+        let mut messages = Vec::new();
+        for item in self.items {
+            match item {
+                Item::User(message) => messages.push(message),
+                Item::Reply(mut reply) => {
+                    reply.results.sort_by_key(|result| result.entry);
+                    if reply.said.is_empty() && reply.calls.is_empty() && reply.repeated.is_some() {
+                        let interrupted = made(Role::Assistant, Made::CallInterrupted);
+                        messages.push(Message { entry: reply.repeated, ..interrupted });
+                    }
+                    messages.extend(reply.said.into_iter().chain(reply.calls).chain(reply.results));
+                    let results = reply.unanswered.into_iter().map(Made::Result);
+                    messages.extend(results.map(|result| made(Role::User, result)));
                 }
-                _ => 1,
-            };
-            let reply = &mut self.messages[from..from + parts];
-            from += parts;
-            let mut last = None;
-            for (at, message) in reply.iter().enumerate() {
-                while repeated.next_if(|dropped| Some(dropped.entry) == message.entry).is_some() {
-                    last = Some(at);
-                }
-            }
-            if let Some(at) = last
-                && reply.iter().all(|message| message.parts.is_empty())
-            {
-                reply[at].parts.push(Part::Made(Made::CallInterrupted));
             }
         }
+        fill_empty(&mut messages, dropped);
+        messages
     }
+}
+
+/// Has messages of the user say so of which nothing is left, where nothing else stands in their place, and takes out
+/// the others.
+fn fill_empty(messages: &mut Vec<Message>, dropped: &[Dropped]) {
+    let said = |message: &Message| !message.parts.is_empty();
+    let lost: HashSet<Ix> =
+        dropped.iter().filter(|dropped| dropped.block.is_some()).map(|dropped| dropped.entry).collect();
+    let mut from = 0;
+    let mut nothing_before = true;
+    while from < messages.len() {
+        // Neighbors of one role are one message to the service.
+        let role = messages[from].role;
+        let run = messages[from..].iter().take_while(|message| message.role == role).count();
+        let run = &mut messages[from..from + run];
+        from += run.len();
+        if !run.iter().any(said)
+            && let Some(last) =
+                run.iter_mut().rfind(|message| message.entry.is_some_and(|ix| lost.contains(&ix)))
+        {
+            last.parts.push(Part::Made(if nothing_before { Made::ResultRemoved } else { Made::NoContent }));
+        }
+        nothing_before = false;
+    }
+    messages.retain(said);
 }
 
 /// Whether the last of the turns, given from the end, is one of the user's that a reply was due to.
 ///
-/// An open call is the model's, but its made-up result is the user's.
-fn wants_reply(turns: impl Iterator<Item = Ix>, lines: &mut Lines<'_>) -> io::Result<bool> {
+/// An open call is the model's, but its made-up result (`open`) is the user's.
+fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_>) -> io::Result<bool> {
     for (at, ix) in turns.enumerate() {
         let flags = lines.session.entries.flags(ix);
         if lines.session.entries.kind(ix) == Kind::Assistant {
-            return Ok(at > 0 || flags.has(Flags::CALL));
+            return Ok(at > 0 || open);
         }
         let line = lines.of(ix)?;
         let text = first_text(line);
@@ -357,58 +403,99 @@ enum Block {
 /// Which calls and results go together.
 #[derive(Default)]
 struct Pairs {
-    /// Of each call its first entry, and of each result.
+    /// The first entry of each call.
     called: HashMap<Key, Ix>,
+    /// The first entry with a result of each call.
     answered: HashMap<Key, Ix>,
-    /// Whether the last turn has calls or results: then calls without a result are kept.
-    open_end: bool,
+    /// Which calls are kept without a result.
+    open: Open,
+    /// The place of each entry with calls or results, counted over these.
+    order: HashMap<Ix, usize>,
+}
+
+/// Which calls are kept without a result.
+#[derive(Clone, Copy, Default)]
+enum Open {
+    /// None: the trunk ends with a prompt.
+    #[default]
+    None,
+    /// Those of the reply that the trunk ends with.
+    Reply(Key, Ix),
+    /// Those behind the last prompt, from this place on: the trunk ends with a result.
+    From(usize),
 }
 
 impl Pairs {
     fn of(trunk: impl Iterator<Item = Ix>, lines: &mut Lines<'_>) -> io::Result<Pairs> {
         let mut pairs = Pairs::default();
+        let mut prompt = 0;
         for ix in trunk {
             let entries = &lines.session.entries;
-            let flags = entries.flags(ix);
-            if !is_turn(entries.kind(ix)) {
+            let (kind, flags) = (entries.kind(ix), entries.flags(ix));
+            if !is_turn(kind) {
                 continue;
             }
-            pairs.open_end = flags.has(Flags::CALL) || flags.has(Flags::RESULT);
-            if !pairs.open_end {
+            pairs.open = match kind {
+                Kind::Assistant => Open::Reply(entries.group(ix), ix),
+                Kind::Tool => Open::From(prompt),
+                _ => Open::None,
+            };
+            if kind == Kind::User {
+                prompt = pairs.order.len();
+            }
+            if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
                 continue;
             }
+            let order = pairs.order.len();
+            pairs.order.insert(ix, order);
             for block in blocks(lines.of(ix)?).unwrap_or_default() {
                 match block {
-                    Block::Call(id) => pairs.called.entry(Key::of(id.as_bytes())).or_insert(ix),
-                    Block::Result(id) => pairs.answered.entry(Key::of(id.as_bytes())).or_insert(ix),
-                    Block::Other | Block::None => continue,
-                };
+                    Block::Call(id) => {
+                        pairs.called.entry(Key::of(id.as_bytes())).or_insert(ix);
+                    }
+                    Block::Result(id) => {
+                        let key = Key::of(id.as_bytes());
+                        pairs.answered.entry(key).or_insert(ix);
+                    }
+                    Block::Other | Block::None => {}
+                }
             }
         }
         Ok(pairs)
     }
 
-    /// The parts of a turn that are sent. What is not goes to `dropped`, calls that need a made-up result to `open`.
-    fn parts(
-        &self,
-        ix: Ix,
-        blocks: &[Block],
-        dropped: &mut Vec<Dropped>,
-        open: &mut Vec<String>,
-    ) -> Vec<Part> {
-        let mut parts = Vec::with_capacity(blocks.len());
+    /// Whether a call in an entry is kept, though it has no result.
+    fn stays_open(&self, ix: Ix, group: Key) -> bool {
+        match self.open {
+            Open::None => false,
+            Open::Reply(last, entry) => entry == ix || group.is_some() && group == last,
+            Open::From(from) => self.order.get(&ix).is_some_and(|order| *order >= from),
+        }
+    }
+
+    /// Puts the parts of a turn that are sent into the talk; what is not is noted.
+    fn place(&self, message: Message, blocks: &[Block], group: Key, talk: &mut Talk, sending: &mut Sending) {
+        let ix = message.entry.expect("a turn is an entry");
+        let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
+        let (mut said, mut calls, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
+        let mut repeated = None;
+        let mut result_of = None;
         for (at, block) in blocks.iter().enumerate() {
             let why = match block {
                 Block::None => continue,
-                Block::Other => None,
+                Block::Other => {
+                    said.push(Part::Stored(at));
+                    continue;
+                }
                 Block::Call(id) => {
                     let key = Key::of(id.as_bytes());
                     if self.called.get(&key) != Some(&ix) {
+                        repeated = Some(ix);
                         Some(Why::RepeatedCall)
                     } else if self.answered.contains_key(&key) {
                         None
-                    } else if self.open_end {
-                        open.push(id.clone());
+                    } else if self.stays_open(ix, group) {
+                        unanswered.push(id.clone());
                         None
                     } else {
                         Some(Why::NoResult)
@@ -416,21 +503,50 @@ impl Pairs {
                 }
                 Block::Result(id) => {
                     let key = Key::of(id.as_bytes());
-                    if !self.called.contains_key(&key) {
+                    let call = self.called.get(&key).copied();
+                    if call.is_none() {
                         Some(Why::NoCall)
                     } else if self.answered.get(&key) != Some(&ix) {
                         Some(Why::RepeatedResult)
                     } else {
+                        result_of = result_of.or(call);
                         None
                     }
                 }
             };
             match why {
-                None => parts.push(Part::Stored(at)),
-                Some(why) => dropped.push(Dropped { entry: ix, block: Some(at as u32), why }),
+                None => calls.push(Part::Stored(at)),
+                Some(why) => sending.dropped.push(Dropped { entry: ix, block: Some(at as u32), why }),
             }
         }
-        parts
+        if message.role == Role::Assistant {
+            let at = talk.reply(group, with(said));
+            talk.places.insert(ix, at);
+            let reply = talk.at(at);
+            if !calls.is_empty() {
+                reply.calls.push(with(calls));
+            }
+            reply.unanswered.append(&mut unanswered);
+            reply.repeated = repeated.or(reply.repeated);
+            if let Some(results) = talk.early.remove(&ix) {
+                talk.at(at).results.extend(results);
+            }
+            return;
+        }
+        // Results come right behind the reply with their call, wherever they hang; in its place, if that comes later.
+        let at = result_of.and_then(|call| talk.places.get(&call).copied());
+        let mut parts = calls;
+        parts.append(&mut said);
+        parts.sort_unstable_by_key(|part| match part {
+            Part::Stored(at) => *at,
+            _ => 0,
+        });
+        match (at, result_of) {
+            (Some(at), _) => talk.at(at).results.push(with(parts)),
+            (None, Some(call)) => talk.early.entry(call).or_default().push(with(parts)),
+            (None, None) if parts.is_empty() => talk.items.push(Item::User(with(parts))),
+            (None, None) => talk.user(with(parts)),
+        }
     }
 }
 
@@ -479,9 +595,8 @@ fn one(block: &[u8]) -> Block {
     }
 }
 
-fn command(line: &[u8]) -> Vec<Part> {
-    let is = member(line, "subtype").and_then(string).is_some_and(|subtype| subtype == "local_command");
-    if is { vec![Part::Command] } else { Vec::new() }
+fn is_command(line: &[u8]) -> bool {
+    member(line, "subtype").and_then(string).is_some_and(|subtype| subtype == "local_command")
 }
 
 fn rendered(line: &[u8]) -> Vec<Part> {

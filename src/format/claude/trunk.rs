@@ -1,0 +1,220 @@
+//! The trunk: the way up from a leaf, and what is put onto it from elsewhere.
+
+use super::load::{BRIDGED, IN, KEPT, Kids, Loader, NONE, Seen, Step, Way};
+use crate::model::{Flags, Ix, Key, Kind};
+use std::collections::{HashMap, HashSet};
+
+impl Loader<'_> {
+    /// The last turn of the trunk whose way up is `way`, without making the whole of it; and whether it was put there
+    /// from elsewhere.
+    pub(super) fn last_turn(&self, way: &[u32]) -> Option<(u32, bool)> {
+        let at = way.iter().rposition(|ix| self.is_turn(*ix))?;
+        let end = way[at];
+        // The reply whose other parts and results are put behind the end, and its last place in the way.
+        let (group, trigger) = match self.kind(end) {
+            Kind::Assistant => (self.group(end), at),
+            Kind::Tool if at > 0 && self.kind(way[at - 1]) == Kind::Assistant => {
+                (self.group(way[at - 1]), at - 1)
+            }
+            _ => return Some((end, false)),
+        };
+        if !group.is_some() {
+            return Some((self.open_call(way, trigger, &[]).unwrap_or(end), false));
+        }
+        let mut on_way = Seen::new(self.count);
+        way.iter().for_each(|ix| on_way.set(*ix));
+        let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group;
+        let from = way[..trigger].iter().rposition(|ix| !is_part(ix)).map_or(0, |at| at + 1);
+        // Parts elsewhere come with the first run of neighboring parts.
+        let first = !way[..from].iter().any(is_part);
+        let elsewhere: Vec<u32> = self.rows().filter(|ix| first && is_part(ix) && !on_way.has(*ix)).collect();
+        if let Some(open) = self.open_call(way, trigger, &elsewhere) {
+            return Some((open, open != end));
+        }
+        let mut here = Seen::new(self.count);
+        way[from..=trigger].iter().chain(&elsewhere).for_each(|ix| here.set(*ix));
+        let answers = self.rows().filter(|ix| {
+            let parent = self.parent[*ix as usize];
+            self.kind(*ix) == Kind::Tool
+                && parent < NONE
+                && here.has(parent)
+                && (!on_way.has(*ix) || *ix == end)
+        });
+        let last = answers.max_by_key(|ix| self.place(*ix)).or_else(|| {
+            let strays = self.strays(way, &on_way, std::iter::once(group));
+            let parts = way[from..=trigger].iter().chain(&elsewhere);
+            parts.rev().find_map(|part| strays.get(part)?.last().copied()).or(elsewhere.last().copied())
+        });
+        Some(last.map_or((end, false), |last| (last, last != end)))
+    }
+
+    /// The last call without a result in the reply that ends at `trigger` in the way, parts elsewhere included.
+    fn open_call(&self, way: &[u32], trigger: usize, elsewhere: &[u32]) -> Option<u32> {
+        let tools = &self.session.claude.tools;
+        let of = |ix: u32| {
+            let from = tools.partition_point(|tool| tool.entry.0 < ix);
+            tools[from..].iter().take_while(move |tool| tool.entry.0 == ix)
+        };
+        let group = self.group(way[trigger]);
+        let from = match group.is_some() {
+            true => way[..trigger].iter().rposition(|ix| self.group(*ix) != group).map_or(0, |at| at + 1),
+            false => trigger,
+        };
+        let parts = way[from..=trigger].iter().chain(elsewhere);
+        let calls: Vec<(u32, u32)> = parts
+            .flat_map(|ix| of(*ix).filter(|tool| !tool.result).map(|tool| (tool.id, tool.entry.0)))
+            .collect();
+        if calls.is_empty() {
+            return None;
+        }
+        let mut ids: Vec<u32> = calls.iter().map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        let answered: HashSet<u32> = tools
+            .iter()
+            .filter(|tool| tool.result && ids.binary_search(&tool.id).is_ok() && self.has(tool.entry.0, IN))
+            .map(|tool| tool.id)
+            .collect();
+        calls.iter().rfind(|(id, _)| !answered.contains(id)).map(|(_, ix)| *ix)
+    }
+
+    /// Results that hang neither on the way nor under a part of a reply on it, of calls that have no other: by the entry
+    /// of the call, the first of each.
+    fn strays(
+        &self,
+        way: &[u32],
+        on_way: &Seen,
+        groups: impl Iterator<Item = Key>,
+    ) -> HashMap<u32, Vec<u32>> {
+        let groups: HashSet<Key> = groups.collect();
+        let tools = &self.session.claude.tools;
+        // The entry of each call, and the result elsewhere, as long as none was met on the trunk.
+        let mut open: HashMap<u32, (u32, Option<u32>)> = HashMap::new();
+        let loaded = || tools.iter().map(|tool| (tool.entry.0, tool)).filter(|(ix, _)| self.has(*ix, IN));
+        for (ix, tool) in loaded().filter(|(_, tool)| !tool.result) {
+            if self.kind(ix) == Kind::Assistant && groups.contains(&self.group(ix)) {
+                open.entry(tool.id).or_insert((ix, None));
+            }
+        }
+        if open.is_empty() || way.is_empty() {
+            return HashMap::new();
+        }
+        for (ix, tool) in loaded().filter(|(_, tool)| tool.result) {
+            if on_way.has(ix) || groups.contains(&self.answers(ix)) {
+                open.remove(&tool.id);
+            } else if let Some((_, result)) = open.get_mut(&tool.id) {
+                result.get_or_insert(ix);
+            }
+        }
+        let mut strays: HashMap<u32, Vec<u32>> = HashMap::new();
+        for (call, result) in open.into_values().filter_map(|(call, result)| Some((call, result?))) {
+            strays.entry(call).or_default().push(result);
+        }
+        for results in strays.values_mut() {
+            results.sort_unstable();
+        }
+        strays
+    }
+
+    /// The trunk of a way up: with the other parts of each reply, and its results, behind the last part on the way.
+    pub(super) fn whole(&self, way: &[u32]) -> Vec<Step> {
+        let mut on_way = Seen::new(self.count);
+        way.iter().for_each(|ix| on_way.set(*ix));
+        let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix).is_some();
+        let groups = || way.iter().filter(|ix| is_part(ix)).map(|ix| self.group(*ix));
+        // Of each reply on the way, its parts elsewhere as a chain through one column, in file order.
+        let mut elsewhere: HashMap<Key, u32> = groups().map(|group| (group, NONE)).collect();
+        let mut next = vec![NONE; self.count as usize];
+        for ix in self.rows().rev().filter(|ix| !on_way.has(*ix) && is_part(ix)) {
+            if let Some(first) = elsewhere.get_mut(&self.group(ix)) {
+                next[ix as usize] = std::mem::replace(first, ix);
+            }
+        }
+        let strays = self.strays(way, &on_way, groups());
+        let kids = Kids::of_all(self);
+        let with_turns = self.with_turns();
+        let mut trunk = Trunk { steps: Vec::with_capacity(way.len()), have: Seen::new(self.count), on_way };
+        let mut run: Vec<u32> = Vec::new();
+        // What stands above an orphan that was joined to it.
+        let above_bridge = way.iter().rposition(|ix| self.has(*ix, BRIDGED)).unwrap_or(0);
+        for (at, ix) in way.iter().enumerate() {
+            trunk.put(
+                *ix,
+                match () {
+                    () if self.has(*ix, KEPT) => Way::Kept,
+                    () if at < above_bridge => Way::Bridge,
+                    () => Way::Link,
+                },
+            );
+            if !is_part(ix) {
+                continue;
+            }
+            run.push(*ix);
+            let group = self.group(*ix);
+            if way.get(at + 1).is_some_and(|next| is_part(next) && self.group(*next) == group) {
+                continue;
+            }
+            // The last of neighboring parts brings the parts elsewhere, then the results of all of them.
+            let mut part = elsewhere.insert(group, NONE).unwrap_or(NONE);
+            while part < NONE {
+                trunk.put(part, Way::Part);
+                run.push(part);
+                part = next[part as usize];
+            }
+            for stray in run.iter().filter_map(|part| strays.get(part)).flatten() {
+                trunk.put(*stray, Way::Answer);
+            }
+            let kids_of_run = run.iter().flat_map(|part| kids.of(*part)).copied();
+            let mut answers: Vec<u32> = kids_of_run.filter(|ix| self.kind(*ix) == Kind::Tool).collect();
+            answers.sort_by_key(|ix| self.place(*ix));
+            for ix in &answers {
+                trunk.put(*ix, Way::Answer);
+            }
+            // Notes of hooks and the like hang under calls and results.
+            if run.iter().any(|part| self.session.entries.flags(Ix(*part)).has(Flags::CALL)) {
+                let above = run.iter().chain(&answers);
+                let mut notes: Vec<u32> = above.flat_map(|ix| kids.of(*ix).iter().rev()).copied().collect();
+                notes.reverse();
+                notes.retain(|ix| !self.is_turn(*ix) && !with_turns.has(*ix));
+                notes.sort_by_key(|ix| std::cmp::Reverse(self.place(*ix)));
+                while let Some(note) = notes.pop() {
+                    if !trunk.on_way.has(note) && trunk.put(note, Way::Answer) {
+                        notes.extend(kids.of(note).iter().rev());
+                    }
+                }
+            }
+            run.clear();
+        }
+        trunk.steps
+    }
+
+    /// The notes that have a turn somewhere below them.
+    fn with_turns(&self) -> Seen {
+        let mut with = Seen::new(self.count);
+        for ix in self.rows().filter(|ix| self.is_turn(*ix)) {
+            let mut at = self.parent[ix as usize];
+            while at < NONE && self.has(at, IN) && !self.is_turn(at) && with.add(at) {
+                at = self.parent[at as usize];
+            }
+        }
+        with
+    }
+}
+
+/// A trunk as it grows.
+struct Trunk {
+    steps: Vec<Step>,
+    have: Seen,
+    on_way: Seen,
+}
+
+impl Trunk {
+    /// Puts an entry at the end, if it is not on the trunk already.
+    fn put(&mut self, ix: u32, way: Way) -> bool {
+        let new = self.have.add(ix);
+        if new {
+            let way = if self.on_way.has(ix) && way == Way::Answer { Way::Link } else { way };
+            self.steps.push(Step { entry: Ix(ix), way });
+        }
+        new
+    }
+}
