@@ -21,9 +21,10 @@ const LINES: usize = 50;
 /// Code's files begin with lines of many sorts: there the first lines together decide.
 pub fn detect(head: &[u8]) -> Detected {
     let mut look = Look::default();
-    let mut reader = Reader::new();
+    // Small blocks, since a few KiB tell in nearly all files.
+    let mut reader = Reader::with_blocks(16 << 10);
     let mut rest = head;
-    while !rest.is_empty() {
+    while !rest.is_empty() && look.parsed < LINES {
         let space = reader.space();
         let count = rest.len().min(space.len());
         space[..count].copy_from_slice(&rest[..count]);

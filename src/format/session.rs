@@ -271,6 +271,15 @@ impl Builder {
         self.partial = true;
     }
 
+    /// Says how many bytes are to come in all, and shows the first of them, so that room is made for the entries.
+    pub fn expect(&mut self, bytes: u64, head: &[u8]) {
+        let lines = memchr::memchr_iter(b'\n', head).count() as u64;
+        // Entries are seldom shorter than these; and lines at the start are often shorter than those behind.
+        let most = bytes / 64;
+        let told = u128::from(bytes) * u128::from(lines) / (head.len() as u128).max(1);
+        self.entries.expect(most.min(told as u64 + told as u64 / 8) as usize);
+    }
+
     /// Begins the next file of the session; the first is the main file.
     pub fn begin_file(&mut self) {
         self.place_held(true);

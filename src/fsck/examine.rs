@@ -66,13 +66,15 @@ pub fn examine(
     if is_blank(&Patched { text: &text, base: source, file: 0 })? {
         return Ok(empty(len, text, mending));
     }
-    let reachable = match (&session, told(&Patched { text: &text, base: source, file: 0 })?) {
-        (Some(session), _) => session.path().len(),
-        // What is read from a pipe is read here first; agents do not read UTF-16.
-        (None, Detected::Format(format)) if mending.findings.is_empty() => {
-            scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.path().len()
-        }
-        (None, _) => 0,
+    let reachable = match &session {
+        Some(session) => session.path().len(),
+        None => match told(&Patched { text: &text, base: source, file: 0 })? {
+            // What is read from a pipe is read here first; agents do not read UTF-16.
+            Detected::Format(format) if mending.findings.is_empty() => {
+                scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.path().len()
+            }
+            _ => 0,
+        },
     };
     let mut told_format = match (format, &session) {
         (Some(format), _) => format,

@@ -102,6 +102,11 @@ impl Reader {
         Reader::with(SIZES, Scanner::best())
     }
 
+    /// A reader that takes no more than some KiB at a time, for who wants few lines.
+    pub fn with_blocks(bytes: usize) -> Reader {
+        Reader::with(Sizes { block: bytes.max(1), ..SIZES }, Scanner::best())
+    }
+
     fn with(sizes: Sizes, scanner: Scanner) -> Reader {
         Reader { cutter: Cutter::new(sizes), block: Block::new(sizes, scanner), lines: Lines::new() }
     }
@@ -183,7 +188,7 @@ impl Reader {
 }
 
 /// How many blocks there are in [`Reader::read_all`]: one that is filled, one that is taken, and some that wait.
-const AHEAD: usize = 4;
+const AHEAD: usize = 3;
 
 impl Default for Reader {
     fn default() -> Reader {

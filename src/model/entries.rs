@@ -170,6 +170,8 @@ pub struct Entries {
     group: Vec<Key>,
     /// The first eight bytes of each long id; empty where there are none.
     start: Vec<[u8; 8]>,
+    /// How many entries there may be in all, as far as that was told.
+    expected: usize,
 }
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -213,6 +215,22 @@ impl Entries {
         self.files.push(self.len() as u32);
     }
 
+    /// Says how many more entries there may be, so that the columns need not move as they grow.
+    ///
+    /// Too many do no harm: what is not used of a column is never touched.
+    pub fn expect(&mut self, more: usize) {
+        self.expected = self.len() + more;
+        self.offset.reserve(more);
+        self.len.reserve(more);
+        self.line.reserve(more);
+        self.key.reserve(more);
+        self.time.reserve(more);
+        self.link.reserve(more);
+        self.kind.reserve(more);
+        self.ty.reserve(more);
+        self.flags.reserve(more);
+    }
+
     /// Puts an entry behind the others. Beyond four billion entries, further ones are not taken.
     pub fn push(&mut self, entry: &Entry<'_>) -> Ix {
         let ix = self.key.len() as u32;
@@ -229,17 +247,17 @@ impl Entries {
         };
         let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
         if !entry.session.is_empty() || !self.session.is_empty() {
-            self.session.resize(ix as usize, 0);
+            lengthen(&mut self.session, ix, self.expected, 0);
             let known = self.sessions.place(entry.session, u16::MAX as usize);
             self.session.push(known as u16);
         }
         if entry.group.is_some() || !self.group.is_empty() {
-            self.group.resize(ix as usize, Key::NONE);
+            lengthen(&mut self.group, ix, self.expected, Key::NONE);
             self.group.push(entry.group);
         }
         let mut flags = entry.flags;
         if entry.start.is_some() || !self.start.is_empty() {
-            self.start.resize(ix as usize, [0; 8]);
+            lengthen(&mut self.start, ix, self.expected, [0; 8]);
             self.start.push(entry.start.unwrap_or_default());
             flags.set(Flags::LONG_ID, entry.start.is_some());
         }
@@ -392,6 +410,14 @@ impl Entries {
     pub fn group(&self, ix: Ix) -> Key {
         self.group.get(ix.at()).copied().unwrap_or(Key::NONE)
     }
+}
+
+/// Fills a column that not all entries have, up to the entry at hand.
+fn lengthen<T: Clone>(column: &mut Vec<T>, ix: u32, expected: usize, nothing: T) {
+    if column.is_empty() {
+        column.reserve(expected.max(ix as usize + 1));
+    }
+    column.resize(ix as usize, nothing);
 }
 
 /// Names that occur again and again, each kept once.
