@@ -60,6 +60,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bo
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Bring over what another branch has'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Take old session files to the newest version of their format'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions stand for'
+complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
 complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: what they are, their texts, thinking, tool calls and results'
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, position, branches, faults'
@@ -833,6 +834,37 @@ complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s q -l quiet -d 
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`' -r -f -a "pi\t''
+omp\t''
+claude\t''
+chimera\t''"
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -F
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since then: a date, or an age as `3d`' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List no more than N sessions' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'List the sessions of all folders'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l quick -d 'Read only both ends of each file: nothing is counted'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l paths -d 'Print the paths of the files alone, one a line'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s z -d 'End each row of `--paths` and `--json` with a NUL byte, not a newline'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand show" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand show" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''

@@ -346,7 +346,7 @@ _arguments "${_arguments_options[@]}" : \
 '--oneline[Print one line for each entry]' \
 '--graph[Draw the branches beside the entries, those on the path to HEAD first and marked with \`*\`]' \
 '--all[Take every entry of the session, bookkeeping too\: last in the file first, none before its children]' \
-'(--graph)--reverse[Print the oldest of the chosen entries first]' \
+'--reverse[Print the oldest of the chosen entries first]' \
 '(--oneline --format --raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \
 '--stat[Print how many bytes and tokens each entry takes]' \
 '(--oneline --format --graph)--raw[Print the lines as they are stored]' \
@@ -524,6 +524,33 @@ _arguments "${_arguments_options[@]}" : \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
 && ret=0
 ;;
+(sessions)
+_arguments "${_arguments_options[@]}" : \
+'--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
+'()--cwd=[List the sessions of another folder]:FOLDER:_files' \
+'--since=[Only sessions written since then\: a date, or an age as \`3d\`]:TIME:_default' \
+'--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; with \`-\` in front, the other way round]:KEY:_default' \
+'-n+[List no more than N sessions]:N:_default' \
+'--max-count=[List no more than N sessions]:N:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'(--cwd)--all[List the sessions of all folders]' \
+'--quick[Read only both ends of each file\: nothing is counted]' \
+'--paths[Print the paths of the files alone, one a line]' \
+'-z[End each row of \`--paths\` and \`--json\` with a NUL byte, not a newline]' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::folders -- Folders, with all sessions below them, and files; without any, the sessions of the current folder:_files' \
+&& ret=0
+;;
 (show)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -651,6 +678,7 @@ _bough_commands() {
 'merge:Bring over what another branch has' \
 'migrate:Take old session files to the newest version of their format' \
 'rev-parse:Print the ids that revisions stand for' \
+'sessions:List sessions' \
 'show:Show whole entries\: what they are, their texts, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show a session in short\: format, position, branches, faults' \
@@ -764,6 +792,11 @@ _bough__op__prune_commands() {
 _bough__rev-parse_commands() {
     local commands; commands=()
     _describe -t commands 'bough rev-parse commands' commands "$@"
+}
+(( $+functions[_bough__sessions_commands] )) ||
+_bough__sessions_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough sessions commands' commands "$@"
 }
 (( $+functions[_bough__show_commands] )) ||
 _bough__show_commands() {

@@ -6,9 +6,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
-/// Commands, and the schemas of the lines that they print; `S` stands for a session with branches, labels and tools.
+/// Commands, and the schemas of the lines that they print; `S` stands for a session with branches and labels, `D` for a
+/// damaged one.
 const RUNS: &[(&str, &[&str])] = &[
     ("status S", &["bough.status/1"]),
+    ("log S", &["bough.entry/1"]),
+    ("log --all --filter all S", &["bough.entry/1"]),
+    ("show S HEAD root", &["bough.entry/1"]),
+    ("branches S", &["bough.branch/1"]),
+    ("fsck S", &["bough.fsck/1"]),
+    ("fsck D", &["bough.finding/1", "bough.fsck/1"]),
+    ("fsck -n --repair D", &["bough.change/1", "bough.fsck/1"]),
+    ("stats S", &["bough.stats/1"]),
+    ("cherry-pick -n root -s S", &["bough.change/1"]),
     ("rev-parse S all", &["bough.revision/1"]),
     ("context S", &["bough.message/1"]),
     ("context --dropped S", &["bough.message/1"]),
@@ -39,10 +49,15 @@ fn json_output_fits_its_schema() {
     }
     let folder = tempfile::tempdir().unwrap();
     copy(&project().join("tests/cli/sessions/pi/pi16-labels.jsonl"), &folder.path().join("S"));
+    copy(&project().join("examples/broken.jsonl"), &folder.path().join("D"));
     let run = |words: &str| {
         Command::new(env!("CARGO_BIN_EXE_bough"))
             .args(["--json", "--input-format", "pi"])
-            .args(words.split_whitespace().map(|word| if word == "S" { "./S" } else { word }))
+            .args(words.split_whitespace().map(|word| match word {
+                "S" => "./S",
+                "D" => "./D",
+                word => word,
+            }))
             .current_dir(folder.path())
             .env("HOME", folder.path())
             .env("XDG_STATE_HOME", folder.path().join("state"))
