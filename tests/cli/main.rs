@@ -12,6 +12,7 @@ mod generated;
 mod layers;
 mod linearize;
 mod migrate;
+mod random;
 mod schema;
 mod shared;
 mod shells;

@@ -1,0 +1,319 @@
+//! No input makes bough panic, and whatever it reads holds together: over random bytes, random lines, and good sessions with
+//! random damage.
+
+use crate::cases::project;
+use bough::format::Content;
+use bough::model::{Ix, Source};
+use bough::ops::branches::{self, Of};
+use bough::ops::graph::{Graph, Row};
+use bough::ops::outline::outline;
+use bough::ops::{Forest, ids, linearize, listing, revision};
+use bough::store::{self, Opened, Options};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+proptest! {
+    #![proptest_config(config(150))]
+
+    #[test]
+    fn random_bytes(bytes in prop::collection::vec(any::<u8>(), 0..2000)) {
+        look_at(&bytes);
+    }
+
+    #[test]
+    fn random_lines(lines in prop::collection::vec(line(), 0..40), ending in select(vec!["\n", "\r\n", "\n\n"])) {
+        look_at(lines.join(ending).as_bytes());
+    }
+
+    #[test]
+    fn random_damage(file in any::<Index>(), damage in prop::collection::vec(damage(), 1..6)) {
+        let files = sessions();
+        let mut bytes = fs::read(file.get(&files)).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        look_at(&bytes);
+    }
+}
+
+proptest! {
+    #![proptest_config(config(12))]
+
+    /// The program itself, on the same: it ends with a status of its own, never by a signal or as a bug.
+    #[test]
+    fn the_program_ends_well(
+        file in any::<Index>(),
+        damage in prop::collection::vec(damage(), 0..6),
+        lines in prop::collection::vec(line(), 0..20),
+    ) {
+        let mut bytes = fs::read(file.get(&sessions())).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        bytes.extend_from_slice(lines.join("\n").as_bytes());
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("random.jsonl");
+        fs::write(&path, &bytes).unwrap();
+        for words in [
+            &["status"][..],
+            &["log"],
+            &["log", "--graph", "--all", "--full"],
+            &["log", "--graph", "--reverse"],
+            &["log", "-n", "3", "--json"],
+            &["log", "--all", "--format", "%H %p %s %d %ad %ti"],
+            &["branches", "-v"],
+            &["show"],
+        ] {
+            let output = Command::new(env!("CARGO_BIN_EXE_bough"))
+                .args(words)
+                .args(["-s", path.to_str().unwrap()])
+                .env("HOME", folder.path())
+                .output()
+                .unwrap();
+            let known = output.status.code().is_some_and(|code| code < 7);
+            prop_assert!(known, "{words:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
+        }
+    }
+}
+
+/// So many cases, unless `PROPTEST_CASES` says how many.
+fn config(cases: u32) -> ProptestConfig {
+    let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
+    if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
+}
+
+/// Opens what is given as a file, and asks it all that a reader asks.
+fn look_at(bytes: &[u8]) {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("random.jsonl");
+    fs::write(&path, bytes).unwrap();
+    let Ok(mut opened) = store::open(&path, Options::default()) else { return };
+    questions(&opened);
+    if opened.session.format == bough::format::Format::Claude {
+        let reading = linearize::read(&opened.session, &opened.files).unwrap();
+        opened.session.tree = reading.tree();
+        questions(&opened);
+    }
+    assert_eq!(fs::read(&path).unwrap(), bytes, "reading wrote");
+}
+
+fn questions(opened: &Opened) {
+    let session = &opened.session;
+    let (entries, tree) = (&session.entries, &session.tree);
+    let mut line = Vec::new();
+    let short = ids::ShortIds::default();
+    for ix in entries.all() {
+        opened.files.read(session.span(ix), &mut line).unwrap();
+        let content = Content::of(session.format, &line);
+        let _ = (content.summary(), content.usage(), content.calls().count());
+        let _ =
+            (ids::name(session, &opened.files, ix).unwrap(), short.of(session, &opened.files, ix).unwrap());
+    }
+    let standing = tree.standing().count();
+    if let Some(head) = session.head.entry {
+        let path = tree.path(head);
+        assert_eq!(path.last(), Some(&head));
+        assert!(path.len() <= standing);
+    }
+    for all in [true, false] {
+        let shown = |ix: Ix| all || listing::conversation(session, ix);
+        let forest = Forest::new(tree, entries.len(), shown);
+        let wanted = tree.standing().filter(|ix| shown(*ix)).count();
+        // Each entry once, none before what hangs under it.
+        let mut drawn = vec![false; entries.len()];
+        for row in Graph::new(&forest, session.head.leaf).rows() {
+            if let Row::Entry { ix, .. } = row {
+                assert!(!std::mem::replace(&mut drawn[ix.at()], true), "drawn twice");
+                assert!(forest.parent(ix).is_none_or(|parent| !drawn[parent.at()]), "a parent came first");
+            }
+        }
+        assert_eq!(drawn.iter().filter(|drawn| **drawn).count(), wanted);
+        assert_eq!(outline(session, &forest, session.head.leaf).len(), wanted);
+        assert_eq!(forest.children_first().count(), wanted);
+        let of = if all { Of::Everything } else { Of::Conversation };
+        for branch in branches::list(session, of) {
+            assert!(branch.own <= branch.entries && branch.entries <= standing);
+        }
+    }
+    for word in
+        ["HEAD", "HEAD~2", "root", "leaves", "all", "turn:1", "turn:-1", "line:3", ":/a", "@::", "-", "aaaa"]
+    {
+        let _ = revision::set(session, &opened.files, &[word.to_owned()]);
+    }
+}
+
+/// A line that may be an entry of any format, or nearly one.
+fn line() -> impl Strategy<Value = String> {
+    let member = (select(KEYS.to_vec()), value()).prop_map(|(key, value)| format!("{key:?}:{value}"));
+    let object = prop::collection::vec(member, 0..8).prop_map(|members| format!("{{{}}}", members.join(",")));
+    let entry = (id(), select(vec!["parentId", "parentUuid", "parent_id"]), id(), select(TYPES.to_vec()), value()).prop_map(
+        |(id, link, parent, ty, value)| {
+            format!(r#"{{"type":"{ty}","id":{id},"uuid":{id},"{link}":{parent},"timestamp":{value},"message":{{"role":"{ty}","content":{value}}}}}"#)
+        },
+    );
+    let header = Just(
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-05T10:00:00.000Z","cwd":"/tmp"}"#
+            .to_owned(),
+    );
+    prop_oneof![6 => entry, 2 => object, 1 => header, 1 => value()]
+}
+
+fn id() -> impl Strategy<Value = String> {
+    prop_oneof![
+        8 => (0..12u32).prop_map(|id| format!("\"aaaa{id:04}\"")),
+        2 => (0..4u32).prop_map(|id| format!("\"0198c0de-0000-7000-8000-00000000000{id}\"")),
+        1 => value(),
+    ]
+}
+
+fn value() -> impl Strategy<Value = String> {
+    let scalar = prop_oneof![
+        Just("null".to_owned()),
+        Just("true".to_owned()),
+        Just(r#""2026-01-05T10:00:01.000Z""#.to_owned()),
+        Just(r#""\ud83d\u0000\n""#.to_owned()),
+        Just("1e400".to_owned()),
+        any::<i64>().prop_map(|number| number.to_string()),
+        ".{0,12}".prop_map(|text| serde_json::to_string(&text).unwrap()),
+        (0..12u32).prop_map(|id| format!("\"aaaa{id:04}\"")),
+    ];
+    scalar.prop_recursive(3, 12, 4, |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..4).prop_map(|items| format!("[{}]", items.join(","))),
+            prop::collection::vec((select(KEYS.to_vec()), inner), 0..4).prop_map(|members| {
+                let members: Vec<String> =
+                    members.into_iter().map(|(key, value)| format!("{key:?}:{value}")).collect();
+                format!("{{{}}}", members.join(","))
+            }),
+        ]
+    })
+}
+
+const TYPES: &[&str] = &[
+    "message",
+    "user",
+    "assistant",
+    "toolResult",
+    "system",
+    "attachment",
+    "progress",
+    "label",
+    "compaction",
+    "branch_summary",
+    "custom",
+    "leaf",
+    "title",
+    "session_info",
+    "model_change",
+    "last-prompt",
+    "header",
+    "usage",
+];
+
+const KEYS: &[&str] = &[
+    "type",
+    "id",
+    "uuid",
+    "parentId",
+    "parentUuid",
+    "parent_id",
+    "timestamp",
+    "message",
+    "role",
+    "content",
+    "text",
+    "thinking",
+    "toolCallId",
+    "targetId",
+    "label",
+    "summary",
+    "firstKeptEntryId",
+    "customType",
+    "data",
+    "usage",
+    "sessionId",
+    "isSidechain",
+    "leafUuid",
+    "version",
+    "name",
+    "arguments",
+    "input",
+    "tool_use_id",
+    "source",
+    "kind",
+];
+
+/// What can happen to a file.
+#[derive(Clone, Debug)]
+enum Damage {
+    Cut(Index, Index),
+    Insert(Index, Vec<u8>),
+    Flip(Index, u8),
+    Repeat(Index, Index),
+    SwapLines(Index, Index),
+    End(Index),
+}
+
+fn damage() -> impl Strategy<Value = Damage> {
+    let at = any::<Index>;
+    prop_oneof![
+        (at(), at()).prop_map(|(from, to)| Damage::Cut(from, to)),
+        (at(), prop::collection::vec(any::<u8>(), 1..20)).prop_map(|(at, bytes)| Damage::Insert(at, bytes)),
+        (at(), select(b"\"\\{}[],:\n\r\0 \xFF0a".to_vec())).prop_map(|(at, byte)| Damage::Flip(at, byte)),
+        (at(), at()).prop_map(|(from, to)| Damage::Repeat(from, to)),
+        (at(), at()).prop_map(|(one, other)| Damage::SwapLines(one, other)),
+        at().prop_map(Damage::End),
+    ]
+}
+
+impl Damage {
+    fn on(&self, bytes: &mut Vec<u8>) {
+        let place = |at: &Index, len: usize| if len == 0 { 0 } else { at.index(len) };
+        let range = |from: &Index, to: &Index, len: usize| {
+            let (from, to) = (place(from, len), place(to, len));
+            // Most damage is small.
+            from.min(to)..from.max(to).min(from.min(to) + 400)
+        };
+        match self {
+            Damage::Cut(from, to) => drop(bytes.drain(range(from, to, bytes.len()))),
+            Damage::Insert(at, new) => {
+                let at = place(at, bytes.len());
+                bytes.splice(at..at, new.iter().copied());
+            }
+            Damage::Flip(at, byte) => {
+                if let Some(old) = bytes.len().checked_sub(1).map(|last| at.index(last + 1)) {
+                    bytes[old] = *byte;
+                }
+            }
+            Damage::Repeat(from, to) => {
+                let again = bytes[range(from, to, bytes.len())].to_vec();
+                bytes.extend_from_slice(&again);
+            }
+            Damage::SwapLines(one, other) => {
+                let mut lines: Vec<&[u8]> = bytes.split(|byte| *byte == b'\n').collect();
+                let (one, other) = (place(one, lines.len()), place(other, lines.len()));
+                lines.swap(one, other);
+                *bytes = lines.join(&b'\n');
+            }
+            Damage::End(at) => bytes.truncate(place(at, bytes.len())),
+        }
+    }
+}
+
+/// The sessions that the project has.
+fn sessions() -> Vec<PathBuf> {
+    fn below(folder: &Path, into: &mut Vec<PathBuf>) {
+        for entry in fs::read_dir(folder).into_iter().flatten() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                below(&path, into);
+            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+                into.push(path);
+            }
+        }
+    }
+    let mut found = Vec::new();
+    below(&project().join("tests/cli/sessions"), &mut found);
+    found.sort();
+    assert!(!found.is_empty());
+    found
+}
