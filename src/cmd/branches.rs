@@ -1,12 +1,13 @@
 //! `bough branches`: one row for each branch of a session.
 
-use super::reading::Read;
+use super::reading::{self, Read};
 use super::view::{View, ink_of};
 use super::{Exit, Failure, clock, global::Global, open};
 use crate::model::{Count, Ix, Time};
 use crate::ops::branches::{self, Branch, Of};
-use crate::ops::{ids, listing, revision};
+use crate::ops::{ids, linearize, listing, revision};
 use crate::ui::{Ink, Ui, text};
+use clap::builder::PossibleValuesParser;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use unicode_width::UnicodeWidthStr;
@@ -42,6 +43,13 @@ pub struct Args {
     #[arg(long)]
     all: bool,
 
+    /// The reading of Claude Code's entries: `own` is bough's, `document` that of claude-code-log
+    ///
+    /// The documented reading lists its lines, trunks of sessions and branches, with the line and the entry that each
+    /// hangs at; with a project folder, those of all its sessions.
+    #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(["own", "document"]), conflicts_with_all = ["points", "contains", "sort", "dag", "porcelain"])]
+    order: String,
+
     /// Follow the stored links alone, not the reading that joins what a client recorded apart
     #[arg(long)]
     dag: bool,
@@ -60,6 +68,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.order == "document" {
+        return lines(args, global, ui);
+    }
     let mut read = Read::of(open::session(global, args.session.as_deref(), ui)?);
     let opened = &read.opened;
     let contains = match &args.contains {
@@ -103,6 +114,47 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     } else {
         table(args, &mut view, &list, ui)?;
+    }
+    Ok(Exit::Done)
+}
+
+/// Prints the lines of the documented reading.
+fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let documented = reading::documented(global, args.session.as_deref(), ui)?;
+    let (document, opened) = (&documented.document, &documented.opened);
+    let view = View::new(opened);
+    let end = if args.nul { '\0' } else { '\n' };
+    let id = |node: linearize::Node| -> anyhow::Result<String> {
+        let ix = documented.entries[node as usize];
+        Ok(ix.map(|ix| view.id(ix)).transpose()?.unwrap_or_default())
+    };
+    ui.page();
+    for line in &document.lines {
+        let name = document.line_id(line.name);
+        if args.ids {
+            write!(ui.out(), "{name}{end}")?;
+            continue;
+        }
+        let attachment = line.attachment.map(id).transpose()?;
+        let parent = line.parent.map(|parent| document.line_id(parent));
+        if global.json {
+            let mut object = json!({ "schema": "bough.line/1", "line": name, "branch": line.branch });
+            if let (Some(parent), Some(attachment)) = (parent, attachment) {
+                object["parent"] = parent.into();
+                object["attachment"] = attachment.into();
+            }
+            let first = documented.entries[line.nodes[0] as usize];
+            if let Some(time) = first.and_then(|ix| iso(opened.session.entries.time(ix))) {
+                object["first_time"] = time.into();
+            }
+            object["entries"] =
+                line.nodes.iter().map(|node| id(*node)).collect::<Result<Vec<_>, _>>()?.into();
+            write!(ui.out(), "{object}{end}")?;
+            continue;
+        }
+        let entries = Count("entry", "entries", line.nodes.len());
+        let from = attachment.map_or(String::new(), |id| format!(" · at {}", text::one_line(&id)));
+        writeln!(ui.out(), "{}  {entries}{from}", text::one_line(&name))?;
     }
     Ok(Exit::Done)
 }
