@@ -25,6 +25,7 @@ mod op;
 mod open;
 mod reading;
 mod rev_parse;
+mod session_tree;
 mod sessions;
 mod show;
 mod stats;

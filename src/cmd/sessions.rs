@@ -1,6 +1,7 @@
 //! `bough sessions`: the sessions of a folder, or of all.
 
 use super::config::Config;
+use super::session_tree::{self, AgentRow, Kinship, Origin};
 use super::{Exit, Failure, clock, files, global::Global};
 use crate::format::Format;
 use crate::model::{Count, Time};
@@ -13,7 +14,8 @@ use crate::ui::{Ink, Ui, text};
 use rayon::prelude::*;
 use serde_json::json;
 use std::cmp::Reverse;
-use std::path::PathBuf;
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 use unicode_width::UnicodeWidthStr;
 
@@ -58,6 +60,17 @@ pub struct Args {
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
 
+    /// Show which session came from which: those that go on from others, or are forks of them, below these
+    ///
+    /// Of Claude Code, all sessions of a folder are read together: what one repeats of another, and the entry at which
+    /// it leaves it, are told from that.
+    #[arg(long, conflicts_with_all = ["quick", "paths"])]
+    tree: bool,
+
+    /// With `--tree`, show the agents of each session of Claude Code too, and the entry that started each
+    #[arg(long, requires = "tree")]
+    agents: bool,
+
     /// Read only both ends of each file: nothing is counted
     #[arg(long)]
     quick: bool,
@@ -100,6 +113,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         for row in &rows {
             write!(ui.out(), "{}{end}", row.path.display())?;
         }
+    } else if args.tree {
+        tree(&rows, args, now, ui)?;
     } else if ui.look.json {
         for row in &rows {
             write!(ui.out(), "{}{end}", row.object())?;
@@ -303,7 +318,85 @@ impl Sort {
     }
 }
 
+/// Prints the sessions below those that they came from.
+fn tree(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
+    let claude = rows.iter().filter(|row| row.format == Format::Claude);
+    let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents)?;
+    let by_path: HashMap<&Path, usize> =
+        rows.iter().enumerate().map(|(at, row)| (row.path.as_path(), at)).collect();
+    let by_id: HashMap<&str, usize> =
+        rows.iter().enumerate().filter_map(|(at, row)| Some((row.summary.id.as_deref()?, at))).collect();
+    let parents: Vec<Option<usize>> = rows
+        .iter()
+        .map(|row| match kinship.origins.get(&row.path) {
+            Some(origin) => by_path.get(origin.path.as_path()).copied(),
+            None => {
+                let parent = row.summary.parent.as_deref()?;
+                by_path.get(Path::new(parent)).or_else(|| by_id.get(parent)).copied()
+            }
+        })
+        .collect();
+    let places = session_tree::arrange(&parents, ui.look.ascii);
+    let agents = |row: &Row| kinship.agents.get(&row.path).map_or(&[][..], |agents| agents);
+    if ui.look.json {
+        let end = if args.null { '\0' } else { '\n' };
+        for place in &places {
+            let row = &rows[place.row];
+            let mut object = row.object();
+            if let Some(origin) = kinship.origins.get(&row.path) {
+                object["parent"] = origin.session.as_str().into();
+                object["origin"] = origin.json();
+            }
+            if args.agents {
+                object["agents"] = agents(row).iter().map(AgentRow::json).collect();
+            }
+            write!(ui.out(), "{object}{end}")?;
+        }
+        return Ok(());
+    }
+    let notes: Vec<Note> = places
+        .iter()
+        .map(|place| {
+            let row = &rows[place.row];
+            let origin = kinship.origins.get(&row.path).map(Origin::words);
+            let parent = || row.summary.parent.as_ref().map(|parent| format!("from {}", origin_name(parent)));
+            let below = agents(row)
+                .iter()
+                .map(|agent| {
+                    let words = text::one_line(&agent.words());
+                    format!("{}{}{words}", place.below, "  ".repeat(agent.depth))
+                })
+                .collect();
+            Note { before: place.branch.clone(), said: origin.or_else(parent).unwrap_or_default(), below }
+        })
+        .collect();
+    let rows: Vec<&Row> = places.iter().map(|place| &rows[place.row]).collect();
+    table_of(&rows, &notes, args, now, ui)
+}
+
+/// What the tree adds to a row.
+#[derive(Default)]
+struct Note {
+    /// What is drawn before the title.
+    before: String,
+    /// Where the session came from.
+    said: String,
+    /// Lines below the row.
+    below: Vec<String>,
+}
+
+/// A session that another names as its parent: the name of its file, where it is named by that.
+fn origin_name(parent: &str) -> String {
+    let name = Path::new(parent).file_name().map_or(parent.into(), |name| name.to_string_lossy());
+    text::one_line(&find::id_in_name(Path::new(&*name)))
+}
+
 fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
+    table_of(&rows.iter().collect::<Vec<_>>(), &[], args, now, ui)
+}
+
+fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
+    let none = Note::default();
     // Of one folder it need not be said which.
     let with_folder = args.all || !args.folders.is_empty();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref())).collect();
@@ -353,18 +446,33 @@ fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()
         if row.alive {
             marks.push_str(" (being written)");
         }
+        let note = notes.get(at).unwrap_or(&none);
+        let said = if note.said.is_empty() { String::new() } else { format!(" ({})", note.said) };
         let room = ui.look.width.saturating_sub(used + marks.width()).max(16);
-        out.push_str(&text::fit(&text::one_line(row.title()), room));
+        let title = text::fit(
+            &text::one_line(row.title()),
+            room.saturating_sub(note.before.width() + said.width()).max(12),
+        );
+        out.push_str(&ui.paint(Ink::Quiet, &note.before));
+        out.push_str(&title);
+        out.push_str(&ui.paint(Ink::Quiet, &said));
         if !marks.is_empty() {
             out.push_str(&ui.paint(Ink::Bad, marks));
         }
         writeln!(ui.out(), "{}", out.trim_end())?;
+        for line in &note.below {
+            // Below the ids, where there is room.
+            let indent = 4 + 1 + 8;
+            let line = text::fit(line, ui.look.width.saturating_sub(indent).max(40));
+            let line = format!("{:indent$}{}", "", ui.paint(Ink::Quiet, line));
+            writeln!(ui.out(), "{line}")?;
+        }
     }
     Ok(())
 }
 
 /// The shortest beginnings, of eight characters or more, by which the sessions are told apart.
-fn short_ids(rows: &[Row]) -> Vec<String> {
+fn short_ids(rows: &[&Row]) -> Vec<String> {
     let ids: Vec<String> = rows
         .iter()
         .map(|row| {

@@ -1,7 +1,7 @@
 //! `bough status`: a session in short.
 
 use super::{Exit, complete, global::Global, open};
-use crate::format::Session;
+use crate::format::{Format, Session};
 use crate::model::{Count, Flags, Source};
 use crate::ops::ids;
 use crate::store::Opened;
@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             Count("line", "lines", session.files[0].lines as usize),
             Count("root", "roots", tree.roots().count()),
             Count("branch point", "branch points", tree.branch_points().count()),
-            Count("branch", "branches", branches(session)),
+            Count("branch", "branches", branches(session, &opened.files)?),
         ),
     ));
     let faults = faults(session);
@@ -88,7 +88,12 @@ fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
 }
 
 /// Leaves that are more than bookkeeping.
-fn branches(session: &Session) -> usize {
+///
+/// Of Claude Code those of bough's own reading: along the stored links, results of parallel calls and hooks are leaves too.
+fn branches(session: &Session, source: &dyn Source) -> anyhow::Result<usize> {
+    if session.format == Format::Claude {
+        return Ok(crate::ops::branches::count(session, source)?);
+    }
     let entries = &session.entries;
     let tree = &session.tree;
     // A leaf that is bookkeeping counts for the branch that it hangs at, once.
@@ -99,7 +104,7 @@ fn branches(session: &Session) -> usize {
         .collect();
     tips.sort_unstable();
     tips.dedup();
-    tips.len()
+    Ok(tips.len())
 }
 
 /// How many faults of each check there are.
@@ -128,7 +133,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "roots": tree.roots().count(),
         "leaves": tree.leaves().count(),
         "branch_points": tree.branch_points().count(),
-        "branches": branches(session),
+        "branches": branches(session, source)?,
         "faults": faults(session),
     });
     let mut set = |key: &str, value: Option<Value>| {

@@ -3,9 +3,10 @@
 //! A branch is the path to an entry that has no other entry of the conversation below it. What hangs below is
 //! bookkeeping then, and the last of that is the leaf, where the agent would go on.
 
-use super::{Forest, listing, revision};
-use crate::format::Session;
-use crate::model::{Ix, Time};
+use super::{Forest, linearize, listing, revision};
+use crate::format::{Format, Session};
+use crate::model::{Ix, Source, Time, Tree};
+use std::io;
 
 /// One branch.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,8 +44,22 @@ pub enum Of {
 ///
 /// Costs a few passes over the entries, however many branches there are.
 pub fn list(session: &Session, of: Of) -> Vec<Branch> {
-    let (entries, tree) = (&session.entries, &session.tree);
-    let forest = forest(session, of);
+    list_in(session, &session.tree, of)
+}
+
+/// How many branches there are of what was talked: of Claude Code in bough's own reading, of other formats as stored.
+pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
+    if session.format == Format::Claude && !session.partial {
+        let reading = linearize::read(session, source)?;
+        return Ok(list_in(session, &reading.tree(), Of::Conversation).len());
+    }
+    Ok(list(session, Of::Conversation).len())
+}
+
+/// The branches of a session in a tree over its entries.
+fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
+    let entries = &session.entries;
+    let forest = forest(session, tree, of);
     let count = entries.len();
     let mut children = vec![0u32; count];
     for ix in forest.children_first() {
@@ -109,7 +124,7 @@ pub fn list(session: &Session, of: Of) -> Vec<Branch> {
 
 /// Returns the entries at which branches part, in file order, each with the number of ways from it.
 pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
-    let forest = forest(session, of);
+    let forest = forest(session, &session.tree, of);
     let mut children = vec![0u32; session.entries.len()];
     for ix in forest.children_first() {
         if let Some(parent) = forest.parent(ix) {
@@ -120,11 +135,11 @@ pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
     points.map(|ix| (ix, children[ix.at()] as usize)).collect()
 }
 
-fn forest(session: &Session, of: Of) -> Forest<'_> {
+fn forest<'t>(session: &Session, tree: &'t Tree, of: Of) -> Forest<'t> {
     let count = session.entries.len();
     match of {
-        Of::Conversation => Forest::new(&session.tree, count, |ix| listing::conversation(session, ix)),
-        Of::Everything => Forest::new(&session.tree, count, |_| true),
+        Of::Conversation => Forest::new(tree, count, |ix| listing::conversation(session, ix)),
+        Of::Everything => Forest::new(tree, count, |_| true),
     }
 }
 

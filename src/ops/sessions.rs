@@ -1,6 +1,6 @@
 //! `bough sessions`: a session as one row of a list.
 
-use super::branches::{self, Of};
+use super::branches;
 use super::revision;
 use crate::format::{Content, Format, Session};
 use crate::json::{each_member, string};
@@ -65,7 +65,7 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
     if !session.partial {
         summary.counts = Some(Counts {
             entries: session.tree.standing().count(),
-            branches: branches::list(session, Of::Conversation).len(),
+            branches: branches::count(session, source)?,
             faults: session.faults.len(),
         });
     }

@@ -25,6 +25,18 @@ pub enum Anchored {
 }
 
 impl Anchored {
+    /// How it is known, as a word.
+    pub fn word(self) -> &'static str {
+        match self {
+            Anchored::Sidecar(_) => "sidecar",
+            Anchored::Result(_) => "result",
+            Anchored::Run(_) => "run",
+            Anchored::Text(_) => "text",
+            Anchored::Prompt(_) => "prompt",
+            Anchored::Nowhere => "nothing",
+        }
+    }
+
     /// The entry.
     pub fn at(self) -> Option<Ix> {
         match self {

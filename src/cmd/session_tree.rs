@@ -1,0 +1,283 @@
+//! `bough sessions --tree`: which session came from which, and the agents of each.
+
+use super::reading::{anchors, short};
+use crate::format::Layout;
+use crate::model::{Count, Ix};
+use crate::ops::{ids, linearize};
+use crate::store::{Opened, project};
+use std::collections::{BTreeMap, HashMap};
+use std::path::{Path, PathBuf};
+
+/// Where a listed session came from.
+#[derive(Clone, Debug)]
+pub(super) struct Origin {
+    /// The other's file.
+    pub(super) path: PathBuf,
+    /// The other's id.
+    pub(super) session: String,
+    /// How: `continues`, `forks`, `takes over`.
+    pub(super) how: &'static str,
+    /// The entry at which it left the other, if that is known.
+    pub(super) at: Option<String>,
+    /// How many entries it repeats.
+    pub(super) repeated: u32,
+}
+
+/// An agent of a listed session.
+#[derive(Clone, Debug)]
+pub(super) struct AgentRow {
+    pub(super) path: PathBuf,
+    pub(super) id: String,
+    pub(super) name: Option<String>,
+    pub(super) ty: Option<String>,
+    pub(super) description: Option<String>,
+    pub(super) entries: usize,
+    /// The entry that started it, and how that is known.
+    pub(super) at: Option<String>,
+    pub(super) by: &'static str,
+    /// How many agents stand between it and the session.
+    pub(super) depth: usize,
+}
+
+/// What is known of a project's sessions beside what each file says alone.
+#[derive(Default)]
+pub(super) struct Kinship {
+    pub(super) origins: HashMap<PathBuf, Origin>,
+    pub(super) agents: HashMap<PathBuf, Vec<AgentRow>>,
+}
+
+impl Kinship {
+    /// Reads the projects that the sessions of Claude Code at these paths lie in, each as a whole.
+    pub(super) fn read<'p>(paths: impl Iterator<Item = &'p Path>, agents: bool) -> anyhow::Result<Kinship> {
+        let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        for path in paths {
+            *folders.entry(path.parent().unwrap_or(Path::new("")).to_owned()).or_default() += 1;
+        }
+        let mut kinship = Kinship::default();
+        for folder in folders.into_keys() {
+            kinship.project(&folder, agents)?;
+        }
+        Ok(kinship)
+    }
+
+    fn project(&mut self, folder: &Path, agents: bool) -> anyhow::Result<()> {
+        let listed = if folder == Path::new("") { Path::new(".") } else { folder };
+        let mut layout = project::layout(listed)?;
+        if !agents {
+            layout.files.truncate(layout.mains);
+        }
+        let Opened { session, files } = project::open(&layout, false)?;
+        let found = linearize::agents(&session, &files, &layout)?;
+        let reading = linearize::read_with(&session, &files, &anchors(&found, &layout))?;
+        let id = |ix: Ix| ids::name(&session, &files, ix);
+        // As the list has it: without the `.` that stands for the current folder.
+        let path = |file: u16| {
+            let path = &layout.files[usize::from(file)].path;
+            if folder == Path::new("") {
+                path.strip_prefix(".").unwrap_or(path).to_owned()
+            } else {
+                path.clone()
+            }
+        };
+        for kin in linearize::family(&session, &files, &layout, &reading)? {
+            if let Some(origin) = kin.origin {
+                self.origins.insert(
+                    path(kin.file),
+                    Origin {
+                        path: path(origin.file),
+                        session: layout.files[usize::from(origin.file)].stem().to_owned(),
+                        how: origin.how.word(),
+                        at: origin.at.map(id).transpose()?,
+                        repeated: kin.repeated,
+                    },
+                );
+            }
+        }
+        for agent in &found {
+            let Some(owner) = agent.owner else { continue };
+            let sidecar = agent.sidecar.map(|at| &layout.sidecars[at]);
+            let text = |of: fn(&crate::format::Sidecar) -> &Option<String>| {
+                sidecar.and_then(|known| of(known).clone())
+            };
+            let row = AgentRow {
+                path: path(agent.file),
+                id: layout.files[usize::from(agent.file)].agent().unwrap_or_default().to_owned(),
+                name: text(|known| &known.name),
+                ty: text(|known| &known.ty),
+                description: text(|known| &known.description),
+                entries: session.entries.of_file(agent.file).len(),
+                at: agent.anchored.at().map(id).transpose()?,
+                by: agent.anchored.word(),
+                depth: depth(agent, &found, &layout, &session),
+            };
+            self.agents.entry(path(owner)).or_default().push(row);
+        }
+        Ok(())
+    }
+}
+
+/// How many agents stand between an agent and its session.
+fn depth(
+    agent: &linearize::Agent,
+    all: &[linearize::Agent],
+    layout: &Layout,
+    session: &crate::format::Session,
+) -> usize {
+    let mut depth = 0;
+    let mut at = agent.anchored.at();
+    while let Some(ix) = at {
+        let file = session.entries.file(ix);
+        // The agents follow the main files, in the order of their numbers.
+        if usize::from(file) < layout.mains || depth > all.len() {
+            break;
+        }
+        depth += 1;
+        at = all.binary_search_by_key(&file, |agent| agent.file).ok().and_then(|at| all[at].anchored.at());
+    }
+    depth
+}
+
+impl Origin {
+    /// `continues 5e550001 at 00000007, 4 entries repeated`
+    pub(super) fn words(&self) -> String {
+        let mut words = format!("{} {}", self.how, short(&self.session));
+        if let Some(at) = &self.at {
+            words += &format!(" at {}", short(at));
+        }
+        if self.repeated > 0 {
+            words += &format!(", {} repeated", Count("entry", "entries", self.repeated as usize));
+        }
+        words
+    }
+
+    /// The same for scripts.
+    pub(super) fn json(&self) -> serde_json::Value {
+        let mut object = serde_json::json!({
+            "session": self.session,
+            "file": self.path.display().to_string(),
+            "how": self.how,
+            "repeated": self.repeated,
+        });
+        if let Some(at) = &self.at {
+            object["at"] = at.as_str().into();
+        }
+        object
+    }
+}
+
+impl AgentRow {
+    /// `agent Explore bb55ee66 · 12 entries · at 00000003 · Find the tests`
+    pub(super) fn words(&self) -> String {
+        let called = self.name.as_deref().or(self.ty.as_deref());
+        let mut words = match called {
+            Some(called) => format!("agent {called} {}", short(&self.id)),
+            None => format!("agent {}", short(&self.id)),
+        };
+        words += &format!(" · {}", Count("entry", "entries", self.entries));
+        match &self.at {
+            Some(at) => words += &format!(" · at {}", short(at)),
+            None => words += " · start unknown",
+        }
+        if let Some(description) = &self.description {
+            words += &format!(" · {description}");
+        }
+        words
+    }
+
+    /// The same for scripts.
+    pub(super) fn json(&self) -> serde_json::Value {
+        let mut object = serde_json::json!({
+            "agent": self.id,
+            "file": self.path.display().to_string(),
+            "entries": self.entries,
+            "by": self.by,
+            "depth": self.depth,
+        });
+        let texts =
+            [("name", &self.name), ("type", &self.ty), ("description", &self.description), ("at", &self.at)];
+        for (key, text) in texts {
+            if let Some(text) = text {
+                object[key] = text.as_str().into();
+            }
+        }
+        object
+    }
+}
+
+/// A row of the tree: which of the rows it is, what is drawn before it, and what before the lines below it.
+pub(super) struct Place {
+    pub(super) row: usize,
+    pub(super) branch: String,
+    pub(super) below: String,
+}
+
+/// Orders rows so that each comes below the one that it came from; siblings and roots keep their order.
+///
+/// `parents` gives the row that each came from. A row that came from itself, over others or not, is a root.
+pub(super) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
+    let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents.len()];
+    let mut roots = Vec::new();
+    let circles = circles(parents);
+    for (row, parent) in parents.iter().enumerate() {
+        match parent.filter(|_| !circles[row]) {
+            Some(parent) => children[parent].push(row),
+            None => roots.push(row),
+        }
+    }
+    let [tee, corner, bar] = if ascii { ["|- ", "`- ", "|  "] } else { ["├─ ", "└─ ", "│  "] };
+    let mut out = Vec::with_capacity(parents.len());
+    let mut todo: Vec<(usize, String, String)> =
+        roots.into_iter().rev().map(|row| (row, String::new(), String::new())).collect();
+    while let Some((row, branch, below)) = todo.pop() {
+        for (at, child) in children[row].iter().enumerate().rev() {
+            let is_last = at + 1 == children[row].len();
+            let branch = format!("{below}{}", if is_last { corner } else { tee });
+            let deeper = format!("{below}{}", if is_last { "   " } else { bar });
+            todo.push((*child, branch, deeper));
+        }
+        let below = if children[row].is_empty() { format!("{below}   ") } else { format!("{below}{bar}") };
+        out.push(Place { row, branch, below });
+    }
+    out
+}
+
+/// The rows that come from themselves, over others or not; each ring once.
+fn circles(parents: &[Option<usize>]) -> Vec<bool> {
+    let mut walk = vec![usize::MAX; parents.len()];
+    let mut out = vec![false; parents.len()];
+    for from in 0..parents.len() {
+        let mut at = Some(from);
+        while let Some(row) = at.filter(|row| walk[*row] == usize::MAX) {
+            walk[row] = from;
+            at = parents[row];
+        }
+        let start = at.filter(|row| walk[*row] == from);
+        let mut at = start;
+        while let Some(row) = at {
+            out[row] = true;
+            at = parents[row].filter(|row| Some(*row) != start);
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn rows_stand_below_the_ones_that_they_came_from() {
+        let check = |parents: &[Option<usize>], wanted: &[&str]| {
+            let rows: Vec<String> =
+                arrange(parents, true).iter().map(|place| format!("{}{}", place.branch, place.row)).collect();
+            assert_eq!(rows, wanted);
+        };
+        check(&[],                                       &[]);
+        check(&[None, Some(0), Some(0)],                 &["0", "|- 1", "`- 2"]);
+        check(&[Some(2), Some(0), None],                 &["2", "`- 0", "   `- 1"]);
+        check(&[None, Some(0), Some(1), Some(0), None],  &["0", "|- 1", "|  `- 2", "`- 3", "4"]);
+        check(&[Some(1), Some(0)],                       &["0", "1"]);
+        check(&[Some(0)],                                &["0"]);
+    }
+}
