@@ -8,6 +8,7 @@ mod complete;
 mod completions;
 mod config;
 mod context;
+mod diff;
 mod entry;
 mod exit;
 mod export_branch;
@@ -70,6 +71,7 @@ enum Command {
     Context(context::Args),
     ExportBranch(export_branch::Args),
     Fsck(fsck::Args),
+    Diff(diff::Args),
     Grep(grep::Args),
     Label(label::Args),
     Log(log::Args),
@@ -131,6 +133,8 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Grep(args) => grep::run(args, global, config, ui),
         Command::ExportBranch(args) => export_branch::run(args, global, ui),
+        Command::Diff(args) => diff::run(args, global, ui),
+        Command::Grep(args) => grep::run(args, global, ui),
         Command::Label(args) => label::run(args, global, ui),
         Command::Log(args) => log::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),

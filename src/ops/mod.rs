@@ -4,6 +4,7 @@
 pub mod branches;
 pub mod calls;
 pub mod context;
+pub mod diff;
 mod error;
 pub mod export;
 mod forest;

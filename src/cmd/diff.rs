@@ -1,0 +1,582 @@
+//! `bough diff`: what two branches have that the other has not.
+
+use super::view::ink_of;
+use super::{Exit, Failure, global::Global, log, open};
+use crate::model::{Count, Ix, Kind};
+use crate::ops::context::Context;
+use crate::ops::diff::{self, Item, Step};
+use crate::ops::pick::Side;
+use crate::ops::{ids, revision};
+use crate::store::Opened;
+use crate::ui::{Ink, Ui, text};
+use serde_json::{Value, json};
+use similar::{ChangeTag, TextDiff};
+use std::io;
+use std::time::Duration;
+
+/// Show how two branches differ
+///
+/// Compares the paths to A and to B from their common ancestor on: what only A has (`-`), what only B has (`+`), and what both
+/// have in another form (`~`). Entries belong together by id, else by what they say, else by their place in the turn and their
+/// role; a copy is no difference. Compared is what was said: texts, calls of tools by name and arguments, results by text.
+///
+/// With one revision it is compared with HEAD. With `--from` and `--to` entries of two sessions are compared.
+#[derive(clap::Args, Debug)]
+pub struct Args {
+    /// The session, if it looks like a file; then A and B, or `A...B`
+    #[arg(value_name = "REV")]
+    words: Vec<String>,
+
+    /// The session that A is in
+    #[arg(long, value_name = "SESSION", requires = "to")]
+    from: Option<String>,
+
+    /// The session that B is in
+    #[arg(long, value_name = "SESSION")]
+    to: Option<String>,
+
+    /// Compare what the model would see
+    #[arg(long, conflicts_with = "stat")]
+    context: bool,
+
+    /// Compare settings, labels, marks and the model's thinking too
+    #[arg(long)]
+    all: bool,
+
+    /// Print how much each side has: entries, tokens, calls of tools
+    #[arg(long)]
+    stat: bool,
+
+    /// Print only which entries differ: a sign and their ids, with tabs between
+    #[arg(long, conflicts_with = "stat")]
+    name_only: bool,
+
+    /// Print both sides beside each other, where the terminal is wide enough
+    #[arg(long, conflicts_with_all = ["stat", "name_only"])]
+    side_by_side: bool,
+
+    /// Exit with 1 if there are differences
+    #[arg(long)]
+    exit_code: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let mut sides = Sides::open(args, global, ui)?;
+    let compared = Compared::of(&mut sides, args)?;
+    let differs = compared.steps.iter().any(|step| step.differs());
+    let exit = if differs && args.exit_code { Exit::No } else { Exit::Done };
+    if !differs {
+        return Ok(exit);
+    }
+    ui.page();
+    let mut print = Printer {
+        a: Half::new(sides.a(), sides.tip_a, &compared.a, compared.context_a.as_ref(), args.all),
+        b: Half::new(sides.b(), sides.tip_b, &compared.b, compared.context_b.as_ref(), args.all),
+        compared: &compared,
+    };
+    if args.stat {
+        print.stat(&sides, ui)?;
+    } else if args.name_only {
+        print.names(ui)?;
+    } else if ui.look.json {
+        print.json(ui)?;
+    } else {
+        print.heading(ui)?;
+        let wide = ui.look.width >= WIDE;
+        if args.side_by_side && !wide {
+            let width = ui.look.width;
+            ui.hint(format_args!(
+                "the terminal has {width} columns; both sides beside each other want {WIDE}"
+            ));
+        }
+        print.steps(args.side_by_side && wide, ui)?;
+    }
+    Ok(exit)
+}
+
+/// How many columns a terminal must have for two sides beside each other.
+const WIDE: usize = 100;
+
+/// The sessions that are compared, and the entries at which.
+struct Sides {
+    one: Opened,
+    /// The second session; `None` where both sides are in one.
+    other: Option<Opened>,
+    tip_a: Option<Ix>,
+    tip_b: Option<Ix>,
+}
+
+impl Sides {
+    fn open(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Sides> {
+        let (one, other, words) = match (&args.from, &args.to) {
+            (None, None) => {
+                let (named, words) = open::split(global, &args.words);
+                (open::session(global, named, ui)?, None, words)
+            }
+            (from, Some(to)) => {
+                let one = match from {
+                    Some(from) => open_word(from, global, ui)?,
+                    None => open::session(global, None, ui)?,
+                };
+                (one, Some(open_word(to, global, ui)?), &args.words[..])
+            }
+            (Some(_), None) => unreachable!("clap wants both"),
+        };
+        let mut sides = Sides { one, other, tip_a: None, tip_b: None };
+        let (a, b) = named(words, &sides.one)?;
+        let two = sides.other.is_some();
+        let at = |opened: &Opened, word: Option<&str>| match word {
+            Some(word) => revision::one(&opened.session, &opened.files, word),
+            None => revision::head(&opened.session),
+        };
+        // One revision is compared with HEAD; between two sessions each side has its own.
+        let (a, b) = match (a, b, two) {
+            (None, None, false) => {
+                return Err(Failure::Usage {
+                    what: "nothing is named to compare with".into(),
+                    hint: "`bough diff [SESSION] REV` compares REV with HEAD".into(),
+                }
+                .into());
+            }
+            (a, b, _) => (a, b),
+        };
+        let tip_a = at(&sides.one, a.as_deref())?;
+        let tip_b = at(sides.other.as_ref().unwrap_or(&sides.one), b.as_deref())?;
+        // Claude Code records parts of a turn beside the path; they are joined to it, as `log` does.
+        let reading = log::join(&mut sides.one)?;
+        sides.tip_a = Some(reading.as_ref().map_or(tip_a, |reading| reading.stand_in(tip_a)));
+        sides.tip_b = Some(match &mut sides.other {
+            Some(other) => log::join(other)?.map_or(tip_b, |reading| reading.stand_in(tip_b)),
+            None => reading.as_ref().map_or(tip_b, |reading| reading.stand_in(tip_b)),
+        });
+        Ok(sides)
+    }
+
+    fn a(&self) -> Side<'_> {
+        Side { session: &self.one.session, source: &self.one.files }
+    }
+
+    fn b(&self) -> Side<'_> {
+        let opened = self.other.as_ref().unwrap_or(&self.one);
+        Side { session: &opened.session, source: &opened.files }
+    }
+}
+
+fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened> {
+    let opened = open::by_path(global, &open::by_word(word)?)?;
+    open::warn(&opened, ui);
+    Ok(opened)
+}
+
+/// The revisions that the words name: two words, or one with dots between two.
+fn named(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, Option<String>)> {
+    let side = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
+    match words {
+        [] => Ok((None, None)),
+        [only] => {
+            let whole = revision::is_set(&opened.session, &opened.files, only)?;
+            let cut = only.split_once("...").or_else(|| only.split_once(".."));
+            match cut.filter(|_| whole) {
+                Some((a, b)) => Ok((side(a).or(side("HEAD")), side(b).or(side("HEAD")))),
+                None => Ok((side(only), None)),
+            }
+        }
+        [a, b] => Ok((side(a), side(b))),
+        _ => Err(Failure::Usage {
+            what: format!("two entries are compared, and {} are named", words.len()),
+            hint: "quote a revision that has blanks".into(),
+        }
+        .into()),
+    }
+}
+
+/// Both sides, laid beside each other.
+struct Compared {
+    ancestor: Option<Ix>,
+    a: Vec<Item>,
+    b: Vec<Item>,
+    context_a: Option<Context>,
+    context_b: Option<Context>,
+    steps: Vec<Step>,
+}
+
+impl Compared {
+    fn of(sides: &mut Sides, args: &Args) -> anyhow::Result<Compared> {
+        let (a, b) = (sides.a(), sides.b());
+        if args.context {
+            let context_a = Context::at(a.session, a.source, sides.tip_a)?;
+            let context_b = Context::at(b.session, b.source, sides.tip_b)?;
+            let (items_a, items_b) = (diff::sent_items(a, &context_a)?, diff::sent_items(b, &context_b)?);
+            let steps = diff::align(&items_a, &items_b);
+            return Ok(Compared {
+                ancestor: None,
+                a: items_a,
+                b: items_b,
+                context_a: Some(context_a),
+                context_b: Some(context_b),
+                steps,
+            });
+        }
+        let path =
+            |side: Side<'_>, tip: Option<Ix>| tip.map(|tip| side.session.tree.path(tip)).unwrap_or_default();
+        let (path_a, path_b) = (path(a, sides.tip_a), path(b, sides.tip_b));
+        let shared = match sides.other {
+            Some(_) => 0,
+            None => path_a.iter().zip(&path_b).take_while(|(a, b)| a == b).count(),
+        };
+        let items_a = diff::items(a, &path_a[shared..], args.all)?;
+        let items_b = diff::items(b, &path_b[shared..], args.all)?;
+        let steps = diff::align(&items_a, &items_b);
+        let ancestor = shared.checked_sub(1).map(|at| path_a[at]);
+        Ok(Compared { ancestor, a: items_a, b: items_b, context_a: None, context_b: None, steps })
+    }
+}
+
+/// One side, as it is shown.
+struct Half<'s> {
+    side: Side<'s>,
+    tip: Option<Ix>,
+    items: &'s [Item],
+    context: Option<&'s Context>,
+    all: bool,
+    short: ids::ShortIds,
+    line: Vec<u8>,
+}
+
+impl<'s> Half<'s> {
+    fn new(
+        side: Side<'s>,
+        tip: Option<Ix>,
+        items: &'s [Item],
+        context: Option<&'s Context>,
+        all: bool,
+    ) -> Half<'s> {
+        Half { side, tip, items, context, all, short: ids::ShortIds::default(), line: Vec::new() }
+    }
+
+    /// The entry that an item is of; none for a message that the agent makes up.
+    fn entry(&self, at: usize) -> Option<Ix> {
+        let place = self.items[at].ix;
+        match self.context {
+            Some(context) => context.messages[place.at()].entry,
+            None => Some(place),
+        }
+    }
+
+    fn kind(&self, at: usize) -> Kind {
+        match self.context {
+            Some(_) => self.items[at].sort.0,
+            None => self.side.session.entries.kind(self.items[at].ix),
+        }
+    }
+
+    /// What an item is, in one word.
+    fn word(&self, at: usize) -> String {
+        match self.context {
+            Some(context) => text::one_line(&context.messages[self.items[at].ix.at()].role),
+            None => self.kind(at).word().into(),
+        }
+    }
+
+    fn short(&self, ix: Ix) -> io::Result<String> {
+        Ok(text::one_line(&self.short.of(self.side.session, self.side.source, ix)?))
+    }
+
+    fn short_at(&self, at: usize) -> io::Result<String> {
+        self.entry(at).map_or(Ok("(made up)".into()), |ix| self.short(ix))
+    }
+
+    fn name_at(&self, at: usize) -> io::Result<String> {
+        self.entry(at).map_or(Ok("-".into()), |ix| ids::name(self.side.session, self.side.source, ix))
+    }
+
+    /// What an item says.
+    fn says(&mut self, at: usize) -> io::Result<String> {
+        let Side { session, source } = self.side;
+        let ix = self.items[at].ix;
+        if let Some(context) = self.context {
+            let said = context.messages[ix.at()].said(session, source, &mut self.line)?;
+            return Ok(diff::said_of(&said.blocks, &said.text, false));
+        }
+        source.read(session.span(ix), &mut self.line)?;
+        Ok(diff::text_of(session.format, &self.line, self.all))
+    }
+
+    fn json(&mut self, at: usize) -> io::Result<Value> {
+        let mut object = json!({ "kind": self.kind(at).word() });
+        if let Some(context) = self.context {
+            let message = &context.messages[self.items[at].ix.at()];
+            object = json!({ "role": message.role, "origin": message.origin.word() });
+        }
+        if let Some(ix) = self.entry(at) {
+            let id = ids::id(self.side.session, self.side.source, ix)?;
+            if !id.is_empty() {
+                object["id"] = id.into();
+            }
+            object["line"] = self.side.session.entries.line(ix).into();
+        }
+        object["text"] = self.says(at)?.into();
+        Ok(object)
+    }
+}
+
+struct Printer<'c> {
+    a: Half<'c>,
+    b: Half<'c>,
+    compared: &'c Compared,
+}
+
+impl Printer<'_> {
+    fn names(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
+        for step in &self.compared.steps {
+            match *step {
+                Step::Same(..) => {}
+                Step::Changed(a, b) => {
+                    writeln!(ui.out(), "~\t{}\t{}", self.a.name_at(a)?, self.b.name_at(b)?)?;
+                }
+                Step::OnlyA(a) => writeln!(ui.out(), "-\t{}", self.a.name_at(a)?)?,
+                Step::OnlyB(b) => writeln!(ui.out(), "+\t{}", self.b.name_at(b)?)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn json(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
+        for step in &self.compared.steps {
+            let mut object = json!({ "schema": "bough.diff/1" });
+            let (op, a, b) = match *step {
+                Step::Same(..) => continue,
+                Step::Changed(a, b) => ("changed", Some(a), Some(b)),
+                Step::OnlyA(a) => ("only-a", Some(a), None),
+                Step::OnlyB(b) => ("only-b", None, Some(b)),
+            };
+            object["op"] = op.into();
+            if let Some(a) = a {
+                object["a"] = self.a.json(a)?;
+            }
+            if let Some(b) = b {
+                object["b"] = self.b.json(b)?;
+            }
+            writeln!(ui.out(), "{object}")?;
+        }
+        Ok(())
+    }
+
+    /// Says what is compared.
+    fn heading(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
+        let place = |half: &Half<'_>| half.tip.map_or(Ok("nothing".into()), |tip| half.short(tip));
+        let (a, b) = (place(&self.a)?, place(&self.b)?);
+        let mut words = format!("diff {a} {b}");
+        if let Some(ancestor) = self.compared.ancestor {
+            words.push_str(&format!(" · from {} on", self.a.short(ancestor)?));
+        }
+        let words = ui.paint(Ink::Strong, words);
+        writeln!(ui.out(), "{words}")?;
+        Ok(())
+    }
+
+    fn steps(&mut self, beside: bool, ui: &mut Ui) -> anyhow::Result<()> {
+        let mut same = 0;
+        for step in &self.compared.steps {
+            if let Step::Same(..) = step {
+                same += 1;
+                continue;
+            }
+            equal(std::mem::take(&mut same), ui)?;
+            match *step {
+                Step::Same(..) => {}
+                Step::Changed(a, b) => {
+                    let head = format!("{} → {}", self.a.short_at(a)?, self.b.short_at(b)?);
+                    self.head("~", &self.a.word(a), self.a.kind(a), &head, ui)?;
+                    let (old, new) = (self.a.says(a)?, self.b.says(b)?);
+                    if beside { both(&old, &new, ui)? } else { changed(&old, &new, ui)? }
+                }
+                Step::OnlyA(a) => {
+                    self.head("-", &self.a.word(a), self.a.kind(a), &self.a.short_at(a)?, ui)?;
+                    let said = self.a.says(a)?;
+                    if beside { both(&said, "", ui)? } else { whole('-', &said, ui)? }
+                }
+                Step::OnlyB(b) => {
+                    self.head("+", &self.b.word(b), self.b.kind(b), &self.b.short_at(b)?, ui)?;
+                    let said = self.b.says(b)?;
+                    if beside { both("", &said, ui)? } else { whole('+', &said, ui)? }
+                }
+            }
+        }
+        equal(same, ui)
+    }
+
+    fn head(&self, sign: &str, word: &str, kind: Kind, names: &str, ui: &mut Ui) -> io::Result<()> {
+        let head = format!("{} {} {}", ink(sign, ui), ui.paint(ink_of(kind), word), ui.paint(Ink::Id, names));
+        writeln!(ui.out(), "\n{head}")
+    }
+
+    fn stat(&mut self, sides: &Sides, ui: &mut Ui) -> anyhow::Result<()> {
+        let (a, b) = (diff::stat(sides.a(), &self.compared.a)?, diff::stat(sides.b(), &self.compared.b)?);
+        let count =
+            |wanted: fn(&Step) -> bool| self.compared.steps.iter().filter(|step| wanted(step)).count();
+        let (same, changed, only_a, only_b) = (
+            count(|step| matches!(step, Step::Same(..))),
+            count(|step| matches!(step, Step::Changed(..))),
+            count(|step| matches!(step, Step::OnlyA(_))),
+            count(|step| matches!(step, Step::OnlyB(_))),
+        );
+        if ui.look.json {
+            let side = |stat: &diff::Stat| {
+                json!({
+                    "entries": stat.entries, "kinds": stat.kinds, "tools": stat.tools,
+                    "input": stat.usage.input, "output": stat.usage.output,
+                    "cache_read": stat.usage.cache_read, "cache_write": stat.usage.cache_write,
+                    "cost": stat.usage.cost,
+                })
+            };
+            let object = json!({
+                "schema": "bough.diff/1", "op": "stat", "same": same, "changed": changed,
+                "only_a": only_a, "only_b": only_b, "a": side(&a), "b": side(&b),
+            });
+            writeln!(ui.out(), "{object}")?;
+            return Ok(());
+        }
+        self.heading(ui)?;
+        let mut rows: Vec<(String, String, String)> = vec![
+            ("".into(), "A".into(), "B".into()),
+            ("entries".into(), a.entries.to_string(), b.entries.to_string()),
+        ];
+        let mut row = |name: String, one: u64, two: u64| {
+            if one > 0 || two > 0 {
+                rows.push((name, one.to_string(), two.to_string()));
+            }
+        };
+        let kinds: std::collections::BTreeSet<_> = a.kinds.keys().chain(b.kinds.keys()).collect();
+        let at = |stat: &diff::Stat, kind: &str| stat.kinds.get(kind).copied().unwrap_or(0) as u64;
+        for kind in kinds {
+            row(format!("  {kind}"), at(&a, kind), at(&b, kind));
+        }
+        row("tokens in".into(), taken_in(&a), taken_in(&b));
+        row("tokens out".into(), a.usage.output, b.usage.output);
+        let tools: std::collections::BTreeSet<_> = a.tools.keys().chain(b.tools.keys()).collect();
+        let calls = |stat: &diff::Stat, tool: &str| stat.tools.get(tool).copied().unwrap_or(0) as u64;
+        for tool in tools {
+            row(format!("calls of {}", text::one_line(tool)), calls(&a, tool), calls(&b, tool));
+        }
+        let width = |column: fn(&(String, String, String)) -> &String| {
+            rows.iter().map(column).map(|cell| cell.chars().count()).max()
+        };
+        let (first, second) = (width(|row| &row.0).unwrap_or(0), width(|row| &row.1).unwrap_or(0).max(6));
+        for (name, one, two) in &rows {
+            writeln!(ui.out(), "{}  {one:>second$}  {two:>6}", text::pad(name, first))?;
+        }
+        writeln!(ui.out(), "{same} the same, {changed} changed, {only_a} only in A, {only_b} only in B")?;
+        Ok(())
+    }
+}
+
+fn taken_in(stat: &diff::Stat) -> u64 {
+    stat.usage.input + stat.usage.cache_read + stat.usage.cache_write
+}
+
+fn ink(sign: &str, ui: &Ui) -> String {
+    match sign {
+        "-" => ui.paint(Ink::Bad, sign),
+        "+" => ui.paint(Ink::Good, sign),
+        _ => ui.paint(Ink::Summary, sign),
+    }
+}
+
+/// Says how many entries in a row are the same.
+fn equal(count: usize, ui: &mut Ui) -> anyhow::Result<()> {
+    if count > 0 {
+        let words = ui.paint(Ink::Quiet, format!("  ({} the same)", Count("entry", "entries", count)));
+        writeln!(ui.out(), "\n{words}")?;
+    }
+    Ok(())
+}
+
+/// Prints a text that only one side has.
+fn whole(sign: char, said: &str, ui: &mut Ui) -> anyhow::Result<()> {
+    for line in said.lines() {
+        let painted = ui
+            .paint(if sign == '-' { Ink::Bad } else { Ink::Good }, format!("{sign}   {}", text::safe(line)));
+        writeln!(ui.out(), "{}", painted.trim_end())?;
+    }
+    Ok(())
+}
+
+/// How long two texts are compared at the most; what is then left counts as changed.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// Prints how a text changed, with some lines of what stayed; words are told apart where colors are used.
+fn changed(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
+    let texts = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    for (at, group) in texts.grouped_ops(2).iter().enumerate() {
+        if at > 0 {
+            let gap = ui.paint(Ink::Quiet, "    ⋮");
+            writeln!(ui.out(), "{gap}")?;
+        }
+        for op in group {
+            for change in texts.iter_inline_changes(op) {
+                let (sign, ink) = match change.tag() {
+                    ChangeTag::Equal => (' ', None),
+                    ChangeTag::Delete => ('-', Some(Ink::Bad)),
+                    ChangeTag::Insert => ('+', Some(Ink::Good)),
+                };
+                let mut out = match ink {
+                    Some(ink) => ui.paint(ink, format!("{sign}   ")),
+                    None => "    ".into(),
+                };
+                for (stands_out, part) in change.iter_strings_lossy() {
+                    let part = text::safe(part.trim_end_matches(['\n', '\r']));
+                    match ink {
+                        Some(ink) if stands_out => out.push_str(&strong(ink, &part, ui)),
+                        Some(ink) => out.push_str(&ui.paint(ink, part)),
+                        None => out.push_str(&part),
+                    }
+                }
+                writeln!(ui.out(), "{}", out.trim_end())?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Words that changed within a line.
+fn strong(ink: Ink, part: &str, ui: &Ui) -> String {
+    ui.paint(Ink::Strong, ui.paint(ink, part))
+}
+
+/// Prints two texts beside each other.
+fn both(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
+    let cells = (ui.look.width - 3) / 2;
+    let texts = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
+    let (olds, news) = (texts.old_slices(), texts.new_slices());
+    for op in texts.ops() {
+        let (in_old, in_new) = (op.old_range(), op.new_range());
+        let same = op.tag() == similar::DiffTag::Equal;
+        for at in 0..in_old.len().max(in_new.len()) {
+            let of_old = in_old.clone().nth(at).map(|line| olds[line].trim_end_matches(['\n', '\r']));
+            let of_new = in_new.clone().nth(at).map(|line| news[line].trim_end_matches(['\n', '\r']));
+            row(of_old, of_new, same, cells, ui)?;
+        }
+    }
+    Ok(())
+}
+
+/// Prints a line of each side, on as many rows as the longer takes.
+fn row(old: Option<&str>, new: Option<&str>, same: bool, cells: usize, ui: &mut Ui) -> anyhow::Result<()> {
+    let wrapped = |line: Option<&str>| match line {
+        Some(line) => text::wrap(&text::safe(line), cells),
+        None => Vec::new(),
+    };
+    let (olds, news) = (wrapped(old), wrapped(new));
+    let bar = ui.paint(Ink::Quiet, if ui.look.ascii { "|" } else { "│" });
+    for at in 0..olds.len().max(news.len()) {
+        let cell = |lines: &[String], ink: Ink| {
+            let line = lines.get(at).map(String::as_str).unwrap_or_default();
+            let padded = text::pad(line, cells);
+            if same || line.is_empty() { padded } else { ui.paint(ink, padded) }
+        };
+        let row = format!("{} {bar} {}", cell(&olds, Ink::Bad), cell(&news, Ink::Good));
+        writeln!(ui.out(), "{}", row.trim_end())?;
+    }
+    Ok(())
+}

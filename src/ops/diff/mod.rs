@@ -1,0 +1,163 @@
+//! What two paths have that the other has not, and what is on both in another form.
+//!
+//! Entries are compared by what they say ([`say`]): the text, calls of tools by name and arguments, results by text; not
+//! by id, parent or time, nor by the model's thinking. They are laid beside each other by their ids, then by what they
+//! say, and what is left between two that fit by its place in the turn and its role ([`align`]).
+
+mod align;
+mod say;
+
+pub use align::{Step, align};
+pub use say::{said_of, says};
+
+use super::context::Context;
+use super::pick::Side;
+use crate::format::{Block, Content, Format, Usage};
+use crate::json::each_item;
+use crate::model::{Flags, Ix, Key, Kind};
+use std::collections::{BTreeMap, HashSet};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+
+/// An entry of one side, as far as it is compared.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Item {
+    /// Where it is found again: the entry, or the place of a message in a context.
+    pub ix: Ix,
+    /// Its id; none for what the agent makes up.
+    pub key: Key,
+    /// A fingerprint of what it says.
+    pub says: u64,
+    /// What it is: only items of one sort are laid beside each other.
+    pub sort: Sort,
+}
+
+/// What an [`Item`] is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Sort(pub Kind);
+
+impl Sort {
+    /// Whether a turn begins with it.
+    fn begins_turn(self) -> bool {
+        self.0 == Kind::User
+    }
+}
+
+/// The items of a path that are compared; with `all` also settings, labels, markers and thinking.
+///
+/// Costs a look at each of their lines.
+pub fn items(side: Side<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
+    let session = side.session;
+    let (mut out, mut line) = (Vec::new(), Vec::new());
+    for ix in path {
+        if !all && !super::listing::conversation(session, *ix) {
+            continue;
+        }
+        source_line(side, *ix, &mut line)?;
+        let content = Content::of(session.format, &line);
+        let mut hasher = DefaultHasher::new();
+        says(&content, all).hash(&mut hasher);
+        if session.entries.flags(*ix).has(Flags::IMAGE) {
+            images(&line, &mut hasher);
+        }
+        let kind = session.entries.kind(*ix);
+        kind.hash(&mut hasher);
+        out.push(Item { ix: *ix, key: session.entries.key(*ix), says: hasher.finish(), sort: Sort(kind) });
+    }
+    Ok(out)
+}
+
+fn source_line(side: Side<'_>, ix: Ix, line: &mut Vec<u8>) -> io::Result<()> {
+    side.source.read(side.session.span(ix), line)
+}
+
+/// Pictures count as they are stored.
+fn images(line: &[u8], into: &mut DefaultHasher) {
+    let content = crate::json::value(line, &["message", "content"]).unwrap_or_default();
+    let mut todo: Vec<&[u8]> = each_item(content).collect();
+    while let Some(block) = todo.pop() {
+        for key in ["data", "source"] {
+            crate::json::value(block, &[key]).hash(into);
+        }
+        if let Some(inside) = crate::json::value(block, &["content"]) {
+            todo.extend(each_item(inside));
+        }
+    }
+}
+
+/// The items of what would be sent: the place of an item is that of its message.
+pub fn sent_items(side: Side<'_>, context: &Context) -> io::Result<Vec<Item>> {
+    let (mut out, mut line) = (Vec::new(), Vec::new());
+    for (place, message) in context.messages.iter().enumerate() {
+        if !message.is_sent() {
+            continue;
+        }
+        let said = message.said(side.session, side.source, &mut line)?;
+        let mut hasher = DefaultHasher::new();
+        message.role.hash(&mut hasher);
+        said_of(&said.blocks, &said.text, false).hash(&mut hasher);
+        let kind = match &*message.role {
+            "user" => Kind::User,
+            "assistant" => Kind::Assistant,
+            "tool" | "toolResult" => Kind::Tool,
+            "system" => Kind::System,
+            _ => Kind::Other,
+        };
+        let key = message.entry.map_or(Key::NONE, |ix| side.session.entries.key(ix));
+        out.push(Item { ix: Ix(place as u32), key, says: hasher.finish(), sort: Sort(kind) });
+    }
+    Ok(out)
+}
+
+/// What a side comes to.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Stat {
+    /// How many entries are compared.
+    pub entries: usize,
+    /// How many of each kind, by its word.
+    pub kinds: BTreeMap<&'static str, usize>,
+    /// What the replies took together; each reply once.
+    pub usage: Usage,
+    /// How often each tool was called.
+    pub tools: BTreeMap<String, usize>,
+}
+
+/// Counts a side.
+pub fn stat(side: Side<'_>, items: &[Item]) -> io::Result<Stat> {
+    let entries = &side.session.entries;
+    let mut stat = Stat { entries: items.len(), ..Stat::default() };
+    let (mut line, mut met) = (Vec::new(), HashSet::new());
+    for item in items {
+        *stat.kinds.entry(entries.kind(item.ix).word()).or_default() += 1;
+        if entries.kind(item.ix) != Kind::Assistant {
+            continue;
+        }
+        source_line(side, item.ix, &mut line)?;
+        let content = Content::of(side.session.format, &line);
+        for (_, name, _) in content.calls() {
+            *stat.tools.entry(name.to_owned()).or_default() += 1;
+        }
+        let group = entries.group(item.ix);
+        if group.is_some() && !met.insert(group) {
+            continue;
+        }
+        if let Some(usage) = content.usage() {
+            stat.usage.input += usage.input;
+            stat.usage.output += usage.output;
+            stat.usage.cache_read += usage.cache_read;
+            stat.usage.cache_write += usage.cache_write;
+            stat.usage.cost += usage.cost;
+        }
+    }
+    Ok(stat)
+}
+
+/// What an entry says, as lines of text.
+pub fn text_of(format: Format, line: &[u8], all: bool) -> String {
+    says(&Content::of(format, line), all)
+}
+
+/// Whether a block is the model's thinking.
+fn is_thinking(block: &Block<'_>) -> bool {
+    matches!(block, Block::Thinking { .. })
+}
