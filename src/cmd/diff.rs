@@ -1,7 +1,8 @@
 //! `bough diff`: what two branches have that the other has not.
 
+use super::reading::Read;
 use super::view::ink_of;
-use super::{Exit, Failure, global::Global, log, open};
+use super::{Exit, Failure, global::Global, open};
 use crate::model::{Count, Ix, Kind};
 use crate::ops::context::Context;
 use crate::ops::diff::{self, Item, Step};
@@ -61,8 +62,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let mut sides = Sides::open(args, global, ui)?;
-    let compared = Compared::of(&mut sides, args)?;
+    let sides = Sides::open(args, global, ui)?;
+    let compared = Compared::of(&sides, args)?;
     let differs = compared.steps.iter().any(|step| step.differs());
     let exit = if differs && args.exit_code { Exit::No } else { Exit::Done };
     if !differs {
@@ -99,11 +100,11 @@ const WIDE: usize = 100;
 
 /// The sessions that are compared, and the entries at which.
 struct Sides {
-    one: Opened,
+    one: Read,
     /// The second session; `None` where both sides are in one.
-    other: Option<Opened>,
-    tip_a: Option<Ix>,
-    tip_b: Option<Ix>,
+    other: Option<Read>,
+    tip_a: Ix,
+    tip_b: Ix,
 }
 
 impl Sides {
@@ -122,9 +123,8 @@ impl Sides {
             }
             (Some(_), None) => unreachable!("clap wants both"),
         };
-        let mut sides = Sides { one, other, tip_a: None, tip_b: None };
-        let (a, b) = named(words, &sides.one)?;
-        let two = sides.other.is_some();
+        let (a, b) = named(words, &one)?;
+        let two = other.is_some();
         let at = |opened: &Opened, word: Option<&str>| match word {
             Some(word) => revision::one(&opened.session, &opened.files, word),
             None => revision::head(&opened.session),
@@ -140,26 +140,34 @@ impl Sides {
             }
             (a, b, _) => (a, b),
         };
-        let tip_a = at(&sides.one, a.as_deref())?;
-        let tip_b = at(sides.other.as_ref().unwrap_or(&sides.one), b.as_deref())?;
-        // Claude Code records parts of a turn beside the path; they are joined to it, as `log` does.
-        let reading = log::join(&mut sides.one)?;
-        sides.tip_a = Some(reading.as_ref().map_or(tip_a, |reading| reading.stand_in(tip_a)));
-        sides.tip_b = Some(match &mut sides.other {
-            Some(other) => log::join(other)?.map_or(tip_b, |reading| reading.stand_in(tip_b)),
-            None => reading.as_ref().map_or(tip_b, |reading| reading.stand_in(tip_b)),
-        });
+        let tip_a = at(&one, a.as_deref())?;
+        let tip_b = at(other.as_ref().unwrap_or(&one), b.as_deref())?;
+        let mut sides = Sides { one: Read::of(one), other: other.map(Read::of), tip_a, tip_b };
+        if !args.context {
+            // Claude Code records parts of a turn beside the path; they are joined to it, as `log` does.
+            let stand_in =
+                |read: &Read, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
+            sides.one.join()?;
+            sides.tip_a = stand_in(&sides.one, tip_a);
+            if let Some(other) = &mut sides.other {
+                other.join()?;
+            }
+            sides.tip_b = stand_in(sides.other.as_ref().unwrap_or(&sides.one), tip_b);
+        }
         Ok(sides)
     }
 
     fn a(&self) -> Side<'_> {
-        Side { session: &self.one.session, source: &self.one.files }
+        side(&self.one)
     }
 
     fn b(&self) -> Side<'_> {
-        let opened = self.other.as_ref().unwrap_or(&self.one);
-        Side { session: &opened.session, source: &opened.files }
+        side(self.other.as_ref().unwrap_or(&self.one))
     }
+}
+
+fn side(read: &Read) -> Side<'_> {
+    Side { session: &read.opened.session, source: &read.opened.files }
 }
 
 fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened> {
@@ -201,11 +209,11 @@ struct Compared {
 }
 
 impl Compared {
-    fn of(sides: &mut Sides, args: &Args) -> anyhow::Result<Compared> {
+    fn of(sides: &Sides, args: &Args) -> anyhow::Result<Compared> {
         let (a, b) = (sides.a(), sides.b());
         if args.context {
-            let context_a = Context::at(a.session, a.source, sides.tip_a)?;
-            let context_b = Context::at(b.session, b.source, sides.tip_b)?;
+            let context_a = Context::at(a.session, a.source, Some(sides.tip_a))?;
+            let context_b = Context::at(b.session, b.source, Some(sides.tip_b))?;
             let (items_a, items_b) = (diff::sent_items(a, &context_a)?, diff::sent_items(b, &context_b)?);
             let steps = diff::align(&items_a, &items_b);
             return Ok(Compared {
@@ -217,9 +225,7 @@ impl Compared {
                 steps,
             });
         }
-        let path =
-            |side: Side<'_>, tip: Option<Ix>| tip.map(|tip| side.session.tree.path(tip)).unwrap_or_default();
-        let (path_a, path_b) = (path(a, sides.tip_a), path(b, sides.tip_b));
+        let (path_a, path_b) = (a.session.tree.path(sides.tip_a), b.session.tree.path(sides.tip_b));
         let shared = match sides.other {
             Some(_) => 0,
             None => path_a.iter().zip(&path_b).take_while(|(a, b)| a == b).count(),
@@ -235,7 +241,7 @@ impl Compared {
 /// One side, as it is shown.
 struct Half<'s> {
     side: Side<'s>,
-    tip: Option<Ix>,
+    tip: Ix,
     items: &'s [Item],
     context: Option<&'s Context>,
     all: bool,
@@ -244,13 +250,7 @@ struct Half<'s> {
 }
 
 impl<'s> Half<'s> {
-    fn new(
-        side: Side<'s>,
-        tip: Option<Ix>,
-        items: &'s [Item],
-        context: Option<&'s Context>,
-        all: bool,
-    ) -> Half<'s> {
+    fn new(side: Side<'s>, tip: Ix, items: &'s [Item], context: Option<&'s Context>, all: bool) -> Half<'s> {
         Half { side, tip, items, context, all, short: ids::ShortIds::default(), line: Vec::new() }
     }
 
@@ -364,8 +364,7 @@ impl Printer<'_> {
 
     /// Says what is compared.
     fn heading(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
-        let place = |half: &Half<'_>| half.tip.map_or(Ok("nothing".into()), |tip| half.short(tip));
-        let (a, b) = (place(&self.a)?, place(&self.b)?);
+        let (a, b) = (self.a.short(self.a.tip)?, self.b.short(self.b.tip)?);
         let mut words = format!("diff {a} {b}");
         if let Some(ancestor) = self.compared.ancestor {
             words.push_str(&format!(" · from {} on", self.a.short(ancestor)?));
