@@ -5,7 +5,7 @@ use crate::fsck::text::{Edit, Patched};
 use crate::fsck::{Check, mend};
 use crate::json::set_field;
 use crate::model::{Change, Ix, Piece, Source, Span};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::io;
 
 /// Changes to the lines of a session, gathered before they are made all at once.
@@ -19,6 +19,8 @@ pub(super) struct Draft<'a> {
     pub aside: Vec<Aside>,
     /// Entries of the tree that are taken out.
     pub gone: Vec<Ix>,
+    /// Ids that entries name as their parent, and that an entry got back.
+    pub restored: HashSet<String>,
 }
 
 /// What becomes of one line.
@@ -42,6 +44,7 @@ impl<'a> Draft<'a> {
             changes: Vec::new(),
             aside: Vec::new(),
             gone: Vec::new(),
+            restored: HashSet::new(),
         }
     }
 

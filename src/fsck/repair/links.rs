@@ -9,7 +9,7 @@ use crate::fsck::find::text_of;
 use crate::fsck::finding::Finding;
 use crate::fsck::mend::{Mending, Torn};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::io;
 
 /// So many entries above an orphan are tried as its parent.
@@ -55,7 +55,6 @@ impl Round<'_> {
                 None => (noted.entry, noted),
             })
             .collect();
-        let mut restored: HashSet<String> = HashSet::new();
         // What the children of one missing parent were hung under.
         let mut given: HashMap<String, Option<Ix>> = HashMap::new();
         for finding in links {
@@ -72,7 +71,7 @@ impl Round<'_> {
                     under = under.filter(|to| forest.hang(ix, *to));
                 }
                 Check::DanglingParent => {
-                    if restored.contains(&parent) {
+                    if draft.restored.contains(&parent) {
                         continue;
                     }
                     if let Some(known) = given.get(&parent) {
@@ -94,7 +93,7 @@ impl Round<'_> {
                             &json(Some(&parent)),
                             check,
                         )?;
-                        restored.insert(parent);
+                        draft.restored.insert(parent);
                         continue;
                     }
                     if under.is_none() {

@@ -8,7 +8,7 @@ use crate::fsck::examine::Examined;
 use crate::fsck::find::{Original, Same, kept_lists, own_session, text_of, tip};
 use crate::fsck::finding::Finding;
 use crate::json::{each_item, set_field, value};
-use crate::model::{Flags, Ix, Key, Source, Span, Time};
+use crate::model::{Flags, Ix, Key, Parent, Source, Span, Time};
 use std::collections::HashSet;
 use std::io;
 
@@ -127,7 +127,20 @@ impl Round<'_> {
                     given.push(String::new());
                     continue;
                 }
-                let id = ids.entry(session.format, taken);
+                // Where the next entry hangs under an id that is nowhere, this is the entry that lost it.
+                let next = Ix(ix.0 + 1);
+                let lost = (next.at() < session.entries.len() && session.tree.link(next) == Parent::Missing)
+                    .then(|| draft.bytes(next))
+                    .transpose()?
+                    .and_then(|line| text_of(&line, names.parent))
+                    .filter(|id| !id.is_empty() && !draft.restored.contains(id));
+                let id = match lost {
+                    Some(id) => {
+                        draft.restored.insert(id.clone());
+                        id
+                    }
+                    None => ids.entry(session.format, taken),
+                };
                 draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;
                 let line = draft.bytes(ix)?;
                 if text_of(&line, names.parent).is_none_or(|parent| parent.is_empty()) {
