@@ -14,6 +14,9 @@ pub trait Around {
 
     /// Whether a file with a tool's result is there.
     fn has_result_file(&self, name: &str) -> bool;
+
+    /// Whether the file of a picture is there, by its hash.
+    fn has_blob(&self, hash: &str) -> bool;
 }
 
 /// A file of which no more than the name is known.
@@ -33,6 +36,10 @@ impl Around for Alone<'_> {
     }
 
     fn has_result_file(&self, _: &str) -> bool {
+        true
+    }
+
+    fn has_blob(&self, _: &str) -> bool {
         true
     }
 }

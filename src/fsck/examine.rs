@@ -6,7 +6,7 @@ use super::scan::{from_utf16, scan, scan_as_agent, told};
 use super::text::{Patched, Text};
 use super::{Around, find};
 use crate::format::{Detected, Format, Session};
-use crate::model::{Copies, Source};
+use crate::model::{Copies, Key, Source};
 use std::io;
 
 /// What was found in a session file.
@@ -59,7 +59,7 @@ pub fn examine(
     if session.is_none()
         && let Some(recoded) = from_utf16(&Patched { text: &text, base: source, file: 0 })?
     {
-        mending.findings.push(of_file(Check::Utf16, "the file is UTF-16, and agents read UTF-8"));
+        mending.findings.push(Finding::of_file(Check::Utf16, "the file is UTF-16, and agents read UTF-8"));
         mending.recoded(len, recoded.len());
         text = recoded;
     }
@@ -137,22 +137,14 @@ pub fn examine(
 }
 
 impl Examined {
+    /// The ids of all entries, in file order.
+    pub fn ids(&self) -> &[Key] {
+        self.session.entries.keys()
+    }
+
     /// The findings of some checks.
     pub fn only(&self, wanted: Set) -> Findings {
         self.findings.only(wanted)
-    }
-}
-
-fn of_file(check: Check, message: &str) -> Finding {
-    Finding {
-        check,
-        line: 0,
-        offset: 0,
-        id: String::new(),
-        message: message.into(),
-        entry: None,
-        other: None,
-        mendable: true,
     }
 }
 
@@ -176,7 +168,7 @@ fn is_blank(source: &Patched<'_>) -> io::Result<bool> {
 
 fn empty(len: u64, text: Text, mending: Mending) -> Examined {
     let mut findings = Findings::default();
-    findings.push(of_file(Check::EmptyFile, "the file holds nothing but blank lines"));
+    findings.push(Finding::of_file(Check::EmptyFile, "the file holds nothing but blank lines"));
     let mut builder = crate::format::Builder::new(Format::Pi);
     builder.begin_file();
     let session = builder.finish();

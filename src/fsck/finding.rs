@@ -23,6 +23,20 @@ pub struct Finding {
 }
 
 impl Finding {
+    /// A finding about a file as a whole.
+    pub(super) fn of_file(check: Check, message: impl Into<String>) -> Finding {
+        Finding {
+            check,
+            line: 0,
+            offset: 0,
+            id: String::new(),
+            message: message.into(),
+            entry: None,
+            other: None,
+            mendable: true,
+        }
+    }
+
     /// Whether a repair can mend it, by default or on request.
     pub fn is_mendable(&self) -> bool {
         self.mendable && self.check.mend() != super::Mend::No
@@ -70,7 +84,8 @@ impl Findings {
         check.level() > Level::Info || *count <= Findings::MOST
     }
 
-    pub(super) fn push(&mut self, finding: Finding) {
+    /// Adds a finding.
+    pub fn push(&mut self, finding: Finding) {
         if self.counted(finding.check) {
             self.list.push(finding);
         }

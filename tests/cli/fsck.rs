@@ -310,6 +310,40 @@ fn each_shared_case_is_mended_as_it_says() {
     check_all(&shared::folder().join("cases"), check_repair);
 }
 
+/// Checks that no case can show, and why.
+const NO_CASE: &[(&str, &str)] = &[("coverage", "it would be a fault of bough's own")];
+
+#[test]
+fn each_check_has_a_case() {
+    let mut cases = Vec::new();
+    cases_below(&project().join("tests/cli/sessions/cases"), &mut cases);
+    let mut shown: HashSet<String> = HashSet::new();
+    for case in cases {
+        let expect: Value =
+            serde_json::from_slice(&fs::read(case.with_extension("expect.json")).unwrap()).unwrap();
+        for key in ["checks", "info"] {
+            shown.extend(expected(&expect["fsck"][key]).into_keys());
+        }
+    }
+    // What needs files around the session is shown by pages.
+    for page in fs::read_dir(project().join("tests/cli/cases/fsck")).unwrap() {
+        let page = page.unwrap().path();
+        if page.extension().is_some_and(|extension| extension == "md") {
+            let text = fs::read_to_string(page).unwrap();
+            let rows = fsck::CHECKS
+                .iter()
+                .filter(|row| text.contains(&format!(": {}: {}: ", row.level.word(), row.id)));
+            shown.extend(rows.map(|row| row.id.to_owned()));
+        }
+    }
+    let without: Vec<&str> = fsck::CHECKS
+        .iter()
+        .map(|row| row.id)
+        .filter(|id| !shown.contains(*id) && NO_CASE.iter().all(|(known, _)| known != id))
+        .collect();
+    assert!(without.is_empty(), "these checks have no case: {without:?}");
+}
+
 fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -353,6 +387,10 @@ impl Around for Beside {
     }
 
     fn has_result_file(&self, _: &str) -> bool {
+        true
+    }
+
+    fn has_blob(&self, _: &str) -> bool {
         true
     }
 }

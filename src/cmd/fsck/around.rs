@@ -72,4 +72,13 @@ impl Around for Place {
         let folder = self.folder();
         !folder.is_dir() || folder.join("tool-results").join(name).exists()
     }
+
+    fn has_blob(&self, hash: &str) -> bool {
+        // Sessions lie some folders below that of the agent, which has the pictures of all of them.
+        let folder = self.path.ancestors().skip(1).take(4).map(|folder| folder.join("blobs"));
+        match folder.into_iter().find(|folder| folder.is_dir()) {
+            Some(blobs) => blobs.join(hash).exists(),
+            None => true,
+        }
+    }
 }

@@ -73,6 +73,7 @@ fn mend(
         show::findings(&target.path, &left, args.porcelain, global, ui)?;
     }
     let report = Report {
+        ids: Vec::new(),
         findings: left,
         entries: repair.proof.entries.1,
         reachable: repair.proof.agents_path.0,

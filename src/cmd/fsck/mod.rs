@@ -8,7 +8,7 @@ use super::writing::Writing;
 use super::{Exit, Failure, global::Global, open};
 use crate::format::Format;
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
-use crate::model::Count;
+use crate::model::{Count, Key};
 use crate::store::{self, Error, Files, Options, find};
 use crate::ui::{Progress, Ui, text};
 use around::Place;
@@ -113,7 +113,7 @@ fn look(
 ) -> anyhow::Result<Exit> {
     let progress = Progress::start("checking", targets.len(), global.quiet);
     let one = |target: &Target| {
-        let report = report(target, global, args, wishes);
+        let report = report(target, global, args, wishes, targets.len() > 1);
         progress.step();
         report
     };
@@ -122,6 +122,7 @@ fn look(
         several => several.par_iter().map(one).collect(),
     };
     drop(progress);
+    let reports = with_owners(targets, reports, selected(args));
     for (target, report) in targets.iter().zip(reports) {
         match report {
             Ok(report) => {
@@ -136,8 +137,31 @@ fn look(
     total.exit(args.strict)
 }
 
+/// Adds what is found only where sessions are looked at side by side.
+fn with_owners(
+    targets: &[Target],
+    mut reports: Vec<Result<Report, Error>>,
+    selected: Set,
+) -> Vec<Result<Report, Error>> {
+    let names: Vec<String> = targets.iter().map(|target| target.path.display().to_string()).collect();
+    let sessions: Vec<(&str, &[Key])> = names
+        .iter()
+        .zip(&reports)
+        .map(|(name, report)| (name.as_str(), report.as_ref().map_or(&[][..], |report| &report.ids[..])))
+        .collect();
+    let found = fsck::ownership(&sessions);
+    for (at, finding) in found.into_iter().filter(|(_, finding)| selected.has(finding.check)) {
+        if let Ok(report) = &mut reports[at] {
+            report.findings.push(finding);
+        }
+    }
+    reports
+}
+
 /// What was found in one file, and what a repair would do.
 struct Report {
+    /// The ids of its entries, where sessions are looked at side by side and ids are to be unique over all of them.
+    ids: Vec<Key>,
     findings: Findings,
     entries: usize,
     reachable: usize,
@@ -146,10 +170,17 @@ struct Report {
     mendable: u64,
 }
 
-fn report(target: &Target, global: &Global, args: &Args, wishes: &Wishes) -> Result<Report, Error> {
+fn report(
+    target: &Target,
+    global: &Global,
+    args: &Args,
+    wishes: &Wishes,
+    several: bool,
+) -> Result<Report, Error> {
     let subject = Subject::open(&target.path, global)?;
     let examined = &subject.examined;
     let mut report = Report {
+        ids: if several && examined.format == Format::Claude { examined.ids().to_vec() } else { Vec::new() },
         findings: examined.only(selected(args)),
         entries: examined.entries,
         reachable: examined.reachable,

@@ -145,16 +145,7 @@ impl<'a> Finder<'a> {
     /// Reports something about the file.
     pub(super) fn file(&mut self, check: Check, message: impl FnOnce() -> String) {
         if self.findings.counted(check) {
-            self.findings.list.push(Finding {
-                check,
-                line: 0,
-                offset: 0,
-                id: String::new(),
-                message: message(),
-                entry: None,
-                other: None,
-                mendable: check.mend() != Mend::No,
-            });
+            self.findings.list.push(Finding::of_file(check, message()));
         }
     }
 

@@ -176,7 +176,9 @@ impl Finder<'_> {
                 })?;
             }
         }
-        let Some(tail) = session.tree.standing().next_back() else { return Ok(()) };
+        // One without an id is a fault of its own.
+        let tail = session.tree.standing().rev().find(|ix| session.entries.key(*ix).is_some());
+        let Some(tail) = tail else { return Ok(()) };
         let is_talk =
             |ix: Ix| session.entries.ty(ix) == "message" || session.entries.ty(ix) == "custom_message";
         let moves = |ix: Ix| {
@@ -218,6 +220,19 @@ impl Finder<'_> {
         for (ix, (check, words)) in noted.collect::<Vec<_>>() {
             if self.session.tree.stands(ix) {
                 self.entry(check, ix, None, |_, _| Ok(words.into()))?;
+            }
+        }
+        for noted in self.noted(NotedKind::Blob) {
+            let line = self.line(noted.entry)?;
+            for at in memchr::memmem::find_iter(&line, b"blob:sha256:") {
+                let hash = &line[at + b"blob:sha256:".len()..];
+                let len = hash.iter().take_while(|byte| byte.is_ascii_hexdigit()).count();
+                let hash = String::from_utf8_lossy(&hash[..len]);
+                if len > 0 && !self.around.has_blob(&hash) {
+                    self.entry(Check::MissingBlob, noted.entry, None, |_, _| {
+                        Ok(format!("the file of picture `{hash}` is not there"))
+                    })?;
+                }
             }
         }
         for (ix, from) in std::mem::take(&mut self.named.from) {

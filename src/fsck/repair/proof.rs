@@ -80,8 +80,8 @@ pub(super) fn prove(
     let path = (before.path().len(), session.path().len());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     let mut lost_position = false;
-    // A pointer that was asked for may lead to a shorter path.
-    let moved = result.changes.iter().any(|change| change.why == Check::StalePointer.id());
+    // A pointer to the newest turn that was asked for may lead to a shorter path.
+    let moved = wishes.with.has(Check::StalePointer);
     if path.1 + removed < path.0 && !moved {
         lost_position = true;
         failed.push(format!(

@@ -1,0 +1,46 @@
+use super::checks::Check;
+use super::finding::Finding;
+use crate::model::{Count, Key};
+use std::collections::HashMap;
+
+/// Which sessions have ids that an earlier one has: each id is owned by the first session that it stands in.
+///
+/// Takes the names of the files and the ids of their entries; gives a finding for each pair of files, with the place of the
+/// later file in the list.
+pub fn ownership(sessions: &[(&str, &[Key])]) -> Vec<(usize, Finding)> {
+    let mut owner: HashMap<Key, usize> = HashMap::new();
+    let mut out = Vec::new();
+    for (at, (_, ids)) in sessions.iter().enumerate() {
+        let mut shared: HashMap<usize, usize> = HashMap::new();
+        let mut own: Vec<Key> = ids.iter().copied().filter(|id| id.is_some()).collect();
+        own.sort_unstable();
+        own.dedup();
+        for id in own {
+            match *owner.entry(id).or_insert(at) {
+                of if of == at => {}
+                of => *shared.entry(of).or_default() += 1,
+            }
+        }
+        let mut shared: Vec<(usize, usize)> = shared.into_iter().collect();
+        shared.sort_unstable();
+        out.extend(shared.into_iter().map(|(of, count)| {
+            let ids = Count("id stands", "ids stand", count);
+            (at, Finding::of_file(Check::Ownership, format!("{ids} in {} too", sessions[of].0)))
+        }));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_owned_by_the_first_session_that_has_it() {
+        let keys = |ids: &str| ids.split(' ').map(|id| Key::of(id.as_bytes())).collect::<Vec<_>>();
+        let (a, b, c) = (keys("1 2 3"), keys("2 3 4 4"), keys("4 5"));
+        let found = ownership(&[("a", &a), ("b", &b), ("c", &c)]);
+        let words: Vec<_> = found.iter().map(|(at, finding)| (*at, finding.message.as_str())).collect();
+        assert_eq!(words, [(1, "2 ids stand in a too"), (2, "1 id stands in b too")]);
+    }
+}
