@@ -6,8 +6,11 @@ pub trait Around {
     /// The name of the file without its ending; empty where it has none.
     fn stem(&self) -> &str;
 
-    /// Which of some ids are in other session files of the same project.
-    fn elsewhere(&self, ids: &[Key]) -> HashSet<Key>;
+    /// Of some links, each an entry and the parent that it names, the entries whose parent is in another session file of the
+    /// same project that has not the entry, too.
+    ///
+    /// A file that has both is a copy of the same conversation: there the parent was lost from the file at hand.
+    fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key>;
 
     /// The ids of the agents whose files are there; `None` where that can't be known.
     fn agents(&self) -> Option<Vec<String>>;
@@ -27,7 +30,7 @@ impl Around for Alone<'_> {
         self.0
     }
 
-    fn elsewhere(&self, _: &[Key]) -> HashSet<Key> {
+    fn elsewhere(&self, _: &[(Key, Key)]) -> HashSet<Key> {
         HashSet::new()
     }
 

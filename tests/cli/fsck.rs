@@ -371,15 +371,19 @@ impl Around for Beside {
         &self.1
     }
 
-    fn elsewhere(&self, ids: &[Key]) -> HashSet<Key> {
+    fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key> {
         let mut files = Vec::new();
         sessions_below(self.0.parent().unwrap(), &mut files);
         files.retain(|file| *file != self.0);
         let options = store::Options::default();
         let sessions = files.iter().filter_map(|file| store::open(file, options).ok());
-        let known: HashSet<Key> =
-            sessions.flat_map(|opened| opened.session.entries.keys().to_vec()).collect();
-        ids.iter().copied().filter(|id| known.contains(id)).collect()
+        let lean = sessions.flat_map(|opened| {
+            let known: HashSet<Key> = opened.session.entries.keys().iter().copied().collect();
+            let lean =
+                links.iter().filter(|(entry, parent)| known.contains(parent) && !known.contains(entry));
+            lean.map(|(entry, _)| *entry).collect::<Vec<_>>()
+        });
+        lean.collect()
     }
 
     fn agents(&self) -> Option<Vec<String>> {

@@ -34,8 +34,8 @@ impl Around for Place {
         &self.stem
     }
 
-    fn elsewhere(&self, ids: &[Key]) -> HashSet<Key> {
-        let wanted: HashSet<Key> = ids.iter().copied().collect();
+    fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key> {
+        let wanted: HashSet<Key> = links.iter().flat_map(|(entry, parent)| [*entry, *parent]).collect();
         let mut found = HashSet::new();
         // Agents' files lie two folders below the project.
         let mut folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
@@ -47,14 +47,24 @@ impl Around for Place {
         }
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
         for file in find::files_below(&folder) {
-            if found.len() == wanted.len() {
+            if found.len() == links.len() {
                 break;
             }
             if file.file_name() == self.path.file_name() {
                 continue;
             }
             if let Ok(opened) = store::open(&file, store::Options::default()) {
-                found.extend(opened.session.entries.keys().iter().filter(|key| wanted.contains(key)));
+                let there: HashSet<Key> = opened
+                    .session
+                    .entries
+                    .keys()
+                    .iter()
+                    .filter(|key| wanted.contains(key))
+                    .copied()
+                    .collect();
+                let lean =
+                    links.iter().filter(|(entry, parent)| there.contains(parent) && !there.contains(entry));
+                found.extend(lean.map(|(entry, _)| *entry));
             }
         }
         found

@@ -111,13 +111,14 @@ impl Finder<'_> {
                 lost.push((ix, parent));
             }
         }
-        let keys: Vec<Key> = lost.iter().map(|(_, parent)| Key::of(parent.as_bytes())).collect();
+        let links: Vec<(Key, Key)> =
+            lost.iter().map(|(ix, parent)| (session.entries.key(*ix), Key::of(parent.as_bytes()))).collect();
         let elsewhere = match session.format {
-            Format::Claude if !keys.is_empty() => self.around.elsewhere(&keys),
+            Format::Claude if !links.is_empty() => self.around.elsewhere(&links),
             _ => HashSet::new(),
         };
         for (ix, parent) in lost {
-            let (check, words) = match elsewhere.contains(&Key::of(parent.as_bytes())) {
+            let (check, words) = match elsewhere.contains(&session.entries.key(ix)) {
                 true => (Check::ParentElsewhere, "is in another session file of the project"),
                 false => (Check::DanglingParent, "is not in this session"),
             };
