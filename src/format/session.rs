@@ -431,7 +431,7 @@ impl Builder {
         }
         self.gathered.entries = self.entries.len() as u32;
         let facts = self.files.last_mut().expect("a file was begun");
-        facts.records += u64::from(link.ty.is_some());
+        facts.records += u64::from(link.ty.is_some() && !matches!(line.shape, Shape::Trailing { .. }));
     }
 
     fn other(&mut self, line: &Line<'_>, kind: OtherKind) {
