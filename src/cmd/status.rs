@@ -1,8 +1,9 @@
 //! `bough status`: a session in short.
 
 use super::{Exit, complete, global::Global, open};
+use crate::format::claude::load::Loader;
 use crate::format::{Format, Session};
-use crate::model::{Count, Flags, Source};
+use crate::model::{Count, Flags, Ix, Source};
 use crate::ops::ids;
 use crate::store::Opened;
 use crate::ui::{Ui, text};
@@ -49,6 +50,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     rows.push(("format", format));
     rows.push(("HEAD", head(session, &opened.files)?));
     rows.push(("rule", session.head.rule.into()));
+    let mut others = Vec::new();
+    for (reader, ix) in other_readers(session) {
+        others.push(format!(
+            "{}: {}",
+            reader.words,
+            text::one_line(&ids::ShortIds::default().of(session, &opened.files, ix)?)
+        ));
+    }
+    if !others.is_empty() {
+        rows.push(("others", others.join(" · ")));
+    }
     let tree = &session.tree;
     rows.push((
         "tree",
@@ -85,6 +97,30 @@ fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
     let on_path = session.tree.ancestors(ix).count();
     let kind = session.entries.kind(ix).word();
     Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
+}
+
+/// A reader of transcripts, for people and for scripts.
+struct Reader {
+    words: &'static str,
+    key: &'static str,
+}
+
+/// Readers of Claude Code's transcripts that would go on elsewhere than the client of today, and where.
+fn other_readers(session: &Session) -> Vec<(Reader, Ix)> {
+    if session.format != Format::Claude || session.partial {
+        return Vec::new();
+    }
+    let mut loader = Loader::new(session);
+    let leaf = loader.leaf();
+    let others = loader.other_readers(&leaf);
+    [
+        (Reader { words: "clients before 2.1.122", key: "without_pointers" }, others.without_pointers),
+        (Reader { words: "clients up to 2.1.100", key: "newest" }, others.newest),
+        (Reader { words: "the SDK", key: "sdk" }, others.last_end),
+    ]
+    .into_iter()
+    .filter_map(|(reader, ix)| Some((reader, ix?)))
+    .collect()
 }
 
 /// Leaves that are more than bookkeeping.
@@ -143,6 +179,14 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
     };
     set("session", session.id().map(Value::from));
     set("name", session.name.clone().map(Value::from));
+    let others = other_readers(session);
+    if !others.is_empty() {
+        let mut heads = serde_json::Map::new();
+        for (reader, ix) in others {
+            heads.insert(reader.key.into(), ids::id(session, source, ix)?.into());
+        }
+        set("other_heads", Some(heads.into()));
+    }
     set("version", version.map(|version| serde_json::from_str(&version).unwrap_or(Value::String(version))));
     for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
         if let Some(ix) = ix {
