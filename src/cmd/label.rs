@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let path = open::path(global, named, ui)?;
     let open = || {
         let part = (!args.delete && !args.take)
-            .then(|| open_some(&path, global, at.map(String::as_str), &seed))
+            .then(|| open_some(&path, global, name, at.map(String::as_str), &seed))
             .flatten();
         // Whatever is wrong is said by who knows the whole session.
         part.filter(|opened| make(opened).is_ok()).map_or_else(|| open::by_path(global, &path), Ok)
@@ -90,7 +90,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 
 /// Opens no more of the session than it takes to put a name on one entry, where that can be told: the position, the entry,
 /// all labels, and whether the id of the new line is free.
-fn open_some(path: &Path, global: &Global, at: Option<&str>, seed: &str) -> Option<Opened> {
+fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &str) -> Option<Opened> {
     let ids = match at {
         None | Some("HEAD" | "@") => Vec::new(),
         Some(word)
@@ -107,7 +107,10 @@ fn open_some(path: &Path, global: &Global, at: Option<&str>, seed: &str) -> Opti
     };
     let enough = |session: &Session| session.knows_path(1, |ix| is_real(session, ix));
     let part = Part { ids: &ids, labels: true, fresh: &fresh, enough: &enough };
-    store::open_part(path, global.options(), &part).ok().filter(|opened| opened.session.partial)
+    let opened = store::open_part(path, global.options(), &part).ok()?;
+    // The name may be on an entry that was not read.
+    let known = opened.session.labels.lines.iter().any(|line| line.text == name);
+    (opened.session.partial && !known).then_some(opened)
 }
 
 /// The entry whose label is to be cleared: by the name, else by the revision.

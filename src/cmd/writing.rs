@@ -5,7 +5,7 @@ use crate::format::Ids;
 use crate::model::{Change, Plan, Time, parse_time};
 use crate::store::Opened;
 use crate::store::oplog::Log;
-use crate::store::write::{Done, Orders, Proof, Refusal, carry_out};
+use crate::store::write::{Done, Orders, Proof, Refusal, carry_out, changed_by_bough};
 use crate::ui::{Ui, text};
 use serde_json::json;
 use std::path::Path;
@@ -59,18 +59,26 @@ pub(super) fn run_with<M>(
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
     let mut last_try = false;
+    // Other boughs are soon done, however many there are; an agent is given way to after the second try.
+    let mut others = 0;
     loop {
         let opened = open()?;
-        if !last_try {
+        if !last_try && others == 0 {
             open::warn(&opened, ui);
         }
         let (plan, more) = make(&opened)?;
-        match finish(writing, &opened, &plan, None, last_try, ui) {
+        let error = match finish(writing, &opened, &plan, None, last_try, ui) {
             Ok(done) => return Ok((opened, done, more)),
-            Err(error) if !last_try && matches!(error.downcast_ref(), Some(Refusal::Changed { .. })) => {
-                last_try = true;
+            Err(error) => error,
+        };
+        match error.downcast_ref() {
+            Some(Refusal::Changed { path })
+                if others < 50 && changed_by_bough(Log::of_user().as_ref(), path) =>
+            {
+                others += 1;
             }
-            Err(error) => return Err(error),
+            Some(Refusal::Changed { .. }) if !last_try => last_try = true,
+            _ => return Err(error),
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use super::switch::Lines;
 use super::{Error, ids};
-use crate::format::{Ids, LabelLine, Session};
+use crate::format::{Format, Ids, LabelLine, Session};
 use crate::model::{Flags, Ix, Key, Kind, Plan, Source, Time};
 use std::collections::HashMap;
 
@@ -37,6 +37,18 @@ pub fn plan(
     now: Time,
 ) -> Result<Plan, Error> {
     super::writable(session)?;
+    if session.head.leaf.is_none()
+        && !session.entries.is_empty()
+        && !matches!(session.format, Format::Harness | Format::Claude)
+    {
+        // A label without a place would be the position, and the model would see nothing.
+        return Err(Error::NoPlace {
+            what: format!("there is no position that a label could hang under: {}", session.head.rule),
+            instead: Some(
+                "`bough fsck --repair` mends the end of the file, or `bough switch` goes somewhere".into(),
+            ),
+        });
+    }
     let mut plan = Plan { verb: "label".into(), keep_times: true, ..Plan::default() };
     let mut lines = Lines::new(session, source, fresh, now)?;
     match wish {

@@ -17,3 +17,4 @@ mod random;
 mod schema;
 mod shared;
 mod shells;
+mod writing;

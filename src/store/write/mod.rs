@@ -178,6 +178,12 @@ pub fn last_own_change(log: Option<&Log>, path: &Path) -> Option<i64> {
     last.steps.iter().rfind(|step| step.path == path)?.after.as_ref().map(|after| after.mtime)
 }
 
+/// Whether what changed a file last was bough itself, as far as its time tells.
+pub fn changed_by_bough(log: Option<&Log>, path: &Path) -> bool {
+    let mtime = std::fs::metadata(path).map(|facts| stamp::mtime(&facts));
+    last_own_change(log, path).is_some_and(|own| mtime.is_ok_and(|mtime| mtime == own))
+}
+
 fn of(guards: &[(u16, Guard)], file: u16) -> &Guard {
     let found = guards.iter().find(|(known, _)| *known == file);
     &found.expect("all files that the plan changes were locked").1

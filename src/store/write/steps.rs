@@ -85,7 +85,7 @@ fn put_behind(
     record: &mut Record<'_>,
 ) -> Result<(), Refusal> {
     let io = |source| Refusal::io(path, source);
-    let len = before.bytes;
+    let (len, before_time) = (before.bytes, before.mtime);
     let sha256 = Some(hex(&Sha256::digest(bytes)));
     let expected = State { bytes: len + bytes.len() as u64, tail: String::new(), sha256, ..before.clone() };
     record.begin(Step {
@@ -111,7 +111,9 @@ fn put_behind(
             Ok(())
         }
         failed => {
-            cut_off(file, len, bytes.len() as u64);
+            if cut_off(file, len, bytes.len() as u64) {
+                let _ = stamp::put_back_time(file, before_time);
+            }
             record.failed();
             Err(match failed {
                 Ok(Err(refusal)) => refusal,
@@ -137,11 +139,12 @@ fn write_whole(file: &File, len: u64, bytes: &[u8]) -> io::Result<()> {
     sys::sync(file)
 }
 
-/// Cuts off what was written behind `len`, if nobody wrote behind it since.
-fn cut_off(file: &File, len: u64, wrote: u64) {
-    let now = file.metadata().map(|facts| facts.len());
-    if now.is_ok_and(|now| now > len && now <= len + wrote) {
-        let _ = sys::cut(file, len);
+/// Cuts off what was written behind `len`, if nobody wrote behind it since; whether the file is as long as before.
+fn cut_off(file: &File, len: u64, wrote: u64) -> bool {
+    match file.metadata().map(|facts| facts.len()) {
+        Ok(now) if now > len && now <= len + wrote => sys::cut(file, len).is_ok(),
+        Ok(now) => now == len,
+        Err(_) => false,
     }
 }
 

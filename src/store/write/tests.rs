@@ -294,7 +294,7 @@ fn a_proof_that_fails_keeps_the_old_file() {
         assert_eq!(place.bytes(), session().as_bytes());
         assert_eq!(place.others(), [] as [String; 0]);
         assert_eq!(place.log.last_on(&place.path()).unwrap(), None);
-        let _ = mtime;
+        assert_eq!(place.mtime(), mtime);
     }
 }
 
@@ -360,6 +360,7 @@ fn whatever_call_fails_the_old_file_or_the_new_one_is_there() {
             |place, ok, call| {
                 let new = [session().into_bytes(), line()].concat();
                 assert_eq!(place.bytes(), if ok { new } else { old.clone() }, "{call:?}");
+                assert_eq!(place.mtime(), 1_700_000_000_123_456_789, "{call:?}");
                 assert_eq!(place.others(), [] as [String; 0], "{call:?}");
             },
         );

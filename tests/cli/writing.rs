@@ -1,0 +1,553 @@
+//! What must hold of every command that writes: old bytes stay, a dry run says what is then done, an undo gives the old
+//! file back, nothing is lost beside another writer, and what the system refuses changes nothing.
+
+use std::fmt::Write as _;
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// A folder with sessions, and a home of its own.
+struct Place {
+    folder: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Place {
+        Place { folder: tempfile::tempdir().unwrap() }
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Puts a file there that looks as if nobody had touched it for long.
+    fn put(&self, name: &str, text: &[u8]) -> PathBuf {
+        let path = self.path(name);
+        fs::write(&path, text).unwrap();
+        let old = UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(old).unwrap();
+        path
+    }
+
+    fn command(&self, words: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
+        command
+            .args(words)
+            .current_dir(self.folder.path())
+            .env_clear()
+            .env("HOME", self.folder.path())
+            .env("XDG_STATE_HOME", self.path("state"))
+            .env("NO_COLOR", "1");
+        command
+    }
+
+    fn run(&self, words: &[&str]) -> Output {
+        self.command(words).output().unwrap()
+    }
+
+    /// The same, with a fixed clock and fixed ids.
+    fn run_fixed(&self, words: &[&str], seed: u64) -> Output {
+        let mut command = self.command(words);
+        command.env("BOUGH_NOW", "2026-03-02T12:00:00Z").env("BOUGH_IDS", seed.to_string()).output().unwrap()
+    }
+
+    fn names(&self) -> Vec<String> {
+        let files = fs::read_dir(self.folder.path()).unwrap();
+        let mut names: Vec<String> =
+            files.map(|file| file.unwrap().file_name().into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+}
+
+fn code(output: &Output) -> i32 {
+    output.status.code().expect("it ended by itself")
+}
+
+fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// Numbers by chance, from a seed.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, end: usize) -> usize {
+        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % end
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    Pi,
+    Omp,
+    Chimera,
+    Claude,
+    OldClaude,
+}
+
+const FORMS: [Form; 5] = [Form::Pi, Form::Omp, Form::Chimera, Form::Claude, Form::OldClaude];
+
+/// A session by chance: a tree of prompts and replies, some labels, and oddities of spelling that must survive.
+fn session(form: Form, chance: &mut Chance) -> (String, Vec<String>) {
+    let mut text = match form {
+        Form::Pi => "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-03-01T00:00:00.000Z\",\"cwd\":\"/w\"}\n".to_owned(),
+        Form::Omp => format!(
+            "{:<253}\"}}\n{{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-03-01T00:00:00.000Z\",\"cwd\":\"/w\",\"title\":\"t\"}}\n",
+            r#"{"type":"title","v":1,"title":"t","updatedAt":"2026-03-01T00:00:00.000Z","pad":""#
+        ),
+        Form::Chimera => "{\"type\": \"header\", \"id\": \"000000000000\", \"parent_id\": null, \"timestamp\": 1764000000.0, \"version\": 1, \"cwd\": \"/w\", \"system_prompt\": \"\"}\n".to_owned(),
+        Form::Claude | Form::OldClaude => String::new(),
+    };
+    let mut ids: Vec<String> = Vec::new();
+    for at in 0..3 + chance.below(12) {
+        let id = match form {
+            Form::Pi | Form::Omp => format!("{:08x}", 0xabc0_0000u32 + at as u32),
+            Form::Chimera => format!("{:012x}", 0xabc0_0000u64 + at as u64),
+            Form::Claude | Form::OldClaude => format!("{at:08x}-0000-4000-8000-000000000000"),
+        };
+        let above = if ids.is_empty() {
+            None
+        } else {
+            Some(ids[ids.len() - 1 - chance.below(ids.len().min(3))].clone())
+        };
+        let parent = above.map_or("null".to_owned(), |above| format!("\"{above}\""));
+        let (role, content) = if at % 2 == 0 {
+            ("user", "\"caf\\u00e9 \\ud83d 1\"")
+        } else {
+            ("assistant", "[{\"type\":\"text\",\"text\":\"r\"}]")
+        };
+        let odd = ["", ",\"x\":1.0", ",\"x\":1E2", ",\"a\":{\"b\":[12345678901234567890]}"][chance.below(4)];
+        let time = format!("2026-03-01T00:{:02}:00.000Z", at + 1);
+        match form {
+            Form::Pi | Form::Omp => writeln!(
+                text,
+                "{{\"type\":\"message\",\"id\":\"{id}\",\"parentId\":{parent},\"timestamp\":\"{time}\"{odd},\"message\":{{\"role\":\"{role}\",\"content\":{content}}}}}"
+            ),
+            Form::Chimera => writeln!(
+                text,
+                "{{\"type\": \"message\", \"id\": \"{id}\", \"parent_id\": {parent}, \"timestamp\": 1764000{at:03}.5{odd}, \"message\": {{\"role\": \"{role}\", \"content\": \"t\"}}}}"
+            ),
+            Form::Claude | Form::OldClaude => {
+                let version = if form == Form::Claude { "2.1.332" } else { "2.0.76" };
+                writeln!(
+                    text,
+                    "{{\"parentUuid\":{parent},\"isSidechain\":false,\"type\":\"{role}\",\"message\":{{\"role\":\"{role}\",\"content\":{content}}},\"uuid\":\"{id}\",\"timestamp\":\"{time}\"{odd},\"cwd\":\"/w\",\"sessionId\":\"s\",\"version\":\"{version}\"}}"
+                )
+            }
+        }
+        .unwrap();
+        ids.push(id);
+    }
+    // Some files lack their last newline.
+    if chance.below(3) == 0 {
+        text.pop();
+    }
+    (text, ids)
+}
+
+/// The same without what is damage to `fsck`, and to other readers.
+fn sound_session(form: Form, chance: &mut Chance) -> (String, Vec<String>) {
+    let (text, ids) = session(form, chance);
+    (text.replace("\\ud83d", "\\u00df").trim_end().to_owned() + "\n", ids)
+}
+
+/// What `--dry-run --json` says that an append will put behind the file.
+fn announced(output: &Output) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for line in String::from_utf8_lossy(&output.stdout).lines() {
+        let change: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert_eq!(change["schema"], "bough.change/1");
+        assert_eq!(change["op"], "append");
+        bytes.extend_from_slice(change["new"].as_str().unwrap().as_bytes());
+        bytes.push(b'\n');
+    }
+    bytes
+}
+
+#[test]
+fn a_switch_and_a_label_are_announced_appended_and_undone() {
+    for seed in 0..60 {
+        let chance = &mut Chance(seed);
+        let form = FORMS[seed as usize % FORMS.len()];
+        let (text, ids) = session(form, chance);
+        let place = Place::new();
+        let path = place.put("s.jsonl", text.as_bytes());
+        let target = format!("id:{}", ids[chance.below(ids.len())]);
+        let words: Vec<&str> = match chance.below(5) {
+            0 => vec!["label", "s.jsonl", "name it"],
+            1 => vec!["label", "s.jsonl", "name it", &target],
+            2 => vec!["switch", "s.jsonl", "-c", "here", &target],
+            3 if matches!(form, Form::Pi | Form::Omp | Form::Chimera) => {
+                vec!["switch", "s.jsonl", "--summary", "what was \"tried\" \u{1F600}", &target]
+            }
+            _ => vec!["switch", "s.jsonl", &target],
+        };
+        let time = fs::metadata(&path).unwrap().modified().unwrap();
+        let dry: Vec<&str> = words.iter().copied().chain(["-n", "--json"]).collect();
+        let told = place.run_fixed(&dry, seed);
+        assert_eq!(code(&told), 0, "seed {seed}: {words:?} of {form:?}: {}", said(&told));
+        assert_eq!(fs::read(&path).unwrap(), text.as_bytes(), "seed {seed}: a dry run wrote");
+        assert_eq!(place.names(), ["s.jsonl"], "seed {seed}: a dry run left something");
+        let done = place.run_fixed(&words, seed);
+        assert_eq!(code(&done), 0, "seed {seed}: {}", said(&done));
+        let after = fs::read(&path).unwrap();
+        assert!(after.starts_with(text.as_bytes()), "seed {seed}: old bytes changed");
+        let came = &after[text.len()..];
+        let came = if text.ends_with('\n') { came } else { came.strip_prefix(b"\n").unwrap_or(came) };
+        assert_eq!(
+            String::from_utf8_lossy(came),
+            String::from_utf8_lossy(&announced(&told)),
+            "seed {seed}: other than announced"
+        );
+        assert!(came.is_empty() || came.ends_with(b"\n"));
+        if words[0] == "label" {
+            assert_eq!(
+                fs::metadata(&path).unwrap().modified().unwrap(),
+                time,
+                "seed {seed}: a label keeps the time"
+            );
+        }
+        if after.len() > text.len() {
+            let undone = place.run_fixed(&["undo", "s.jsonl"], seed);
+            assert_eq!(code(&undone), 0, "seed {seed}: {}", said(&undone));
+            assert_eq!(fs::read(&path).unwrap(), text.as_bytes(), "seed {seed}: an undo gives other bytes");
+            assert_eq!(
+                fs::metadata(&path).unwrap().modified().unwrap(),
+                time,
+                "seed {seed}: an undo sets the time back"
+            );
+            let again = place.run_fixed(&["undo", "s.jsonl"], seed);
+            assert_eq!(code(&again), 0, "seed {seed}: {}", said(&again));
+            assert_eq!(fs::read(&path).unwrap(), after, "seed {seed}: undone twice");
+        }
+    }
+}
+
+#[test]
+fn a_switch_leads_where_it_says_and_back() {
+    for seed in 100..140 {
+        let chance = &mut Chance(seed);
+        let form = FORMS[seed as usize % FORMS.len()];
+        let (text, ids) = session(form, chance);
+        let place = Place::new();
+        place.put("s.jsonl", text.as_bytes());
+        let head = |place: &Place| {
+            let told = place.run(&["status", "s.jsonl", "--json"]);
+            let status: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+            status["head"].as_str().map(str::to_owned)
+        };
+        let first = head(&place).unwrap();
+        let target = &ids[chance.below(ids.len())];
+        let done = place.run(&["switch", "s.jsonl", &format!("id:{target}")]);
+        assert_eq!(code(&done), 0, "seed {seed}: {}", said(&done));
+        assert_eq!(head(&place).as_ref(), Some(target), "seed {seed}: {form:?}");
+        let before = fs::read(place.path("s.jsonl")).unwrap();
+        let again = place.run(&["switch", "s.jsonl", &format!("id:{target}")]);
+        assert_eq!(code(&again), 0, "seed {seed}: {}", said(&again));
+        assert_eq!(fs::read(place.path("s.jsonl")).unwrap(), before, "seed {seed}: one is there already");
+        if *target != first {
+            let back = place.run(&["switch", "s.jsonl", "-"]);
+            assert_eq!(code(&back), 0, "seed {seed}: {}", said(&back));
+            assert_eq!(head(&place), Some(first), "seed {seed}: {form:?}");
+        }
+    }
+}
+
+#[test]
+fn an_export_stands_on_its_own() {
+    for seed in 200..250 {
+        let chance = &mut Chance(seed);
+        let form = FORMS[seed as usize % FORMS.len()];
+        let (text, ids) = sound_session(form, chance);
+        let place = Place::new();
+        let path = place.put("s.jsonl", text.as_bytes());
+        let target = &ids[chance.below(ids.len())];
+        place.run(&["label", "s.jsonl", "a name", &format!("id:{target}")]);
+        let labelled = fs::read(&path).unwrap();
+        let new_ids = chance.below(2) == 0;
+        let mut words = vec!["export-branch", "s.jsonl", "label:a name", "-o", "out.jsonl"];
+        words.extend(new_ids.then_some("--new-ids"));
+        let done = place.run_fixed(&words, seed);
+        assert_eq!(code(&done), 0, "seed {seed}: {}", said(&done));
+        assert_eq!(fs::read(&path).unwrap(), labelled, "seed {seed}: the source changed");
+        let ids_of = |file: &str, revision: &str| -> Vec<String> {
+            let told = place.run(&["rev-parse", file, revision]);
+            assert_eq!(code(&told), 0, "seed {seed}: {form:?} {file} {revision}: {}", said(&told));
+            String::from_utf8_lossy(&told.stdout).lines().map(str::to_owned).collect()
+        };
+        let wanted = ids_of("s.jsonl", "::label:a name");
+        // The position of the new session is the entry, which has its label again.
+        let found = ids_of("out.jsonl", "::label:a name");
+        assert_eq!(found.len(), wanted.len() + usize::from(form == Form::Chimera), "seed {seed}: {form:?}");
+        let is_same = found.iter().rev().zip(wanted.iter().rev()).all(|(one, other)| one == other);
+        assert_eq!(is_same, !new_ids, "seed {seed}: ids");
+        let faults = place.run(&["fsck", "out.jsonl"]);
+        assert_eq!(code(&faults), 0, "seed {seed}: {form:?}: {}", String::from_utf8_lossy(&faults.stdout));
+        let undone = place.run(&["undo"]);
+        assert_eq!(code(&undone), 0, "seed {seed}: {}", said(&undone));
+        assert!(!place.path("out.jsonl").exists(), "seed {seed}: an undo takes the new file away");
+    }
+}
+
+#[test]
+fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
+    let place = Place::new();
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(7));
+    let path = place.put("s.jsonl", text.as_bytes());
+    let stop = AtomicBool::new(false);
+    let runs = AtomicUsize::new(1);
+    let (mut refused, mut done) = (0, 0);
+    let wrote = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            let mut file = fs::File::options().append(true).open(&path).unwrap();
+            let mut wrote = 0;
+            while !stop.load(Ordering::Relaxed) {
+                // On a slow machine the file would grow without end, and each run take longer than the one before.
+                if wrote > 20 * runs.load(Ordering::Relaxed) {
+                    std::thread::sleep(Duration::from_millis(1));
+                    continue;
+                }
+                let line = format!(
+                    "{{\"type\":\"message\",\"id\":\"w{wrote:07}\",\"parentId\":\"{}\",\"timestamp\":\"2026-03-01T01:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"{}\"}}}}\n",
+                    ids[0],
+                    "x".repeat(wrote % 100)
+                );
+                file.write_all(line.as_bytes()).unwrap();
+                wrote += 1;
+                std::thread::sleep(Duration::from_millis(1));
+            }
+            wrote
+        });
+        // Without `--force` it is told that somebody is at work.
+        let polite = place.run(&["label", "s.jsonl", "polite", &ids[0]]);
+        assert_eq!(code(&polite), 5, "{}", said(&polite));
+        for at in 0..200 {
+            let target = &ids[at % ids.len()];
+            let name = format!("name-{at}");
+            let output = if at % 2 == 0 {
+                place.run(&["label", "s.jsonl", &name, target, "--force"])
+            } else {
+                place.run(&["switch", "s.jsonl", target, "--force"])
+            };
+            runs.fetch_add(1, Ordering::Relaxed);
+            match code(&output) {
+                0 => done += 1,
+                5 => refused += 1,
+                other => panic!("exit {other}: {}", said(&output)),
+            }
+        }
+        stop.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    let after = fs::read_to_string(&path).unwrap();
+    let (mut theirs, mut labels) = (0, 0);
+    for line in after.lines().filter(|line| !line.is_empty()) {
+        let entry: serde_json::Value =
+            serde_json::from_str(line).unwrap_or_else(|error| panic!("a torn line: {error}: {line}"));
+        theirs += usize::from(entry["id"].as_str().is_some_and(|id| id.starts_with('w')));
+        labels += usize::from(entry["type"] == "label");
+    }
+    assert_eq!(theirs, wrote, "lines of the other writer");
+    assert!(done > 120, "{done} done, {refused} refused");
+    assert!(labels > 50, "{labels} labels");
+}
+
+#[test]
+fn two_boughs_at_once_do_not_harm_each_other() {
+    let place = Place::new();
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(9));
+    let path = place.put("s.jsonl", text.as_bytes());
+    let mut running = Vec::new();
+    for at in 0..12 {
+        let (name, target) = (format!("name-{at}"), ids[at % ids.len()].clone());
+        running.push((name.clone(), place.command(&["label", "s.jsonl", &name, &target]).spawn().unwrap()));
+    }
+    let mut done = Vec::new();
+    for (name, mut child) in running {
+        match child.wait().unwrap().code() {
+            Some(0) => done.push(name),
+            Some(5) => {}
+            other => panic!("{name}: {other:?}"),
+        }
+    }
+    let after = fs::read_to_string(&path).unwrap();
+    let mut found = Vec::new();
+    let mut ids = std::collections::HashSet::new();
+    for line in after.lines() {
+        let entry: serde_json::Value = serde_json::from_str(line).unwrap();
+        assert!(ids.insert(entry["id"].as_str().unwrap().to_owned()), "an id twice");
+        found.extend(entry["label"].as_str().map(str::to_owned));
+    }
+    found.sort();
+    done.sort();
+    assert_eq!(found, done, "what was said to be done is in the file, and nothing else");
+    assert!(!done.is_empty());
+    // The log has them all, and takes them back one by one.
+    for _ in &done {
+        let last = place.run(&["op", "log", "-n", "1"]);
+        assert_eq!(code(&last), 0);
+    }
+    let listed = place.run(&["op", "log", "--json"]);
+    let text = String::from_utf8_lossy(&listed.stdout).into_owned();
+    let done_in_log = text.lines().filter(|line| line.contains("\"state\":\"done\"")).count();
+    assert_eq!(done_in_log, done.len());
+}
+
+/// Mounts a small file system; `None` where that is not allowed, which is said.
+fn small_disk(place: &Place, options: &str) -> Option<Mount> {
+    let path = place.path("disk");
+    fs::create_dir(&path).unwrap();
+    let done = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).output();
+    if done.is_ok_and(|output| output.status.success()) {
+        return Some(Mount(path));
+    }
+    writeln!(std::io::stderr(), "skipped: no file system can be mounted here").unwrap();
+    None
+}
+
+struct Mount(PathBuf);
+
+impl Drop for Mount {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).output();
+    }
+}
+
+fn age(path: &Path) {
+    let old = UNIX_EPOCH + Duration::from_secs(1_767_225_600);
+    fs::File::options().append(true).open(path).unwrap().set_modified(old).unwrap();
+}
+
+#[test]
+fn a_full_disk_changes_nothing() {
+    let place = Place::new();
+    let Some(disk) = small_disk(&place, "size=64k") else { return };
+    let path = disk.0.join("s.jsonl");
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(3));
+    // The file fills its last page, and another file the rest.
+    let line = format!(
+        "{{\"type\":\"message\",\"id\":\"ffff0000\",\"parentId\":\"{}\",\"timestamp\":\"2026-03-01T01:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"\"}}}}\n",
+        ids[0]
+    );
+    let fill = 8192 - text.len() - line.len();
+    let text = text + &line.replace("\"content\":\"\"", &format!("\"content\":\"{}\"", "x".repeat(fill)));
+    assert_eq!(text.len(), 8192);
+    fs::write(&path, &text).unwrap();
+    age(&path);
+    let _ = fs::write(disk.0.join("filler"), vec![0; 64 * 1024]);
+    let path_word = path.to_str().unwrap();
+    for words in [
+        vec!["switch", path_word, &ids[1]],
+        vec!["label", path_word, "x", &ids[1]],
+        vec!["export-branch", path_word, "-o", "disk/out.jsonl"],
+    ] {
+        let refused = place.run(&words);
+        assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
+        assert_eq!(fs::read(&path).unwrap(), text.as_bytes(), "{words:?}");
+        let mut names: Vec<_> =
+            fs::read_dir(&disk.0).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["filler", "s.jsonl"], "{words:?}");
+    }
+}
+
+#[test]
+fn a_read_only_disk_changes_nothing() {
+    let place = Place::new();
+    let Some(disk) = small_disk(&place, "size=64k") else { return };
+    let path = disk.0.join("s.jsonl");
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(3));
+    fs::write(&path, &text).unwrap();
+    age(&path);
+    let done = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.0).output().unwrap();
+    assert!(done.status.success());
+    let refused = place.run(&["switch", path.to_str().unwrap(), &ids[1]]);
+    assert_eq!(code(&refused), 6, "{}", said(&refused));
+    let refused = place.run(&["switch", "-n", path.to_str().unwrap(), &ids[1]]);
+    assert_eq!(code(&refused), 6, "a dry run says the same: {}", said(&refused));
+}
+
+/// Runs bough as a user who owns nothing here; `None` where that is not allowed, which is said.
+fn as_nobody(place: &Place, words: &[&str]) -> Option<Output> {
+    use std::os::unix::process::CommandExt;
+    let mut command = place.command(words);
+    let output = command.uid(65534).gid(65534).env("XDG_STATE_HOME", place.path("nobody")).output();
+    if output.is_err() {
+        writeln!(std::io::stderr(), "skipped: no other user can be taken on here").unwrap();
+    }
+    output.ok()
+}
+
+#[test]
+fn what_the_user_may_not_write_is_not_written() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    // The program itself must be within reach.
+    let Some(version) = as_nobody(&place, &["--version"]) else { return };
+    if !version.status.success() {
+        writeln!(std::io::stderr(), "skipped: another user can't run the program").unwrap();
+        return;
+    }
+    open(place.folder.path(), 0o755);
+    fs::create_dir(place.path("nobody")).unwrap();
+    open(&place.path("nobody"), 0o777);
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(5));
+    let path = place.put("s.jsonl", text.as_bytes());
+    open(&path, 0o644);
+    for words in [vec!["switch", "s.jsonl", &ids[1]], vec!["label", "s.jsonl", "x", &ids[1]]] {
+        let refused = as_nobody(&place, &words).unwrap();
+        assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
+        assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
+    }
+    // A file that all may write, of another owner: an append is fine.
+    open(&path, 0o666);
+    let done = as_nobody(&place, &["switch", "s.jsonl", &ids[1]]).unwrap();
+    assert_eq!(code(&done), 0, "{}", said(&done));
+    assert!(fs::read(&path).unwrap().starts_with(text.as_bytes()));
+    // A folder that can't be read.
+    fs::create_dir(place.path("closed")).unwrap();
+    fs::write(place.path("closed/s.jsonl"), &text).unwrap();
+    open(&place.path("closed"), 0o700);
+    let refused = as_nobody(&place, &["switch", "closed/s.jsonl", &ids[1]]).unwrap();
+    assert!(matches!(code(&refused), 4 | 6), "{}", said(&refused));
+}
+
+#[test]
+fn a_log_that_can_not_be_written_stops_the_change() {
+    let place = Place::new();
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(5));
+    let path = place.put("s.jsonl", text.as_bytes());
+    fs::write(place.path("state"), "a file where a folder is wanted").unwrap();
+    let refused = place.run(&["switch", "s.jsonl", &ids[0]]);
+    assert_eq!(code(&refused), 6, "{}", said(&refused));
+    assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
+    let forced = place.run(&["switch", "s.jsonl", &ids[0], "--force"]);
+    assert_eq!(code(&forced), 0, "{}", said(&forced));
+    assert_ne!(fs::read(&path).unwrap(), text.as_bytes());
+}
+
+#[test]
+fn reading_changes_no_file_and_no_time() {
+    let place = Place::new();
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(11));
+    let path = place.put("s.jsonl", text.as_bytes());
+    let before: SystemTime = fs::metadata(&path).unwrap().modified().unwrap();
+    for words in [
+        vec!["label", "s.jsonl"],
+        vec!["op", "log", "s.jsonl"],
+        vec!["op", "prune", "-n"],
+        vec!["export-branch", "s.jsonl"],
+        vec!["switch", "-n", "s.jsonl", &ids[0]],
+        vec!["undo", "-n", "s.jsonl"],
+    ] {
+        place.run(&words);
+        assert_eq!(place.names(), ["s.jsonl"], "{words:?}");
+        assert_eq!(fs::metadata(&path).unwrap().modified().unwrap(), before, "{words:?}");
+    }
+}
