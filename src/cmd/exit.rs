@@ -99,7 +99,7 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
                 (Exit::NotFound, "not-found")
             }
             ops::Error::Ambiguous { .. } => (Exit::NotFound, "ambiguous"),
-            ops::Error::Malformed { .. } => (Exit::Usage, "usage"),
+            ops::Error::Malformed { .. } | ops::Error::BadLabel { .. } => (Exit::Usage, "usage"),
             ops::Error::ReadOnly { .. } => (Exit::Refused, "read-only"),
             ops::Error::NoPlace { .. } | ops::Error::Taken { .. } => (Exit::Refused, "refused"),
             ops::Error::Io(_) => (Exit::Io, "io"),

@@ -109,7 +109,7 @@ fn tell(export: &Export, to: Option<&Path>, session: &str, left: usize, resume: 
     let beside = match export.beside {
         0 => String::new(),
         beside => {
-            format!(", {} of them to keep replies and their results whole", Count("entry", "entries", beside))
+            format!(", {beside} of them to keep replies and their results whole")
         }
     };
     let to = to.map_or(String::new(), |to| format!(" to {}", to.display()));

@@ -25,6 +25,7 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
     }
     let short = |ix: Ix| short(opened, ix);
     let is = match (switch.moves, dry_run) {
+        (false, _) if switch.to.is_none() => "HEAD is",
         (false, _) => "HEAD is at",
         (true, false) => "HEAD is now",
         (true, true) => "HEAD would be",

@@ -53,20 +53,27 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 }
 
 fn told(operation: &Operation) -> String {
-    let (op, file) = (&operation.op_id, text::one_line(&operation.file.display().to_string()));
-    let files: Vec<String> =
-        operation.steps.iter().map(|step| text::one_line(&step.path.display().to_string())).collect();
-    match &operation.undoes {
-        None if operation.steps.iter().all(|step| step.kind == StepKind::Create) => {
-            format!(
-                "{op} ({}) is undone: {} {} removed",
-                operation.command,
-                files.join(", "),
-                if files.len() == 1 { "is" } else { "are" }
-            )
+    let op = &operation.op_id;
+    let (mut gone, mut back): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
+    for step in &operation.steps {
+        let list = if step.kind == StepKind::Create { &mut gone } else { &mut back };
+        let name = text::one_line(&step.path.display().to_string());
+        if !list.contains(&name) {
+            list.push(name);
         }
-        Some(undone) => format!("{undone} is done again: the undo {op} of {file} is taken back"),
-        None => format!("{op} ({}) is undone: {file} is as it was before", operation.command),
+    }
+    let are = |count: usize| if count == 1 { "is" } else { "are" };
+    let mut files = Vec::new();
+    if !back.is_empty() {
+        files.push(format!("{} {} as before", back.join(", "), are(back.len())));
+    }
+    if !gone.is_empty() {
+        files.push(format!("{} {} removed", gone.join(", "), are(gone.len())));
+    }
+    let files = files.join("; ");
+    match &operation.undoes {
+        Some(undone) => format!("operation {undone} is done again, its undo {op} taken back: {files}"),
+        None => format!("operation {op} ({}) is undone: {files}", operation.command),
     }
 }
 

@@ -53,6 +53,14 @@ pub enum Error {
         /// What the user can do instead.
         instead: Option<String>,
     },
+    /// A label that could not be told from other words.
+    #[error("`{name}` can't be a label: {why}")]
+    BadLabel {
+        /// What was to be the label.
+        name: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A label stands elsewhere.
     #[error("the label `{name}` is on {by}")]
     Taken {
@@ -82,7 +90,9 @@ impl Error {
             Error::Malformed { .. } => "`man bough-revisions` describes how entries are named".into(),
             Error::Taken { .. } => "`--move` takes it from there".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
-            Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => return None,
+            Error::BadLabel { .. } | Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => {
+                return None;
+            }
         })
     }
 }

@@ -75,10 +75,7 @@ pub(super) fn set(
     take: bool,
 ) -> Result<(), Error> {
     if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err(Error::Malformed {
-            revision: name.into(),
-            why: "a label has letters, on one line".into(),
-        });
+        return Err(Error::BadLabel { name: name.into(), why: "it has no letters, or several lines".into() });
     }
     if !session.entries.key(target).is_some() {
         return Err(Error::NoPlace {

@@ -121,7 +121,7 @@ pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
             },
             file: file as u16,
             bytes: size(&step.before) - size(&step.after),
-            why: format!("undoes {} ({})", operation.op_id, operation.command),
+            why: format!("takes back the operation {}: {}", operation.op_id, operation.command),
             ..Change::default()
         });
     }

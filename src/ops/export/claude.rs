@@ -5,7 +5,7 @@
 //! entries those come along that say how the session is to be gone on with.
 
 use super::{Export, Wish, created, pieces_of, quoted};
-use crate::format::claude::load::Loader;
+use crate::format::claude::load::{Loader, Way};
 use crate::format::claude::write;
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
@@ -35,8 +35,9 @@ pub(super) fn plan(
         plain.claude.boundary = None;
         loader = Loader::new(plain);
     }
-    let (entries, asked, head) = if wish.subtree {
-        subtree(session, &mut loader, wish.entry)
+    let (entries, beside, head) = if wish.subtree {
+        let (entries, head) = subtree(session, &mut loader, wish.entry);
+        (entries, 0, head)
     } else {
         let leaf = loader.leaf_at(wish.entry);
         let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
@@ -48,8 +49,9 @@ pub(super) fn plan(
                 instead: None,
             });
         };
-        let asked = session.tree.ancestors(wish.entry).count();
-        (loader.trunk(from).into_iter().map(|step| step.entry).collect(), asked, Some(turn))
+        let trunk = loader.trunk(from);
+        let beside = trunk.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
+        (trunk.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
     };
     let taken: HashSet<Ix> = entries.iter().copied().collect();
     let mut copy = Copy {
@@ -78,7 +80,6 @@ pub(super) fn plan(
     copy.notes(STATE)?;
     copy.labels(now)?;
     copy.pointer(head)?;
-    let beside = entries.len().saturating_sub(asked);
     let plan = created(wish, copy.pieces, copy.changes);
     Ok(Export { plan, entries: entries.len(), beside, head, taken })
 }
@@ -96,7 +97,7 @@ const STATE: &[&str] = &[
 ];
 
 /// An entry and all below it, as the client links them, with the rest of the replies at its edge.
-fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, usize, Option<Ix>) {
+fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Option<Ix>) {
     let entries = &session.entries;
     let mut top = top;
     // From inside a reply, or from a result, up to where the reply begins.
@@ -127,8 +128,7 @@ fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, usi
     let below: Vec<Ix> =
         (0..count).map(Ix).filter(|ix| known[ix.at()] == 1 && loader.is_loaded(*ix)).collect();
     let head = session.head.entry.filter(|head| known.get(head.at()) == Some(&1));
-    let asked = below.len();
-    (below, asked, head)
+    (below, head)
 }
 
 struct Copy<'a> {
