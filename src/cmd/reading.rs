@@ -2,6 +2,7 @@
 
 use super::{global::Global, open};
 use crate::format::{Format, Head, Layout};
+use crate::json::{each_member, string};
 use crate::model::{Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
 use crate::store::{Opened, find, project};
@@ -133,6 +134,9 @@ impl Read {
         let mut marks: HashMap<Ix, Vec<String>> = HashMap::new();
         let (session, files) = (&self.opened.session, &self.opened.files);
         let Some(reading) = &self.reading else { return Ok(marks) };
+        for ix in &reading.holes {
+            marks.entry(*ix).or_default().push("its parent is missing".into());
+        }
         if let Some(layout) = &self.layout {
             for agent in &self.agents {
                 let name = agent_name(layout, agent);
@@ -161,13 +165,30 @@ impl Read {
                     marks.entry(first).or_default().push(words);
                 }
             }
-        } else if let Some(first) = session.entries.all().next()
-            && session.format == Format::Claude
-            && let Some((other, _)) = linearize::forked_from(&files.bytes(session.span(first))?)
-        {
-            marks.entry(reading.stand_in(first)).or_default().push(format!("forked from {}", short(&other)));
+        } else if let Some(first) = session.entries.all().next().filter(|_| !session.partial) {
+            let line = files.bytes(session.span(first))?;
+            let stands = reading.stand_in(first);
+            if let Some((other, _)) = linearize::forked_from(&line) {
+                marks.entry(stands).or_default().push(format!("forked from {}", short(&other)));
+            } else if let Some(words) = self.goes_on(first, &line) {
+                marks.entry(stands).or_default().push(words);
+            }
         }
         Ok(marks)
+    }
+
+    /// Where a session goes on from whose first entry names a parent that it does not have.
+    fn goes_on(&self, first: Ix, line: &[u8]) -> Option<String> {
+        let session = &self.opened.session;
+        let parent = session.entries.parent_key(first).filter(|parent| parent.is_some())?;
+        if session.find(parent).is_some() {
+            return None;
+        }
+        let (_, parent) = each_member(line).filter(|(key, _)| key == "parentUuid").last()?;
+        let parent = string(parent)?;
+        let other = project::session_with(self.opened.files.path(0), &parent)?;
+        let stem = other.file_stem()?.to_string_lossy().into_owned();
+        Some(format!("continues {} at {}", short(&stem), short(&parent)))
     }
 
     /// The entries on the path to `end`, newest first, and of agents that were started on it what they did, in its place.

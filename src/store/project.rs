@@ -8,7 +8,7 @@ use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, dete
 use crate::json::{Reader, each_member, string};
 use std::fs::{self, File};
 use std::io::{self, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 /// Lists the files of a project folder, or those of the session in one file.
@@ -121,6 +121,37 @@ pub fn is_project(folder: &Path) -> bool {
         let head = File::open(&file.path).and_then(|file| read_head(&file));
         head.is_ok_and(|head| detect(&head) == Detected::Format(Format::Claude))
     })
+}
+
+/// The other session of the same folder that has an entry with this `uuid`, told from the bytes of its file.
+pub fn session_with(path: &Path, uuid: &str) -> Option<PathBuf> {
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let mut others = Found::default().folder(folder);
+    others.sort_by(|one, other| one.path.cmp(&other.path));
+    let mark = format!("\"uuid\":\"{uuid}\"");
+    others.into_iter().map(|file| file.path).find(|other| {
+        other.file_name() != path.file_name() && has_bytes(other, mark.as_bytes()).unwrap_or(false)
+    })
+}
+
+/// Whether some bytes stand in a file, which may be large.
+fn has_bytes(path: &Path, wanted: &[u8]) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut block = vec![0; 1 << 20];
+    let mut held = 0;
+    loop {
+        let count = file.read(&mut block[held..])?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let have = held + count;
+        if memchr::memmem::find(&block[..have], wanted).is_some() {
+            return Ok(true);
+        }
+        // What is looked for may stand across two reads.
+        held = have.min(wanted.len() - 1);
+        block.copy_within(have - held..have, 0);
+    }
 }
 
 /// The session that the first line of a transcript names.

@@ -345,7 +345,7 @@ fn talk_is_on_lines_and_only_what_was_taken_back_is_a_branch() {
     let check = |name: &str, wanted: &str| assert_eq!(shape(&case(name)), wanted, "{name}");
     // Parallel calls: every result is there, right behind its call or where the turn goes on.
     check("parallel-tools-modern",          "trunk 1 2 3 4 7 5 6 8 9 a b");
-    check("parallel-tools-last-result",     "trunk 1 2 3 6 4 5 7 8 9");
+    check("parallel-tools-last-result",     "trunk 1 2 3 4 5 6 7 8 9");
     check("r3-swallows-short-continuation", "trunk 1 2 3 4 5 6 7 8 9");
     check("r5-staircase",                   "trunk 1 2 3 4 5 6 7 8 9 a b c d e f 10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f 20 21 22 23 24 25 26");
     check("r5-result-with-text",            "trunk 1 2 3 4 5 6 7");

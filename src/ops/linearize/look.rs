@@ -86,15 +86,18 @@ impl<'s> Look<'s> {
     }
 
     /// What an entry says, apart from its own id and its place: equal for copies of one entry.
-    pub(super) fn content(&self, ix: Ix) -> io::Result<String> {
+    ///
+    /// Given as a key, since many may be asked for at one fork.
+    pub(super) fn content(&self, ix: Ix) -> io::Result<Key> {
         self.line(ix, |line| {
             let text = String::from_utf8_lossy(line);
-            let Some(object) = Object::read(text.trim()) else { return String::new() };
+            let Some(object) = Object::read(text.trim()) else { return Key::of(line) };
             let keys: &[&str] = match self.session.entries.kind(ix) {
                 Kind::User | Kind::Assistant | Kind::Tool => &["message"],
                 _ => &["subtype", "content", "attachment", "data", "compactMetadata"],
             };
-            keys.iter().map(|key| object.get(key).unwrap_or_default()).collect::<Vec<_>>().join("\u{1f}")
+            let said = keys.iter().map(|key| object.get(key).unwrap_or_default()).collect::<Vec<_>>();
+            Key::of(said.join("\u{1f}").as_bytes())
         })
     }
 }

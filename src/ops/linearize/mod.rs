@@ -35,7 +35,7 @@
 //! 4. *One turn.* These children are of the turn under way: results of calls of this reply (all its lines count); replies
 //!    with the id of this one, or beside results under a call; the first reply under what is no reply; an interruption; what the
 //!    client put in and nobody answered; and an entry whose parent is lost. They are all one line: those that lead to no
-//!    talk come first, then the others by time, and last the one that goes on to the end of the file.
+//!    talk come first, then the others by time, and last the one whose end stands last in the file.
 //! 5. *Rewind.* Every other child begins a turn anew: a typed prompt, answered or not; a further reply with another id;
 //!    what goes on from a result of somebody else's call; a compaction that was gone back behind. Where there are several such, or one
 //!    beside a turn that says more than results, each is a branch, and so is the turn. A passage of hooks or progress is

@@ -362,10 +362,15 @@ impl<'r> Reader<'r> {
     /// Reads one file: from its roots, then what hangs at other files, then the agents in it.
     fn file(&mut self, file: u16, agent: bool) -> io::Result<()> {
         let range = self.look.session.entries.of_file(file);
-        let inner: HashSet<u32> = self.links.agents.iter().map(|(ix, _)| *ix).collect();
+        // These are in file order.
+        let from = self.links.agents.partition_point(|(ix, _)| *ix < range.start);
+        let to = self.links.agents.partition_point(|(ix, _)| *ix < range.end);
+        let inner = self.links.agents[from..to].to_vec();
         let (mut tops, mut across) = (Vec::new(), Vec::new());
         for ix in range.clone() {
-            if self.links.shadowed.binary_search(&ix).is_ok() || inner.contains(&ix) {
+            if self.links.shadowed.binary_search(&ix).is_ok()
+                || inner.binary_search_by_key(&ix, |(ix, _)| *ix).is_ok()
+            {
                 continue;
             }
             match self.links.up[ix as usize] {
@@ -388,9 +393,7 @@ impl<'r> Reader<'r> {
             let line = self.walk(file, strand, vec![ix])?;
             self.hanging.push((line, above));
         }
-        let agents: Vec<(u32, u32)> =
-            self.links.agents.iter().copied().filter(|(ix, _)| range.contains(ix)).collect();
-        for (ix, above) in agents {
+        for (ix, above) in inner {
             let line = self.walk(file, Strand::Agent, vec![ix])?;
             if above != NONE {
                 self.hanging.push((line, above));
@@ -554,21 +557,25 @@ impl<'r> Reader<'r> {
     /// Parts children into those of the turn under way, and those that each begin a turn anew.
     fn sorted_out(&self, at: u32, kids: Vec<u32>) -> io::Result<(Vec<u32>, Vec<Vec<u32>>)> {
         let (mut turn, mut own) = (Vec::new(), Vec::<Vec<u32>>::new());
-        let mut replies: Vec<(Key, Vec<u32>)> = Vec::new();
+        let mut replies: Vec<Vec<u32>> = Vec::new();
+        let mut place: HashMap<Key, usize> = HashMap::new();
         let mut calls = None;
         for kid in kids {
             match self.class(at, kid, &mut calls)? {
                 Class::Turn => turn.push(kid),
                 Class::Own => own.push(vec![kid]),
-                Class::Reply(key) => {
-                    match replies.iter_mut().find(|(known, _)| *known == key && key.is_some()) {
-                        Some((_, parts)) => parts.push(kid),
-                        None => replies.push((key, vec![kid])),
+                Class::Reply(key) => match place.get(&key) {
+                    Some(at) => replies[*at].push(kid),
+                    None => {
+                        if key.is_some() {
+                            place.insert(key, replies.len());
+                        }
+                        replies.push(vec![kid]);
                     }
-                }
+                },
             }
         }
-        let mut replies = replies.into_iter().map(|(_, parts)| parts);
+        let mut replies = replies.into_iter();
         turn.extend(replies.next().unwrap_or_default());
         own.extend(replies);
         Ok((turn, own))
@@ -657,12 +664,11 @@ impl<'r> Reader<'r> {
         Ok(calls)
     }
 
-    /// Orders the strands of one turn: first those that end at once, then by time, and last the one that goes on to the
-    /// end of the file.
+    /// Orders the strands of one turn: first those that end at once, then by time, and last the one whose end stands last
+    /// in the file, since there the talk goes on, or the agent stands.
     fn by_end(&self, kids: &mut [u32]) {
-        let Some(end) = kids.iter().copied().max_by_key(|kid| self.last[*kid as usize]) else { return };
-        let end_is_quiet = self.quiet(end);
-        kids.sort_by_key(|kid| (!self.quiet(*kid), !end_is_quiet && *kid == end));
+        let end = kids.iter().copied().max_by_key(|kid| self.last[*kid as usize]);
+        kids.sort_by_key(|kid| (Some(*kid) == end, !self.quiet(*kid)));
     }
 
     /// Takes copies out of children that are in time order; what hangs below a copy hangs below its original.
@@ -674,7 +680,7 @@ impl<'r> Reader<'r> {
             let time = entries.time(Ix(kids[from]));
             let same = kids[from..].iter().take_while(|kid| entries.time(Ix(**kid)) == time).count();
             if same > 1 && time.is_some() {
-                let mut known: HashMap<(Kind, String), u32> = HashMap::new();
+                let mut known: HashMap<(Kind, Key), u32> = HashMap::new();
                 for kid in &kids[from..from + same] {
                     let content = self.look.content(Ix(*kid))?;
                     let key = (entries.kind(Ix(*kid)), content);
@@ -686,8 +692,11 @@ impl<'r> Reader<'r> {
             }
             from += same.max(1);
         }
+        if !copies.is_empty() {
+            let gone: HashSet<u32> = copies.iter().map(|(copy, _)| *copy).collect();
+            kids.retain(|kid| !gone.contains(kid));
+        }
         for (copy, original) in copies {
-            kids.retain(|kid| *kid != copy);
             self.aside.push(Aside { ix: Ix(copy), why: Why::Replay, by: Ix(original) });
             let below = self.kids(copy);
             for kid in &below {
