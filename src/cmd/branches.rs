@@ -21,7 +21,7 @@ use unicode_width::UnicodeWidthStr;
 pub struct Args {
     /// The session, if it is not the newest of this folder
     #[arg(value_name = "SESSION")]
-    session: Option<String>,
+    file: Option<String>,
 
     /// Show the last entry of each branch too
     #[arg(short = 'v')]
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.order == "document" {
         return lines(args, global, ui);
     }
-    let mut read = Read::of(open::session(global, args.session.as_deref(), ui)?);
+    let mut read = Read::of(open::session(global, args.file.as_deref(), ui)?);
     let opened = &read.opened;
     let contains = match &args.contains {
         Some(rev) => Some(revision::one(&opened.session, &opened.files, rev)?),
@@ -120,7 +120,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 
 /// Prints the lines of the documented reading.
 fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let documented = reading::documented(global, args.session.as_deref(), ui)?;
+    let documented = reading::documented(global, args.file.as_deref(), ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
     let view = View::new(opened);
     let end = if args.nul { '\0' } else { '\n' };

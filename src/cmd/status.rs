@@ -19,11 +19,11 @@ use std::collections::BTreeMap;
 pub struct Args {
     /// The session, if it is not the newest of this folder
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
-    session: Option<String>,
+    file: Option<String>,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let opened = open::quietly(global, args.session.as_deref(), ui)?;
+    let opened = open::quietly(global, args.file.as_deref(), ui)?;
     if ui.look.json {
         let object = as_json(&opened)?;
         writeln!(ui.out(), "{object}")?;

@@ -1,4 +1,5 @@
 use std::io::{self, Write};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 /// A pager that is running.
@@ -9,6 +10,9 @@ pub(super) struct Pager {
 impl Pager {
     /// Starts a pager; `None` where that can't be done, and everything is printed as it is.
     pub(super) fn start(command: &str) -> Option<Pager> {
+        if !is_there(command) {
+            return None;
+        }
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::piped());
         // As git does: colors are passed on, and what fits on the screen stays there.
@@ -25,6 +29,20 @@ impl Pager {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
+}
+
+/// Whether the program that a command begins with can be found; what is no plain word is left to the shell.
+fn is_there(command: &str) -> bool {
+    let word = command.split_whitespace().next().unwrap_or_default();
+    let plain = !word.is_empty() && word.chars().all(|sign| sign.is_alphanumeric() || "-_.+/".contains(sign));
+    if !plain {
+        return true;
+    }
+    if word.contains('/') {
+        return Path::new(word).exists();
+    }
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path).any(|folder| folder.join(word).is_file())
 }
 
 impl Write for Pager {

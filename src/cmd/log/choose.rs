@@ -42,6 +42,12 @@ impl Keep {
         })
     }
 
+    /// Whether all of the conversation is kept.
+    pub(super) fn is_plain(&self) -> bool {
+        let by_kind = self.mode.is_some() || !self.kinds.is_empty();
+        !by_kind && self.since.is_none() && self.until.is_none() && self.grep.is_none()
+    }
+
     /// The same over all entries, whatever they are.
     pub(super) fn of_everything(&self) -> Keep {
         Keep { all: true, ..self.clone() }

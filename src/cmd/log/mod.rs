@@ -160,6 +160,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     } else {
         list(args, chosen, opened, &keep, &mut printer, ui)?;
     }
+    if printer.first && keep.is_plain() && args.count != Some(0) && !opened.session.entries.is_empty() {
+        ui.hint("all of it is bookkeeping; `--all` shows every entry");
+    }
     Ok(Exit::Done)
 }
 
