@@ -42,20 +42,16 @@ struct Outside {
     newline: u64,
 }
 
-/// What may stand behind a backslash.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Escapes {
-    /// `"`, `\`, `/`, `b`, `f`, `n`, `r`, `t`, `u`
-    known: u64,
-    /// `u`
-    unicode: u64,
-}
-
 /// How the masks of a block are made on some machine.
 trait Kernel: Copy {
     fn inside(self, block: &Block) -> Inside;
     fn outside(self, block: &Block) -> Outside;
-    fn escapes(self, block: &Block) -> Escapes;
+
+    /// What may stand behind a backslash, but for quotes and `u`: `\`, `/`, `b`, `f`, `n`, `r`, `t`.
+    fn plain_escapes(self, block: &Block) -> u64;
+
+    /// The letter `u`.
+    fn u(self, block: &Block) -> u64;
 
     /// Each bit of the result is the parity of the bits up to it: from quotes to what they enclose.
     #[inline(always)]
@@ -199,7 +195,7 @@ fn scan_block<K: Kernel>(
     // The short way through long strings: most blocks are wholly inside one.
     if quote == 0 && carry.in_string == u64::MAX && inside.control == 0 {
         if escaped != 0 {
-            check_escapes(kernel, block, lines, at, escaped, carry, suspects);
+            check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry, suspects);
         }
         carry.in_word = 0;
         return 0;
@@ -219,7 +215,7 @@ fn scan_block<K: Kernel>(
     if inside.control & string != 0 {
         suspects.push(at as u32);
     } else if escaped != 0 {
-        check_escapes(kernel, block, lines, at, escaped, carry, suspects);
+        check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry, suspects);
     }
     let bits = (outside.structural | word & !goes_on) & !string | quote | outside.newline;
     write_positions(bits, at as u32, out)
@@ -249,13 +245,16 @@ fn check_escapes<K: Kernel>(
     block: &Block,
     lines: &[u8],
     at: usize,
-    escaped: u64,
+    (escaped, quote): (u64, u64),
     carry: &mut Carry,
     suspects: &mut Vec<u32>,
 ) {
-    let escapes = kernel.escapes(block);
-    let unicode = escaped & escapes.unicode;
-    if escaped & !escapes.known != 0 || unicode != 0 && !are_units(lines, at, unicode, &mut carry.low_at) {
+    let rest = escaped & !(quote | kernel.plain_escapes(block));
+    if rest == 0 {
+        return;
+    }
+    let unicode = rest & kernel.u(block);
+    if unicode != rest || !are_units(lines, at, unicode, &mut carry.low_at) {
         suspects.push(at as u32);
     }
 }

@@ -1,4 +1,4 @@
-use super::{Block, Escapes, Inside, Kernel, Outside};
+use super::{Block, Inside, Kernel, Outside};
 use std::arch::aarch64::*;
 
 /// Masks by NEON, which every machine of this kind has.
@@ -31,11 +31,14 @@ impl Kernel for Neon {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> Escapes {
+    fn plain_escapes(self, block: &Block) -> u64 {
         let quarters = load(block);
-        let unicode = equal(quarters, b'u');
-        let known = b"\"\\/bfnrt".iter().fold(unicode, |known, byte| known | equal(quarters, *byte));
-        Escapes { known, unicode }
+        b"\\/bfnrt".iter().fold(0, |found, byte| found | equal(quarters, *byte))
+    }
+
+    #[inline(always)]
+    fn u(self, block: &Block) -> u64 {
+        equal(load(block), b'u')
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Block, Escapes, Inside, Kernel, Outside};
+use super::{Block, Inside, Kernel, Outside};
 
 /// Masks by arithmetic on words of eight bytes.
 #[derive(Clone, Copy, Debug)]
@@ -35,11 +35,14 @@ impl Kernel for Portable {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> Escapes {
+    fn plain_escapes(self, block: &Block) -> u64 {
         let words = words(block);
-        let unicode = equal(words, b'u');
-        let known = b"\"\\/bfnrt".iter().fold(unicode, |known, byte| known | equal(words, *byte));
-        Escapes { known, unicode }
+        b"\\/bfnrt".iter().fold(0, |found, byte| found | equal(words, *byte))
+    }
+
+    #[inline(always)]
+    fn u(self, block: &Block) -> u64 {
+        equal(words(block), b'u')
     }
 }
 

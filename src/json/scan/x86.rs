@@ -1,4 +1,4 @@
-use super::{Block, Escapes, Inside, Kernel, Outside};
+use super::{Block, Inside, Kernel, Outside};
 use std::arch::x86_64::*;
 
 /// Masks by AVX2, and carry-less multiplication for what quotes enclose.
@@ -70,25 +70,27 @@ impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    fn escapes(self, block: &Block) -> Escapes {
-        // The quote and `r` share their low four bits with others, and are compared by themselves.
-        const MOST: [u8; 16] = table(&[
-            (0x2, b'b'),
-            (0x4, b't'),
-            (0x5, b'u'),
-            (0x6, b'f'),
-            (0xC, b'\\'),
-            (0xE, b'n'),
-            (0xF, b'/'),
-        ]);
+    fn plain_escapes(self, block: &Block) -> u64 {
+        // `r` shares its low four bits with `b`, and is compared by itself.
+        const MOST: [u8; 16] =
+            table(&[(0x2, b'b'), (0x4, b't'), (0x6, b'f'), (0xC, b'\\'), (0xE, b'n'), (0xF, b'/')]);
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
             let (low, high) = load(block);
-            let most = mask(of_class(&MOST, low, low), of_class(&MOST, high, high));
-            Escapes {
-                known: most | equal(low, high, b'"') | equal(low, high, b'r'),
-                unicode: equal(low, high, b'u'),
-            }
+            let r = _mm256_set1_epi8(b'r' as i8);
+            mask(
+                _mm256_or_si256(of_class(&MOST, low, low), _mm256_cmpeq_epi8(low, r)),
+                _mm256_or_si256(of_class(&MOST, high, high), _mm256_cmpeq_epi8(high, r)),
+            )
+        }
+    }
+
+    #[inline(always)]
+    fn u(self, block: &Block) -> u64 {
+        // SAFETY: the machine has AVX2, else there were no `Avx2`.
+        unsafe {
+            let (low, high) = load(block);
+            equal(low, high, b'u')
         }
     }
 
