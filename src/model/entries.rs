@@ -151,7 +151,8 @@ impl std::ops::BitOr for Flags {
 pub struct Entries {
     offset: Vec<u64>,
     len: Vec<u32>,
-    line: Vec<u32>,
+    /// Where the numbers of lines do not go on from one entry to the next: the entry, and its line.
+    lines: Vec<(u32, u32)>,
     key: Vec<Key>,
     time: Vec<Time>,
     pub(super) link: Vec<u32>,
@@ -222,7 +223,6 @@ impl Entries {
         self.expected = self.len() + more;
         self.offset.reserve(more);
         self.len.reserve(more);
-        self.line.reserve(more);
         self.key.reserve(more);
         self.time.reserve(more);
         self.link.reserve(more);
@@ -261,9 +261,14 @@ impl Entries {
             self.start.push(entry.start.unwrap_or_default());
             flags.set(Flags::LONG_ID, entry.start.is_some());
         }
+        let line = entry.line.min(u64::from(u32::MAX)) as u32;
+        let begins_file = self.files.last() == Some(&ix);
+        let goes_on = |(first, at): &(u32, u32)| u64::from(*at) + u64::from(ix - first) == entry.line;
+        if begins_file || !self.lines.last().is_some_and(goes_on) {
+            self.lines.push((ix, line));
+        }
         self.offset.push(entry.offset);
         self.len.push(entry.len.min(u64::from(u32::MAX)) as u32);
-        self.line.push(entry.line.min(u64::from(u32::MAX)) as u32);
         self.key.push(entry.key);
         self.time.push(entry.time);
         self.link.push(link);
@@ -300,7 +305,9 @@ impl Entries {
 
     /// The number of an entry's line in its file, from 1.
     pub fn line(&self, ix: Ix) -> u64 {
-        u64::from(self.line[ix.at()])
+        let at = self.lines.partition_point(|(first, _)| *first <= ix.0);
+        let (first, line) = self.lines[at - 1];
+        u64::from(line) + u64::from(ix.0 - first)
     }
 
     /// How many entries stand in a file.
@@ -311,10 +318,15 @@ impl Entries {
 
     /// The entry on a line of a file.
     pub fn on_line(&self, file: u16, line: u64) -> Option<Ix> {
-        let from = *self.files.get(usize::from(file))? as usize;
-        let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
-        let at = self.line[from..to].binary_search(&u32::try_from(line).ok()?).ok()?;
-        Some(Ix((from + at) as u32))
+        let from = *self.files.get(usize::from(file))?;
+        let to = from + self.count_in(file);
+        let begin = self.lines.partition_point(|(first, _)| *first < from);
+        let end = self.lines.partition_point(|(first, _)| *first < to);
+        let lines = &self.lines[begin..end];
+        let at = lines.partition_point(|(_, known)| u64::from(*known) <= line).checked_sub(1)?;
+        let ix = u64::from(lines[at].0) + (line - u64::from(lines[at].1));
+        let next = lines.get(at + 1).map_or(to, |(first, _)| *first);
+        (ix < u64::from(next)).then_some(Ix(ix as u32))
     }
 
     /// The entry whose line begins at a byte of a file.
@@ -450,5 +462,49 @@ impl Names {
         }
         self.list.push(String::from_utf8_lossy(name).into_owned());
         at
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_known_whatever_stands_between_entries() {
+        let files = [&[2, 3, 4, 7, 8, 10][..], &[1, 2, 9], &[], &[10, 11]];
+        let mut entries = Entries::default();
+        for file in files {
+            entries.begin_file();
+            for line in file {
+                entries.push(&Entry {
+                    offset: *line,
+                    len: 1,
+                    line: *line,
+                    key: Key(entries.len() as u64 + 1),
+                    start: None,
+                    parent: Key::NONE,
+                    follows: false,
+                    time: Time::NONE,
+                    kind: Kind::User,
+                    ty: b"message",
+                    flags: Flags::default(),
+                    session: b"",
+                    group: Key::NONE,
+                });
+            }
+        }
+        let all = files
+            .iter()
+            .enumerate()
+            .flat_map(|(file, lines)| lines.iter().map(move |line| (file as u16, *line)));
+        for (ix, (file, line)) in entries.all().zip(all) {
+            assert_eq!((entries.file(ix), entries.line(ix)), (file, line));
+            assert_eq!(entries.on_line(file, line), Some(ix));
+        }
+        for (file, line) in
+            [(0, 0), (0, 1), (0, 5), (0, 9), (0, 11), (1, 3), (1, 10), (2, 1), (3, 9), (3, 12), (4, 1)]
+        {
+            assert_eq!(entries.on_line(file, line), None, "{file}:{line}");
+        }
     }
 }

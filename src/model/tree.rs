@@ -38,6 +38,8 @@ pub struct Tree {
     /// Links cut, with the entry that they named.
     rings: Vec<(u32, u32)>,
     children: OnceCell<Children>,
+    /// A bit for each entry that has children: what leaves are told by costs less than the children do.
+    has_children: OnceCell<Vec<u64>>,
 }
 
 #[derive(Clone, Debug)]
@@ -75,7 +77,7 @@ impl Tree {
             }
         }
         let rings = cut_rings(&mut parent);
-        Tree { copies, parent, shadowed, rings, children: OnceCell::new() }
+        Tree { copies, parent, shadowed, rings, children: OnceCell::new(), has_children: OnceCell::new() }
     }
 
     /// Makes a tree of links that were found otherwise: of each entry the one above it.
@@ -87,7 +89,14 @@ impl Tree {
         for ix in &shadowed {
             parent[*ix as usize] = NONE;
         }
-        Tree { copies: Copies::Last, parent, shadowed, rings: Vec::new(), children: OnceCell::new() }
+        Tree {
+            copies: Copies::Last,
+            parent,
+            shadowed,
+            rings: Vec::new(),
+            children: OnceCell::new(),
+            has_children: OnceCell::new(),
+        }
     }
 
     /// Which of several entries with one id stands for it in this tree.
@@ -145,7 +154,14 @@ impl Tree {
 
     /// Whether an entry has no children.
     pub fn is_leaf(&self, ix: Ix) -> bool {
-        self.children(ix).len() == 0
+        let has_children = self.has_children.get_or_init(|| {
+            let mut bits = vec![0u64; self.parent.len().div_ceil(64)];
+            for parent in self.parent.iter().filter(|parent| **parent < PENDING) {
+                bits[*parent as usize / 64] |= 1 << (parent % 64);
+            }
+            bits
+        });
+        has_children[ix.at() / 64] >> (ix.0 % 64) & 1 == 0
     }
 
     /// The entries without a parent, orphans and cut rings included, in file order.

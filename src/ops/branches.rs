@@ -6,6 +6,7 @@
 use super::{Forest, linearize, listing, revision};
 use crate::format::{Format, Session};
 use crate::model::{Ix, Source, Time, Tree};
+use std::collections::HashMap;
 use std::io;
 
 /// One branch.
@@ -60,52 +61,21 @@ pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
 fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     let entries = &session.entries;
     let forest = forest(session, tree, of);
-    let count = entries.len();
-    let mut children = vec![0u32; count];
-    for ix in forest.children_first() {
-        if let Some(parent) = forest.parent(ix) {
-            children[parent.at()] += 1;
+    let ways = Ways::of(&forest, session);
+    // Of several leaves below a tip the last counts, but for that at which the agent stands.
+    let mut leaf_of: HashMap<Ix, Ix> = HashMap::new();
+    for leaf in tree.leaves().chain(session.head.leaf) {
+        if let Some(tip) = forest.at_or_above(leaf) {
+            leaf_of.insert(tip, leaf);
         }
-    }
-    // Of each entry the last branch point above it, the first entry below that, and the last prompt.
-    const NONE: u32 = u32::MAX;
-    let mut fork = vec![NONE; count];
-    let mut first = vec![NONE; count];
-    let mut prompt = vec![NONE; count];
-    for ix in forest.parents_first() {
-        let at = ix.at();
-        match forest.parent(ix) {
-            None => first[at] = ix.0,
-            Some(parent) => {
-                let begins = children[parent.at()] > 1;
-                fork[at] = if begins { parent.0 } else { fork[parent.at()] };
-                first[at] = if begins { ix.0 } else { first[parent.at()] };
-                prompt[at] = prompt[parent.at()];
-            }
-        }
-        if revision::is_prompt(session, ix) {
-            prompt[at] = ix.0;
-        }
-    }
-    let mut leaf = vec![NONE; count];
-    for ix in tree.leaves() {
-        if let Some(tip) = forest.at_or_above(ix) {
-            leaf[tip.at()] = ix.0;
-        }
-    }
-    // Of several leaves below a tip the one counts at which the agent stands.
-    if let Some(ix) = session.head.leaf
-        && let Some(tip) = forest.at_or_above(ix)
-    {
-        leaf[tip.at()] = ix.0;
     }
     let depth = tree.depths();
     let position = session.head.entry.or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
-    let known = |ix: u32| (ix != NONE).then_some(Ix(ix));
-    let tips = entries.all().filter(|ix| forest.shows(*ix) && children[ix.at()] == 0);
+    let mut prompts = HashMap::new();
+    let tips = entries.all().filter(|ix| forest.shows(*ix) && ways.from(*ix) == 0);
     tips.map(|tip| {
-        let leaf = known(leaf[tip.at()]).unwrap_or(tip);
-        let fork_point = known(fork[tip.at()]);
+        let leaf = leaf_of.get(&tip).copied().unwrap_or(tip);
+        let (first, fork_point) = ways.first_of_its_own(tip);
         let shared = fork_point.map_or(0, |ix| depth[ix.at()]);
         Branch {
             tip,
@@ -114,12 +84,68 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
             entries: depth[leaf.at()] as usize,
             own: (depth[leaf.at()] - shared) as usize,
             fork_point,
-            first: known(first[tip.at()]).map_or(Time::NONE, |ix| entries.time(ix)),
+            first: entries.time(first),
             last: entries.time(tip),
-            prompt: known(prompt[tip.at()]),
+            prompt: ways.prompt(tip, &mut prompts),
         }
     })
     .collect()
+}
+
+/// How many ways lead down from each entry of a forest.
+struct Ways<'f> {
+    forest: &'f Forest<'f>,
+    session: &'f Session,
+    /// The children of each entry; 2 stands for more.
+    children: Vec<u8>,
+}
+
+impl<'f> Ways<'f> {
+    fn of(forest: &'f Forest<'f>, session: &'f Session) -> Ways<'f> {
+        let mut children = vec![0u8; session.entries.len()];
+        for parent in forest.children_first().filter_map(|ix| forest.parent(ix)) {
+            let children = &mut children[parent.at()];
+            *children = (*children + 1).min(2);
+        }
+        Ways { forest, session, children }
+    }
+
+    fn from(&self, ix: Ix) -> u8 {
+        self.children[ix.at()]
+    }
+
+    /// The first entry that no other branch has, of the branch of `tip`, and the branch point above it.
+    fn first_of_its_own(&self, tip: Ix) -> (Ix, Option<Ix>) {
+        let mut at = tip;
+        loop {
+            match self.forest.parent(at) {
+                Some(parent) if self.from(parent) < 2 => at = parent,
+                fork_point => return (at, fork_point),
+            }
+        }
+    }
+
+    /// The last prompt of the user from `ix` upward. What was found from branch points upward is in `known`, so that no
+    /// stretch between two of them is gone twice.
+    fn prompt(&self, ix: Ix, known: &mut HashMap<Ix, Option<Ix>>) -> Option<Ix> {
+        let mut points = Vec::new();
+        let mut at = Some(ix);
+        let found = loop {
+            let Some(ix) = at else { break None };
+            if let Some(found) = known.get(&ix) {
+                break *found;
+            }
+            if self.from(ix) > 1 {
+                points.push(ix);
+            }
+            if revision::is_prompt(self.session, ix) {
+                break Some(ix);
+            }
+            at = self.forest.parent(ix);
+        };
+        known.extend(points.into_iter().map(|point| (point, found)));
+        found
+    }
 }
 
 /// Returns the entries at which branches part, in file order, each with the number of ways from it.

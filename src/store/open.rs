@@ -26,7 +26,7 @@ pub struct Opened {
 }
 
 /// How many bytes the format is told from, at first; more where they hold no whole line.
-const HEAD: usize = 64 * 1024;
+const HEAD: usize = 16 * 1024;
 
 /// Opens the session in a file; `-` is standard input.
 ///
@@ -38,7 +38,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
     let session = if path == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        let format = told(path, &bytes[..bytes.len().min(16 * HEAD)], options)?;
+        let format = told(path, &bytes[..bytes.len().min(64 * HEAD)], options)?;
         let session = read_memory(format, options, &bytes);
         files.add(path.to_owned(), Content::Memory(bytes), None);
         session
@@ -101,7 +101,8 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
         head.resize(want, 0);
         let count = file.read_at(&mut head[have..], have as u64)?;
         head.truncate(have + count);
-        if count == 0 || head.len() == want && (memchr::memchr(b'\n', &head).is_some() || want >= 64 * HEAD) {
+        if count == 0 || head.len() == want && (memchr::memchr(b'\n', &head).is_some() || want >= 256 * HEAD)
+        {
             return Ok(head);
         }
         if head.len() == want {

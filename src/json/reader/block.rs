@@ -146,8 +146,9 @@ impl Cutter {
     /// Where the next bytes go; never empty.
     pub(super) fn space<'b>(&self, block: &'b mut Block) -> &'b mut [u8] {
         // At least half a block, so that long lines are not read in crumbs.
-        if block.buffer.len() - block.have < self.sizes.block.div_ceil(2) {
-            block.buffer.resize(block.have + self.sizes.block, 0);
+        let least = self.sizes.block.div_ceil(2);
+        if block.buffer.len() - block.have < least {
+            block.buffer.resize(block.have + least, 0);
         }
         &mut block.buffer[block.have..]
     }
