@@ -158,7 +158,13 @@ pub fn of_folder(stores: &[Store], folder: &Path) -> Vec<Found> {
     let mut out = Vec::new();
     for store in stores {
         let Ok(entries) = fs::read_dir(&store.root) else { continue };
-        let names = folder_names(store.agent, &real);
+        let mut names = folder_names(store.agent, &real);
+        if store.agent == "claude" {
+            // It looks a session up in all worktrees of a repository.
+            for other in super::worktrees::beside(&real) {
+                names.extend(folder_names(store.agent, &other));
+            }
+        }
         let mut flat = Vec::new();
         collect(store.agent, &store.root, 0, &mut flat);
         out.extend(flat.into_iter().filter(|found| belongs(&found.path, &real) == Some(true)));

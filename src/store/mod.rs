@@ -14,6 +14,7 @@ mod part;
 pub mod project;
 mod sift;
 pub mod undo;
+mod worktrees;
 pub mod write;
 
 pub use error::Error;

@@ -486,3 +486,29 @@ fn nothing_is_dropped_from_random_projects() {
     }
     assert!(count > 60);
 }
+
+/// Sessions of old clients hold what their agents did, without a word on which call started each but the prompt.
+#[test]
+fn agents_in_a_session_hang_at_the_call_with_their_prompt() {
+    let line = |id: u32, parent: Option<u32>, side: bool, ty: &str, content: Value| {
+        let uuid = |id: u32| format!("{id:08x}-0000-4000-8000-000000000000");
+        let message = json!({ "role": ty, "id": "m1", "content": content });
+        json!({ "parentUuid": parent.map(uuid), "isSidechain": side, "type": ty, "uuid": uuid(id), "message": message,
+            "sessionId": "s", "timestamp": format!("2026-01-01T00:00:{id:02}.000Z") })
+        .to_string()
+    };
+    let call = |id: &str, prompt: &str| json!([{ "type": "tool_use", "id": id, "name": "Task", "input": { "prompt": prompt } }]);
+    let lines = [
+        line(1, None, false, "user", "go".into()),
+        line(2, Some(1), false, "assistant", call("t1", "Look  here")),
+        line(3, Some(2), false, "assistant", call("t2", "look there")),
+        line(4, None, true, "user", "Look there".into()),
+        line(5, None, true, "user", "look here".into()),
+        line(6, Some(4), true, "assistant", "there".into()),
+        line(7, None, true, "user", "something else".into()),
+    ];
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    std::fs::write(&path, lines.join("\n") + "\n").unwrap();
+    assert_eq!(shape(&path), "trunk 1 2 3; agent<3 4 6; agent<2 5; agent<3 7");
+}

@@ -1,9 +1,10 @@
 //! Where each entry hangs in bough's own reading: what the lines say, and what is made of a parent that is not there.
 
 use super::document::Boundary;
-use super::look::Look;
+use super::load::normal;
+use super::look::{Look, first_text};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Time};
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -161,6 +162,8 @@ impl Links {
         for file in 0..session.files.len().max(1) as u16 {
             let own = agent(file);
             let (mut before, mut agent_before) = (NONE, NONE);
+            // The last calls of the main talk, with the prompts in those that were looked at.
+            let mut calls: VecDeque<(u32, Option<Vec<String>>)> = VecDeque::new();
             for ix in entries.of_file(file) {
                 if apart(self, ix) {
                     continue;
@@ -193,7 +196,8 @@ impl Links {
                         self.holes.push(ix);
                     }
                     if !placed && side {
-                        self.agents.push((ix, before));
+                        let start = started_by(look, ix, &mut calls)?.unwrap_or(before);
+                        self.agents.push((ix, start));
                     }
                 }
                 if entries.kind(Ix(ix)) != Kind::Progress {
@@ -201,6 +205,12 @@ impl Links {
                         agent_before = ix;
                     } else {
                         before = ix;
+                        if entries.kind(Ix(ix)) == Kind::Assistant && flags.has(Flags::CALL) {
+                            calls.push_back((ix, None));
+                            if calls.len() > NEAR_CALLS {
+                                calls.pop_front();
+                            }
+                        }
                     }
                 }
             }
@@ -260,6 +270,29 @@ impl Links {
         }
         Ok(out)
     }
+}
+
+/// How many calls back the one that started an agent is looked for.
+const NEAR_CALLS: usize = 16;
+
+/// The call whose prompt is what an agent in the session's own file was told first. Each call starts one.
+fn started_by(
+    look: &Look<'_>,
+    ix: u32,
+    calls: &mut VecDeque<(u32, Option<Vec<String>>)>,
+) -> io::Result<Option<u32>> {
+    let told = normal(&look.line(Ix(ix), first_text)?);
+    for (call, prompts) in calls.iter_mut() {
+        if prompts.is_none() {
+            *prompts = Some(look.spawns(Ix(*call))?.iter().map(|prompt| normal(prompt)).collect());
+        }
+        let prompts = prompts.as_mut().expect("they were looked up just now");
+        if let Some(at) = prompts.iter().position(|prompt| *prompt == told) {
+            prompts.swap_remove(at);
+            return Ok(Some(*call));
+        }
+    }
+    Ok(None)
 }
 
 /// By what of two sessions the older is told: the first time in it; then whether it says to be a copy; then how many

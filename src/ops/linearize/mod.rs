@@ -20,7 +20,7 @@
 //!    does one without a parent, unless it is a prompt that was typed. A typed prompt without a parent is a start: the
 //!    first of the session, or one after going back past it.
 //! 3. Agents' entries in a session's own file (`isSidechain`) are lines of their own: one from each of them that has no
-//!    parent, hanging at the entry of the main talk before it. An agent's file hangs at the entry that started it.
+//!    parent, hanging at the call with its prompt among the last sixteen, else at the entry of the main talk before it. An agent's file hangs at the entry that started it.
 //!
 //! None of these is made where it would close a ring.
 //!

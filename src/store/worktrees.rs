@@ -1,0 +1,64 @@
+//! The worktrees of a git repository, told from its files alone.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The folders that are to other worktrees of a repository what `folder` is to its own; none outside of a repository.
+pub(super) fn beside(folder: &Path) -> Vec<PathBuf> {
+    let Some(root) = folder.ancestors().find(|above| above.join(".git").exists()) else { return Vec::new() };
+    let Some(common) = common_folder(&root.join(".git")) else { return Vec::new() };
+    let Ok(below) = folder.strip_prefix(root) else { return Vec::new() };
+    let mut roots: Vec<PathBuf> = Vec::new();
+    if common.ends_with(".git") {
+        roots.extend(common.parent().map(Path::to_owned));
+    }
+    for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten() {
+        // This file names the `.git` of the worktree.
+        let named = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+        roots.extend(Path::new(named.trim_end()).parent().map(Path::to_owned));
+    }
+    roots.iter_mut().for_each(|root| *root = root.canonicalize().unwrap_or_else(|_| root.clone()));
+    roots.sort();
+    roots.dedup();
+    roots.retain(|other| other != root && other.is_absolute());
+    roots.into_iter().map(|root| if below == Path::new("") { root } else { root.join(below) }).collect()
+}
+
+/// The folder of the repository that all its worktrees share.
+fn common_folder(git: &Path) -> Option<PathBuf> {
+    if git.is_dir() {
+        return git.canonicalize().ok();
+    }
+    let text = fs::read_to_string(git).ok()?;
+    let own = git.parent()?.join(text.strip_prefix("gitdir:")?.trim());
+    let common = match fs::read_to_string(own.join("commondir")) {
+        Ok(common) => own.join(common.trim_end()),
+        // Without it, the folder is the repository's own: a submodule's.
+        Err(_) => own,
+    };
+    common.canonicalize().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn worktrees_of_a_repository_are_beside_each_other() {
+        let folder = tempfile::tempdir().unwrap();
+        let top = folder.path().canonicalize().unwrap();
+        let (main, other) = (top.join("main"), top.join("other"));
+        fs::create_dir_all(main.join(".git/worktrees/o")).unwrap();
+        fs::create_dir_all(main.join("src")).unwrap();
+        fs::create_dir_all(&other).unwrap();
+        fs::write(other.join(".git"), format!("gitdir: {}\n", main.join(".git/worktrees/o").display()))
+            .unwrap();
+        fs::write(main.join(".git/worktrees/o/gitdir"), format!("{}\n", other.join(".git").display()))
+            .unwrap();
+        fs::write(main.join(".git/worktrees/o/commondir"), "../..\n").unwrap();
+        assert_eq!(beside(&main), [other.clone()]);
+        assert_eq!(beside(&other), [main.clone()]);
+        assert_eq!(beside(&main.join("src")), [other.join("src")]);
+        assert_eq!(beside(&top), Vec::<PathBuf>::new());
+    }
+}
