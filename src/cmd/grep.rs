@@ -2,10 +2,12 @@
 
 use super::config::Config;
 use super::files::Files;
+use super::reading::Read;
 use super::{Exit, Failure, complete, global::Global};
 use crate::format::{Content, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::grep::{Hit, Options, Pattern};
+use crate::ops::linearize::Reading;
 use crate::ops::{Owners, ids, revision};
 use crate::store::{self, Opened};
 use crate::ui::{Look, Ui, text};
@@ -194,19 +196,22 @@ impl Search<'_> {
         {
             return Ok(self.counted(path, hits.len()));
         }
-        let opened = store::open(path, self.global.options())?;
+        let mut read = Read::of(store::open(path, self.global.options())?);
         let found = match sifted {
-            Some(hits) => hits.iter().filter_map(|at| opened.session.entries.at_offset(0, *at)).collect(),
-            None => self.searched(&opened)?,
+            Some(hits) => {
+                let entries = &read.opened.session.entries;
+                hits.iter().filter_map(|at| entries.at_offset(0, *at)).collect()
+            }
+            None => self.searched(&read.opened)?,
         };
-        let entries = self.entries(&opened, found)?;
+        let entries = self.entries(&mut read, found)?;
         if args.count || args.files_with_matches {
             return Ok(self.counted(path, entries.len()));
         }
         let mut outcome = Outcome { found: !entries.is_empty(), ..Outcome::default() };
-        outcome.faults = opened.session.faults.len();
+        outcome.faults = read.opened.session.faults.len();
         if outcome.found {
-            Shown::new(self, path, &opened).all(&entries, &mut outcome.printed)?;
+            Shown::new(self, path, &read).all(&entries, &mut outcome.printed)?;
         }
         Ok(outcome)
     }
@@ -279,8 +284,14 @@ impl Search<'_> {
     }
 
     /// The entries to print, in file order.
-    fn entries(&self, opened: &Opened, mut found: Vec<Ix>) -> anyhow::Result<Vec<Ix>> {
-        let session = &opened.session;
+    fn entries(&self, read: &mut Read, mut found: Vec<Ix>) -> anyhow::Result<Vec<Ix>> {
+        let opened = &read.opened;
+        let on = match &self.args.on {
+            Some(on) => Some(revision::set(&opened.session, &opened.files, std::slice::from_ref(on))?),
+            None => None,
+        };
+        read.join()?;
+        let session = &read.opened.session;
         if self.args.invert_match {
             let hits: HashSet<Ix> = found.into_iter().collect();
             let kinds = &self.args.kind;
@@ -291,8 +302,7 @@ impl Search<'_> {
                 .filter(|ix| kinds.is_empty() || kinds.contains(&session.entries.kind(*ix)))
                 .collect();
         }
-        if let Some(on) = &self.args.on {
-            let set = revision::set(session, &opened.files, std::slice::from_ref(on))?;
+        if let Some(set) = on {
             // One entry stands for its path, as in `log`.
             let set: HashSet<Ix> = match set.as_slice() {
                 [one] => session.tree.path(*one).into_iter().collect(),
@@ -311,18 +321,21 @@ struct Shown<'s> {
     session: &'s Session,
     source: &'s dyn Source,
     owners: Owners,
+    reading: Option<&'s Reading>,
     short: ids::ShortIds,
     line: Vec<u8>,
 }
 
 impl<'s> Shown<'s> {
-    fn new(search: &'s Search<'s>, path: &Path, opened: &'s Opened) -> Shown<'s> {
+    fn new(search: &'s Search<'s>, path: &Path, read: &'s Read) -> Shown<'s> {
+        let opened = &read.opened;
         Shown {
             search,
             path: path.display().to_string(),
             session: &opened.session,
             source: &opened.files,
             owners: Owners::of(&opened.session),
+            reading: read.reading.as_ref(),
             short: ids::ShortIds::default(),
             line: Vec::new(),
         }
@@ -441,6 +454,7 @@ impl<'s> Shown<'s> {
 
     /// The branch that an entry is shown with, as words.
     fn branch(&self, entry: Ix) -> io::Result<String> {
+        let entry = self.on_branch(entry);
         if self.owners.on_head(entry) {
             return Ok("@".into());
         }
@@ -449,6 +463,11 @@ impl<'s> Shown<'s> {
             Some(name) => Ok(text::one_line(name)),
             None => Ok(text::one_line(&self.short.of(self.session, self.source, tip)?)),
         }
+    }
+
+    /// The entry whose branch counts: where one was set aside, that by which it was.
+    fn on_branch(&self, entry: Ix) -> Ix {
+        self.reading.map_or(entry, |reading| reading.stand_in(entry))
     }
 
     /// A line of text that matches; a very long one around its first match.
@@ -483,7 +502,7 @@ impl<'s> Shown<'s> {
     fn object(&self, entry: Ix, hits: &[Hit]) -> io::Result<Value> {
         let mut object =
             super::entry::object(self.session, self.source, entry, &self.line, &self.path, false)?;
-        object["branch"] = match self.owners.tip(entry) {
+        object["branch"] = match self.owners.tip(self.on_branch(entry)) {
             Some(tip) => ids::name(self.session, self.source, tip)?.into(),
             None => Value::Null,
         };

@@ -1,8 +1,8 @@
 //! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
 
 use super::{global::Global, open};
-use crate::format::{Format, Head, Layout};
 use crate::json::{each_member, string};
+use crate::format::{Format, Head, Layout, Session};
 use crate::model::{Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
 use crate::store::{Opened, find, project};
@@ -96,6 +96,21 @@ pub(super) fn anchors<'a>(
         of_file[usize::from(agent.file)] = Some(agent.anchored.at());
     }
     move |file| of_file.get(usize::from(file)).copied().flatten()
+}
+
+/// A session with its links joined to what was talked, beside the one whose links are as they are stored; `None` for
+/// formats whose links need no joining.
+pub(super) fn joined(session: &Session, source: &dyn Source) -> io::Result<Option<(Session, Reading)>> {
+    if session.format != Format::Claude {
+        return Ok(None);
+    }
+    let reading = linearize::read(session, source)?;
+    let mut joined = session.clone();
+    joined.tree = reading.tree();
+    for place in [&mut joined.head.entry, &mut joined.head.leaf] {
+        *place = place.map(|ix| reading.stand_in(ix));
+    }
+    Ok(Some((joined, reading)))
 }
 
 impl Read {

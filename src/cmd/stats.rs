@@ -2,6 +2,7 @@
 
 use super::config::Config;
 use super::files::Files;
+use super::reading;
 use super::{Exit, clock, complete, global::Global};
 use crate::format::{Format, Session};
 use crate::json::{each_member, string};
@@ -147,13 +148,18 @@ impl Counted {
             sum.add(&opened.session, &facts);
             counted.push((path.clone(), opened, facts));
         }
-        let session = &counted[0].1.session;
+        let (path, opened, _) = &counted[0];
+        let session = &opened.session;
+        // What is counted are the entries as they are stored; branches are those of what was talked.
+        let joined = reading::joined(session, &opened.files)
+            .map_err(|source| store::Error::Io { path: path.clone(), source })?;
+        let talked = joined.as_ref().map_or(session, |(joined, _)| joined);
         let row = Row {
             file: files[0].display().to_string(),
             id: session.id(),
             name: session.name.clone(),
             format: session.format,
-            branches: branches::list(session, Of::Conversation).len(),
+            branches: branches::list(talked, Of::Conversation).len(),
             sum: sum.sum,
             files: files.len(),
         };
@@ -175,11 +181,18 @@ impl Counted {
     fn by_branch(&self, by: &mut BTreeMap<String, Group>) -> Result<(), store::Error> {
         let (path, opened, facts) = &self.files[0];
         let (session, source) = (&opened.session, &opened.files);
-        let owners = Owners::of(session);
-        let on_path = OnPath::of(session, facts);
+        let io = |source| store::Error::Io { path: path.clone(), source };
+        let joined = reading::joined(session, source).map_err(io)?;
+        let talked = joined.as_ref().map_or(session, |(joined, _)| joined);
+        let owners = Owners::of(talked);
+        let on_path = OnPath::of(talked, facts);
         let short = ids::ShortIds::default();
-        for (tip, sum) in stats::grouped(session, facts, |ix| owners.tip(ix)) {
-            let io = |source| store::Error::Io { path: path.clone(), source };
+        // What was set aside counts where that stands by which it was.
+        let owner = |ix: Ix| match &joined {
+            Some((_, reading)) => owners.tip(ix).or_else(|| owners.tip(reading.stand_in(ix))),
+            None => owners.tip(ix),
+        };
+        for (tip, sum) in stats::grouped(session, facts, owner) {
             let leaf = ids::name(session, source, tip).map_err(io)?;
             let name = match owners.name(session, tip) {
                 Some(name) => name.to_owned(),

@@ -10,7 +10,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// How much of each end is read.
-const END: u64 = 64 * 1024;
+const END: usize = 16 * 1024;
 
 /// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`super::open`] would.
 ///
@@ -27,15 +27,22 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
         return Err(Error::IsFolder { path: path.to_owned() });
     }
     let stamp = Stamp::of(&file).map_err(io)?;
-    let head = read_head(&file).map_err(io)?;
-    let mut builder = Builder::new(told(path, &head, options)?);
+    let mut head = vec![0; END];
+    let count = file.read_at(&mut head, 0).map_err(io)?;
+    head.truncate(count);
+    let mut told_format = told(path, &head, options);
+    if told_format.is_err() || memchr::memchr(b'\n', &head).is_none() {
+        head = read_head(&file).map_err(io)?;
+        told_format = told(path, &head, options);
+    }
+    let mut builder = Builder::new(told_format?);
     builder.begin_file();
-    let mut reader = Reader::new();
+    let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = facts.len() <= head.len() as u64;
     feed(&mut reader, &mut builder, &head);
     if !whole {
         builder.partial();
-        let from = (facts.len() - END.min(facts.len())).max(head.len() as u64);
+        let from = facts.len().saturating_sub(END as u64).max(head.len() as u64);
         let mut tail = vec![0; (facts.len() - from) as usize];
         file.read_exact_at(&mut tail, from).map_err(io)?;
         // What stands before the first newline is the rest of a line.

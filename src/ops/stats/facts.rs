@@ -3,6 +3,7 @@
 use crate::format::{Format, Session, Usage};
 use crate::json::{each_item, each_member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -125,11 +126,12 @@ impl Reading<'_> {
             (Format::Claude, "user" | "assistant") | (_, "message") => self.message(entry, line),
             (Format::Chimera | Format::Claude, _) => {}
             (_, "usage" | "model_usage") => {
-                let model = self.model(line, "model");
-                self.spent(entry, model, false, get(line, "usage"));
+                let line = Members::of(line);
+                let model = self.model(&line, "model");
+                self.spent(entry, model, false, line.get("usage"));
             }
             (_, "compaction" | "branch_summary") => {
-                if let Some(usage) = get(line, "usage") {
+                if let Some(usage) = Members::of(line).get("usage") {
                     self.spent(entry, None, false, Some(usage));
                 }
             }
@@ -140,46 +142,48 @@ impl Reading<'_> {
     }
 
     fn message(&mut self, entry: Ix, line: &[u8]) {
-        let Some(message) = get(line, "message") else { return };
+        let kind = self.session.entries.kind(entry);
         let flags = self.session.entries.flags(entry);
-        match self.session.entries.kind(entry) {
-            Kind::Assistant => self.reply(entry, line, message),
+        if kind != Kind::Assistant && !flags.has(Flags::RESULT) && !flags.has(Flags::CALL) {
+            return;
+        }
+        let line = Members::of(line);
+        let message = Members::of(line.get("message").unwrap_or_default());
+        match kind {
+            Kind::Assistant => self.reply(entry, &line, &message),
             Kind::Tool if self.session.format == Format::Claude => {}
-            Kind::Tool => {
-                let call = text(
-                    message,
-                    if self.session.format == Format::Chimera { "call_id" } else { "toolCallId" },
-                );
-                let failed = get(message, "isError") == Some(b"true");
-                // What the user ran answers no call.
-                if flags.has(Flags::RESULT) {
-                    let name = text(message, "toolName");
-                    let tool = match name.is_empty() {
-                        true => self.calls.get(&Key::of(call.as_bytes())).copied(),
-                        false => Some(self.name(&name)),
-                    };
-                    self.facts.results.push(Answer { entry, tool, failed });
-                    if let Some(usage) = get(message, "usage") {
-                        self.spent(entry, None, false, Some(usage));
-                    }
-                }
-            }
+            // What the user ran answers no call.
+            Kind::Tool if flags.has(Flags::RESULT) => self.result(entry, &message),
             _ => {}
         }
-        if flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
-            self.blocks(entry, message);
+        if flags.has(Flags::CALL) || self.session.format == Format::Claude && flags.has(Flags::RESULT) {
+            self.blocks(entry, &message);
         }
     }
 
-    fn reply(&mut self, entry: Ix, line: &[u8], message: &[u8]) {
-        let mut model = self.model(message, "responseModel");
-        if model.is_none() {
-            model = self.model(message, "model");
+    fn result(&mut self, entry: Ix, message: &Members<'_>) {
+        let name = message.text("toolName");
+        let tool = match name.is_empty() {
+            true => {
+                let chimera = self.session.format == Format::Chimera;
+                let call = message.text(if chimera { "call_id" } else { "toolCallId" });
+                self.calls.get(&Key::of(call.as_bytes())).copied()
+            }
+            false => Some(self.name(&name)),
+        };
+        let failed = message.get("isError") == Some(b"true");
+        self.facts.results.push(Answer { entry, tool, failed });
+        if let Some(usage) = message.get("usage") {
+            self.spent(entry, None, false, Some(usage));
         }
+    }
+
+    fn reply(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
+        let model = self.model(message, "responseModel").or_else(|| self.model(message, "model"));
         let at = self.facts.spent.len();
-        self.spent(entry, model, true, get(message, "usage"));
+        self.spent(entry, model, true, message.get("usage"));
         // Old clients wrote the cost on the line.
-        let cost = get(line, "costUSD").and_then(|cost| std::str::from_utf8(cost).ok()?.parse().ok());
+        let cost = line.get("costUSD").and_then(|cost| std::str::from_utf8(cost).ok()?.parse().ok());
         if let (Some(cost), Some(usage)) = (cost, &mut self.facts.spent[at].usage) {
             usage.cost = cost;
         }
@@ -203,19 +207,20 @@ impl Reading<'_> {
     }
 
     /// Takes the calls of a message, and in Claude Code's files the results.
-    fn blocks(&mut self, entry: Ix, message: &[u8]) {
-        let content = get(message, "content").unwrap_or_default();
-        for block in each_item(content).chain(each_item(get(message, "tool_calls").unwrap_or_default())) {
-            let ty = text(block, "type");
-            match &*ty {
-                "toolCall" | "tool_use" | "server_tool_use" | "" if get(block, "name").is_some() => {
-                    let tool = self.name(&text(block, "name"));
-                    self.calls.insert(Key::of(text(block, "id").as_bytes()), tool);
+    fn blocks(&mut self, entry: Ix, message: &Members<'_>) {
+        let lists = [message.get("content"), message.get("tool_calls")];
+        for block in lists.into_iter().flatten().flat_map(each_item) {
+            let block = Members::of(block);
+            match &*block.text("type") {
+                "toolCall" | "tool_use" | "server_tool_use" | "" if block.get("name").is_some() => {
+                    let tool = self.name(&block.text("name"));
+                    self.calls.insert(Key::of(block.text("id").as_bytes()), tool);
                     self.facts.calls.push(Call { entry, tool });
                 }
                 "tool_result" => {
-                    let tool = self.calls.get(&Key::of(text(block, "tool_use_id").as_bytes())).copied();
-                    let failed = get(block, "is_error") == Some(b"true");
+                    let call = block.text("tool_use_id");
+                    let tool = self.calls.get(&Key::of(call.as_bytes())).copied();
+                    let failed = block.get("is_error") == Some(b"true");
                     self.facts.results.push(Answer { entry, tool, failed });
                 }
                 _ => {}
@@ -230,12 +235,12 @@ impl Reading<'_> {
     }
 
     /// The model that an object names, with its provider where it says whose it is.
-    fn model(&mut self, object: &[u8], key: &str) -> Option<u32> {
-        let model = text(object, key);
+    fn model(&mut self, object: &Members<'_>, key: &str) -> Option<u32> {
+        let model = object.text(key);
         if model.is_empty() {
             return None;
         }
-        let provider = text(object, "provider");
+        let provider = object.text("provider");
         Some(match provider.is_empty() {
             true => self.name(&model),
             false => self.name(&format!("{provider}/{model}")),
@@ -259,11 +264,14 @@ fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
     let entries = &session.entries;
     let key = entries.key(entry);
     if session.format == Format::Claude {
-        let original = get(line, "forkedFrom").map(|from| text(from, "messageUuid"));
-        return match original {
-            Some(original) if !original.is_empty() => Key::of(original.as_bytes()).0,
-            _ => key.0,
-        };
+        // Few lines have it: they are told by their bytes first.
+        if memchr::memmem::find(line, b"\"forkedFrom\"").is_none() {
+            return key.0;
+        }
+        let line = Members::of(line);
+        let original = line.get("forkedFrom").map(Members::of);
+        let original = original.as_ref().map(|from| from.text("messageUuid")).unwrap_or_default();
+        return if original.is_empty() { key.0 } else { Key::of(original.as_bytes()).0 };
     }
     let mut hash = DefaultHasher::new();
     if key.is_some() {
@@ -276,16 +284,27 @@ fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
 }
 
 /// By what a reply that is several entries is known again: its own id, and that of the request.
-fn reply_twin(reply: Key, line: &[u8]) -> u64 {
+fn reply_twin(reply: Key, line: &Members<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
-    (reply.0, get(line, "requestId")).hash(&mut hash);
+    (reply.0, line.get("requestId")).hash(&mut hash);
     hash.finish()
 }
 
-fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
-    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
-}
+/// The members of an object, found in one pass.
+struct Members<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
 
-fn text<'l>(object: &'l [u8], key: &str) -> std::borrow::Cow<'l, str> {
-    get(object, key).and_then(string).unwrap_or_default()
+impl<'l> Members<'l> {
+    fn of(object: &'l [u8]) -> Members<'l> {
+        Members(each_member(object).collect())
+    }
+
+    /// The value of a key; the last of repeated ones counts.
+    fn get(&self, key: &str) -> Option<&'l [u8]> {
+        self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+
+    /// The string of a key; empty where there is none.
+    fn text(&self, key: &str) -> Cow<'l, str> {
+        self.get(key).and_then(string).unwrap_or_default()
+    }
 }
