@@ -1,8 +1,8 @@
 //! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
 
 use super::{global::Global, open};
-use crate::json::{each_member, string};
 use crate::format::{Format, Head, Layout, Session};
+use crate::json::{each_member, string};
 use crate::model::{Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
 use crate::store::{Opened, find, project};

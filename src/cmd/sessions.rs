@@ -2,11 +2,9 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::reading;
 use super::{Exit, Failure, clock, files, global::Global};
 use crate::format::Format;
 use crate::model::{Count, Time};
-use crate::ops::branches::{self, Of};
 use crate::ops::sessions::{self, Summary};
 use crate::store;
 use crate::store::find::{self, Found};
@@ -185,12 +183,7 @@ impl List<'_> {
             false => store::open(&found.path, options),
         };
         let opened = opened.ok()?;
-        let mut summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
-        if let Some(counts) = &mut summary.counts
-            && let Ok(Some((joined, _))) = reading::joined(&opened.session, &opened.files)
-        {
-            counts.branches = branches::list(&joined, Of::Conversation).len();
-        }
+        let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
         let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
         let signs = |own| write::signs_of_life(&path, own, SystemTime::now()).ok().flatten();

@@ -7,7 +7,7 @@ use super::{Exit, clock, complete, global::Global};
 use crate::format::{Format, Session};
 use crate::json::{each_member, string};
 use crate::model::{Count, Ix, Kind, Source, Time};
-use crate::ops::branches::{self, Of};
+use crate::ops::branches;
 use crate::ops::stats::{self, Big, Facts, Sum, Taken, Tool, Total};
 use crate::ops::{Owners, ids};
 use crate::store::{self, Opened};
@@ -150,16 +150,14 @@ impl Counted {
         }
         let (path, opened, _) = &counted[0];
         let session = &opened.session;
-        // What is counted are the entries as they are stored; branches are those of what was talked.
-        let joined = reading::joined(session, &opened.files)
+        let branches = branches::count(session, &opened.files)
             .map_err(|source| store::Error::Io { path: path.clone(), source })?;
-        let talked = joined.as_ref().map_or(session, |(joined, _)| joined);
         let row = Row {
             file: files[0].display().to_string(),
             id: session.id(),
             name: session.name.clone(),
             format: session.format,
-            branches: branches::list(talked, Of::Conversation).len(),
+            branches,
             sum: sum.sum,
             files: files.len(),
         };
