@@ -128,7 +128,6 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
         let ix = documented.entries[node as usize];
         Ok(ix.map(|ix| view.id(ix)).transpose()?.unwrap_or_default())
     };
-    ui.page();
     for line in &document.lines {
         let name = document.line_id(line.name);
         if args.ids {
@@ -228,7 +227,6 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         }
         return Ok(());
     }
-    ui.page();
     let look = ui.look;
     let mut rows = Vec::new();
     for branch in list {

@@ -290,7 +290,12 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             flags.set(Flags::MARKER, fields.str(Field::CustomType).is_some_and(|ty| ty.is("bough.switch")));
             Kind::Custom
         }
-        b"custom_message" => Kind::Custom,
+        b"custom_message" => {
+            // What oh-my-pi's user began (skills, prompts of others at work) counts as his; all else was put in.
+            let by = line.bytes.and_then(|bytes| crate::json::value(bytes, &["attribution"]));
+            flags.set(Flags::META, by != Some(b"\"user\""));
+            Kind::Custom
+        }
         _ => Kind::Other,
     };
     (kind, flags)

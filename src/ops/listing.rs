@@ -69,7 +69,12 @@ impl Mode {
         match self {
             Mode::Default => !setting(session, ix),
             Mode::NoTools => !setting(session, ix) && !flags.has(Flags::RESULT),
-            Mode::UserOnly => entries.kind(ix) == Kind::User,
+            Mode::UserOnly => {
+                let by_user = session.format == Format::Omp
+                    && entries.ty(ix) == "custom_message"
+                    && !flags.has(Flags::META);
+                entries.kind(ix) == Kind::User || by_user
+            }
             Mode::LabeledOnly => session.labels.of(ix).is_some(),
             Mode::All => true,
         }
