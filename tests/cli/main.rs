@@ -14,6 +14,7 @@ mod generated;
 mod layers;
 mod linearize;
 mod migrate;
+mod picks;
 mod random;
 mod schema;
 mod shared;

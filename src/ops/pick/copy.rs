@@ -3,7 +3,7 @@
 use super::units::Unit;
 use super::{Made, Options, Referred, Refusal, Side, Why, foreign, tool_ids_on};
 use crate::format::tools::{ToolRole, tool_ids};
-use crate::format::{Format, Ids, Object};
+use crate::format::{Format, Ids, Object, claude};
 use crate::json::{Edits, each_item, each_member, string, write_string};
 use crate::model::{Change, Flags, Ix, Kind, Time};
 use std::collections::{HashMap, HashSet};
@@ -329,7 +329,9 @@ impl<'c> Copier<'c> {
         if format == Format::Claude
             && let (Some((_, last)), Some(session)) = (self.copies.last(), &self.options.session_id)
         {
-            lines.push(pin(last, session));
+            let mut pin = claude::write::pin(None, Some(&quoted(last, format)), Some(session));
+            pin.truncate(pin.trim_ascii_end().len());
+            lines.push(pin);
             names.push((String::new(), "puts the position on the last copy"));
         }
         let (mut bytes, mut changes) = (Vec::new(), Vec::new());
@@ -383,12 +385,6 @@ fn time_of(format: Format, time: Time) -> Vec<u8> {
         Format::Chimera => format!("{:?}", time.0 as f64 / 1000.0).into_bytes(),
         other => quoted(&time.iso(), other),
     }
-}
-
-/// Claude Code's line that puts the position on an entry.
-fn pin(leaf: &str, session: &str) -> Vec<u8> {
-    let line = Object::of(Format::Claude).text("type", "last-prompt").text("leafUuid", leaf);
-    line.raw("explicit", b"true").text("sessionId", session).end()
 }
 
 /// Takes the blocks of thinking out of a message; `false` where nothing would be left of it.
