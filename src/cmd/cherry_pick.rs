@@ -1,14 +1,15 @@
 //! `bough cherry-pick`: copies of entries at another place.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, global::Global, open};
+use super::{Exit, Failure, complete, global::Global, open};
 use crate::format::Format;
 use crate::model::{Count, Ix, Moved};
-use crate::ops::pick::{self, Note, Picked, Picks, Side};
+use crate::ops::pick::{self, Note, Picked, Picks, Side, Why};
 use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ui, text};
 use anyhow::Context;
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::path::Path;
 
@@ -20,13 +21,13 @@ use std::path::Path;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it looks like a file; then the entries to copy, and ranges of them
-    #[arg(value_name = "REV", required = true)]
+    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Put the copies under this entry
     ///
     /// By default under the position, where the agent would go on.
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     onto: Option<String>,
 
     /// Take the entries from this session
@@ -120,7 +121,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
     let from = other.as_ref().unwrap_or(&opened);
-    say(from, &opened, &made, args.writing, ui)?;
+    say(from, &opened, &made, args.writing, global, ui)?;
     Ok(Exit::Done)
 }
 
@@ -197,15 +198,10 @@ pub(super) fn say(
     into: &Opened,
     made: &Picks,
     writing: Writing,
+    global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
-    for note in &made.notes {
-        match note {
-            note if note.is_hint() => ui.hint(text::one_line(&note.to_string())),
-            Note::LeftOut { .. } => ui.note(format_args!("note: {}", text::one_line(&note.to_string()))),
-            note => ui.note(format_args!("warning: {note}")),
-        }
-    }
+    notes(&made.notes, global.verbose, ui);
     let (_, last) = made.copies.last().context("something was copied")?;
     if ui.look.json {
         for (ix, id) in &made.copies {
@@ -236,3 +232,37 @@ pub(super) fn say(
     ));
     Ok(())
 }
+
+/// Says what is worth knowing of copies: what many entries have in common, once.
+fn notes(notes: &[Note], verbose: bool, ui: &mut Ui) {
+    let (mut along, mut left_out): (usize, Vec<(Why, Vec<&str>)>) = (0, Vec::new());
+    for note in notes {
+        match note {
+            Note::Along { more, .. } => along += more,
+            Note::LeftOut { id, why } => match left_out.iter_mut().find(|(known, _)| known == why) {
+                Some((_, ids)) => ids.push(id),
+                None => left_out.push((*why, vec![id])),
+            },
+            note if note.is_hint() => ui.hint(note),
+            note => ui.note(format_args!("warning: {note}")),
+        }
+    }
+    for (why, ids) in left_out {
+        let shown = if verbose { ids.len() } else { FEW };
+        let named: Vec<String> =
+            ids.iter().take(shown).map(|id| format!("`{}`", text::one_line(id))).collect();
+        let more = match ids.len().saturating_sub(shown) {
+            0 => String::new(),
+            more => format!(" and {more} more (`--verbose` names them)"),
+        };
+        let verb = if ids.len() == 1 { "was" } else { "were" };
+        ui.note(format_args!("note: {}{more} {verb} left out: {why}", named.join(", ")));
+    }
+    if along > 0 {
+        let more = Count("entry comes along", "entries come along", along);
+        ui.hint(format_args!("{more}: a call travels with its result, and a reply as a whole"));
+    }
+}
+
+/// So many entries are named where many have something in common.
+const FEW: usize = 5;

@@ -2,7 +2,7 @@
 
 use super::reading::Read;
 use super::view::ink_of;
-use super::{Exit, Failure, global::Global, open};
+use super::{Exit, Failure, complete, global::Global, open};
 use crate::model::{Count, Ix, Kind};
 use crate::ops::context::Context;
 use crate::ops::diff::{self, Item, Step};
@@ -10,6 +10,7 @@ use crate::ops::pick::Side;
 use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use std::io;
@@ -25,7 +26,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it looks like a file; then A and B, or `A...B`
-    #[arg(value_name = "REV")]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// The session that A is in

@@ -2,13 +2,14 @@
 
 use super::cherry_pick::{self, Copying};
 use super::writing::{self, Writing};
-use super::{Exit, Failure, global::Global, open};
+use super::{Exit, Failure, complete, global::Global, open};
 use crate::model::{Moved, Plan};
 use crate::ops::merge::{self, Bring};
 use crate::ops::pick::{self, Picks};
 use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use std::io::Read;
 
 /// Bring over what another branch has
@@ -18,7 +19,7 @@ use std::io::Read;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it looks like a file; then the other branch, by its leaf or any entry on it
-    #[arg(value_name = "REV", required = true)]
+    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Bring one summary of the branch instead of its entries
@@ -83,7 +84,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
     match made {
-        Made::Copies(made) => cherry_pick::say(&opened, &opened, &made, args.writing, ui)?,
+        Made::Copies(made) => cherry_pick::say(&opened, &opened, &made, args.writing, global, ui)?,
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {
             ui.note(format_args!("the branch is summed up · HEAD is now {}", text::one_line(&id)));
         }

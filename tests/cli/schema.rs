@@ -20,6 +20,10 @@ const RUNS: &[(&str, &[&str])] = &[
     ("stats S", &["bough.stats/1"]),
     ("cherry-pick -n root -s S", &["bough.change/1"]),
     ("rev-parse S all", &["bough.revision/1"]),
+    ("diff root HEAD -s S", &["bough.diff/1"]),
+    ("diff root HEAD -s S --stat", &["bough.diff/1"]),
+    ("diff root HEAD -s S --context", &["bough.diff/1"]),
+    ("migrate --check ./S", &["bough.migrate/1"]),
     ("context S", &["bough.message/1"]),
     ("context --dropped S", &["bough.message/1"]),
     ("context --stat S", &["bough.context/1"]),
@@ -36,6 +40,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("label -n here root -s S", &["bough.change/1"]),
     ("config list", &["bough.setting/1"]),
     ("label there root -s S; op log", &["bough.op/1"]),
+    ("cherry-pick root -s S", &["bough.copy/1"]),
 ];
 
 #[test]

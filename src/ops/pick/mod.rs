@@ -14,7 +14,7 @@ pub mod units;
 pub use said::{Note, Refusal, Why};
 
 use crate::format::tools::{ToolRole, tool_ids};
-use crate::format::{Format, Ids, Session};
+use crate::format::{Format, Ids, Session, claude};
 use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Source, Target, Time};
 use copy::Copier;
 use std::collections::{HashMap, HashSet};
@@ -85,6 +85,7 @@ pub fn cherry_pick(
     writable(from.session, into.session)?;
     if let Some(onto) = options.onto {
         super::switch::can_be_followed(into.session, into.source, onto)?;
+        is_seen(into, onto)?;
     }
     let chosen = choose(from, into, picked, options)?;
     let receiving: Vec<Ix> = options.onto.map(|onto| into.session.tree.path(onto)).unwrap_or_default();
@@ -128,6 +129,20 @@ fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
     };
     if family(from.format) != family(into.format) {
         return Err(Refusal::OtherFormat { from: from.format, into: into.format });
+    }
+    Ok(())
+}
+
+/// Refuses an entry that Claude Code no longer loads: copies under it would be joined to something else.
+fn is_seen(into: Side<'_>, onto: Ix) -> Result<(), Refusal> {
+    let session = into.session;
+    if session.format == Format::Claude && claude::load::Loader::new(session).is_gone(onto) {
+        let name = super::ids::name(session, into.source, onto)?;
+        return Err(super::Error::NoPlace {
+            what: format!("`{name}` is gone with what a compaction replaced, so no branch can begin there"),
+            instead: Some(format!("`bough export-branch {name}` makes a session of its own of it")),
+        }
+        .into());
     }
     Ok(())
 }
