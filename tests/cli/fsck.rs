@@ -167,6 +167,7 @@ fn entries(format: &str, bytes: &[u8]) -> Vec<(String, Option<String>, Value)> {
         _ => ("id", "parentId"),
     };
     let mut out: Vec<(String, Option<String>, Value)> = Vec::new();
+    let mut seen = HashSet::new();
     for line in lines(bytes) {
         let Ok(value) = serde_json::from_str::<Value>(&String::from_utf8_lossy(line)) else { continue };
         let Some(ty) = value["type"].as_str() else { continue };
@@ -174,7 +175,7 @@ fn entries(format: &str, bytes: &[u8]) -> Vec<(String, Option<String>, Value)> {
             continue;
         }
         let Some(name) = value[id].as_str() else { continue };
-        if out.iter().all(|(known, ..)| known != name) {
+        if seen.insert(name.to_owned()) {
             out.push((name.into(), value[parent].as_str().map(str::to_owned), value));
         }
     }
@@ -342,6 +343,14 @@ fn each_check_has_a_case() {
         .filter(|id| !shown.contains(*id) && NO_CASE.iter().all(|(known, _)| known != id))
         .collect();
     assert!(without.is_empty(), "these checks have no case: {without:?}");
+}
+
+#[test]
+#[ignore = "needs the large cases that make_big.py writes, in the folder BOUGH_BIG"]
+fn the_large_cases_hold_too() {
+    let folder = PathBuf::from(std::env::var_os("BOUGH_BIG").unwrap());
+    check_all(&folder, check_findings);
+    check_all(&folder, check_repair);
 }
 
 fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
