@@ -1,5 +1,7 @@
 //! The size of pictures, as far as the first bytes tell it.
 
+use std::io;
+
 /// What was seen of the pictures on one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
@@ -13,7 +15,7 @@ pub struct Seen {
 pub const MOST_PIXELS: u32 = 8000;
 
 /// Characters of base64, beyond which providers refuse a picture.
-pub const MOST_BASE64: usize = 5 * 1024 * 1024;
+pub const MOST_BASE64: u64 = 5 * 1024 * 1024;
 
 /// Looks at all pictures on a line: strings behind a key `data`.
 pub fn look(line: &[u8]) -> Seen {
@@ -27,14 +29,62 @@ pub fn look(line: &[u8]) -> Seen {
             seen.blob = true;
             continue;
         }
-        let sides = pixels(data);
-        // A document may be as long; a picture of a kind that is not known is told by the words before it.
         let picture = || memchr::memmem::find(&line[at.saturating_sub(300)..at], b"\"image").is_some();
-        let wide = sides.is_some_and(|(wide, high)| wide > MOST_PIXELS || high > MOST_PIXELS);
-        let long = data.len() > MOST_BASE64 && (sides.is_some() || picture());
-        seen.oversize += usize::from(wide || long);
+        seen.oversize += usize::from(is_oversize(data, data.len() as u64, picture));
     }
     seen
+}
+
+/// Looks at all pictures on a line that is too long to be held: `len` bytes, which `read` gives by their place and number.
+pub fn look_piecewise(len: u64, mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>) -> io::Result<Seen> {
+    const PIECE: usize = 1 << 20;
+    let mut seen = Seen::default();
+    let mut piece = |from: u64, most: usize| read(from, most.min((len - from.min(len)) as usize));
+    let mut from = 0;
+    while from < len {
+        let bytes = piece(from, PIECE)?;
+        let Some(at) = memchr::memmem::find(&bytes, b"\"data\"") else {
+            // A key may stand across the end of a piece.
+            from += (bytes.len().saturating_sub(5)).max(1) as u64;
+            continue;
+        };
+        from += at as u64 + 6;
+        let behind = piece(from, 64)?;
+        let rest = behind.trim_ascii_start().strip_prefix(b":").map(<[u8]>::trim_ascii_start);
+        let Some(rest) = rest.and_then(|rest| rest.strip_prefix(b"\"")) else { continue };
+        let start = from + (behind.len() - rest.len()) as u64;
+        let mut end = start;
+        while end < len {
+            let bytes = piece(end, PIECE)?;
+            match memchr::memchr(b'"', &bytes) {
+                Some(quote) => {
+                    end += quote as u64;
+                    break;
+                }
+                None => end += bytes.len().max(1) as u64,
+            }
+        }
+        let head = piece(start, 256 * 1024)?;
+        let head = &head[..head.len().min((end - start) as usize)];
+        if head.starts_with(b"blob:") {
+            seen.blob = true;
+        } else {
+            let before = from.saturating_sub(306);
+            let picture =
+                memchr::memmem::find(&piece(before, (from - before) as usize)?, b"\"image").is_some();
+            seen.oversize += usize::from(is_oversize(head, end - start, || picture));
+        }
+        from = end;
+    }
+    Ok(seen)
+}
+
+/// Whether a picture is larger than any provider takes; of its `len` characters the first are here.
+fn is_oversize(head: &[u8], len: u64, is_picture: impl Fn() -> bool) -> bool {
+    let sides = pixels(head);
+    sides.is_some_and(|(wide, high)| wide > MOST_PIXELS || high > MOST_PIXELS)
+        // A document may be as long; a picture of a kind that is not known is told by the words before it.
+        || len > MOST_BASE64 && (sides.is_some() || is_picture())
 }
 
 /// The size of a picture that is given in base64, or in a `data:` address; `None` for what is no picture that is known.
@@ -138,6 +188,20 @@ mod tests {
         check("aGVsbG8=",                                               None);
         check("",                                                       None);
         check("iVBO",                                                   None);
+    }
+
+    #[test]
+    fn a_long_line_is_looked_at_piece_by_piece() {
+        let long = "A".repeat(6 << 20);
+        let line = format!(
+            r#"{{"x":"{}","data":1,"content":[{{"type":"image","data":"{long}"}},{{"type":"document","source":{{"x":"{}","data":"{long}"}}}},{{"type":"image","source":{{"data": "iVBORw0KGgoAAAANSUhEUgAAIygAAAABCAIAAAA="}}}}]}}"#,
+            "y".repeat((1 << 20) - 10),
+            "z".repeat(400),
+        );
+        let read = |from: u64, len: usize| Ok(line.as_bytes()[from as usize..from as usize + len].to_vec());
+        let seen = look_piecewise(line.len() as u64, read).unwrap();
+        assert_eq!(seen, look(line.as_bytes()));
+        assert_eq!(seen, Seen { oversize: 2, blob: false });
     }
 
     #[test]

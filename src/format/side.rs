@@ -70,6 +70,8 @@ pub enum NotedKind {
     ObjectContent,
     /// An entry with a picture that providers refuse.
     WideImage,
+    /// An entry with a picture, or a result, on a line that was too long to be held.
+    Long,
     /// An entry whose picture lies in a file of its own.
     Blob,
     /// A result that names an agent's transcript; the key is the agent's id.
@@ -134,6 +136,9 @@ impl Side {
                     note(NotedKind::ResultFile, Key::NONE);
                 }
             }
+        }
+        if line.bytes.is_none() && (image || claude && link.flags.has(Flags::RESULT)) {
+            note(NotedKind::Long, Key::NONE);
         }
         if image && let Some(bytes) = line.bytes {
             let seen = image::look(bytes);

@@ -178,9 +178,17 @@ fn empty(len: u64, text: Text, mending: Mending) -> Examined {
 /// Reads a text anew, as if it were a file, and looks through it; `None` where it is no session.
 pub(super) fn look_through(
     source: &Patched<'_>,
+    usual: Format,
     around: &dyn Around,
 ) -> io::Result<Option<(Session, Findings)>> {
-    let Detected::Format(format) = told(source)? else { return Ok(None) };
+    if source.text.len() == 0 {
+        return Ok(None);
+    }
+    let format = match told(source)? {
+        Detected::Format(format) => format,
+        // The user may have said what it is.
+        _ => usual,
+    };
     let session = scan(format, source)?;
     let mut findings = Findings::default();
     let mut mending = Mending::default();

@@ -53,8 +53,14 @@ fn feed(reader: &mut Reader, mut block: &[u8], mut each: impl FnMut(&crate::json
 
 /// The format of a text, as its first lines tell it.
 pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
-    let len = source.text.len().min(1 << 20);
-    Ok(detect(&source.bytes(Span { file: 0, offset: 0, len })?))
+    let mut len = 64 << 10;
+    loop {
+        let head = source.bytes(Span { file: 0, offset: 0, len: source.text.len().min(len) })?;
+        if len >= source.text.len() || len >= 4 << 20 || memchr::memchr(b'\n', &head).is_some() {
+            return Ok(detect(&head));
+        }
+        len *= 4;
+    }
 }
 
 /// The text as UTF-8, if it is UTF-16; `None` for anything else.

@@ -187,7 +187,7 @@ fn report(
         reachable_after: examined.reachable,
         mendable: 0,
     };
-    if !report.findings.is_sound()
+    if examined.findings.list.iter().any(|finding| wishes.wants(finding))
         && let Ok(repair) = subject.repair(wishes)
         && !repair.plan.is_empty()
     {

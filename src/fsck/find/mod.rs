@@ -156,8 +156,21 @@ impl<'a> Finder<'a> {
         }
     }
 
-    /// Whether an entry is another's ancestor, in a time that does not depend on the depth.
+    /// Whether an entry is another's ancestor, or the entry itself.
+    ///
+    /// Mostly it is near. Where it is not, all are numbered once, so that many such questions about deep paths are cheap.
     pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
+        const NEAR: usize = 4096;
+        if self.intervals.get().is_none() {
+            let mut at = Some(below);
+            for _ in 0..NEAR {
+                match at {
+                    Some(ix) if ix == above => return true,
+                    Some(ix) => at = self.session.tree.parent(ix),
+                    None => return false,
+                }
+            }
+        }
         self.intervals.get_or_init(|| Intervals::of(self.session)).is_above(above, below)
     }
 

@@ -12,7 +12,7 @@ impl Finder<'_> {
         let Some(side) = &session.side else { return Ok(()) };
         let mut tools: Vec<ToolRef> =
             side.tools.iter().filter(|tool| session.tree.stands(tool.entry)).copied().collect();
-        tools.sort_by_key(|tool| (tool.id, tool.entry));
+        tools.sort_unstable_by_key(|tool| (tool.id, tool.entry, tool.result));
         let mut found: Vec<(Ix, Check, Option<Ix>, Key)> = Vec::new();
         for group in tools.chunk_by(|one, other| one.id == other.id) {
             let calls = || group.iter().filter(|tool| !tool.result);

@@ -1,7 +1,7 @@
 use super::{Finder, text_of};
-use crate::format::{Format, NotedKind};
+use crate::format::{Format, NotedKind, image};
 use crate::fsck::checks::Check;
-use crate::model::{Flags, Ix, Key, Parent, Source};
+use crate::model::{Flags, Ix, Key, Parent, Source, Span};
 use std::collections::HashSet;
 use std::io;
 
@@ -217,8 +217,17 @@ impl Finder<'_> {
                 _ => return None,
             })
         };
-        let noted = self.notes().filter_map(|noted| Some((noted.entry, words(noted.kind)?)));
-        for (ix, (check, words)) in noted.collect::<Vec<_>>() {
+        let mut found: Vec<_> =
+            self.notes().filter_map(|noted| Some((noted.entry, words(noted.kind)?))).collect();
+        for noted in self.noted(NotedKind::Long) {
+            let seen = image::look_piecewise(noted.len, |from, len| {
+                let offset = noted.offset + from;
+                self.source.bytes(Span { file: noted.file, offset, len: len as u64 })
+            })?;
+            found
+                .extend((0..seen.oversize).filter_map(|_| Some((noted.entry, words(NotedKind::WideImage)?))));
+        }
+        for (ix, (check, words)) in found {
             if self.session.tree.stands(ix) {
                 self.entry(check, ix, None, |_, _| Ok(words.into()))?;
             }

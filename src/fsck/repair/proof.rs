@@ -67,7 +67,7 @@ pub(super) fn prove(
     result: &Result<'_>,
 ) -> std::result::Result<Proof, NoRepair> {
     let patched = Patched { text: result.text, base: source, file: examined.file };
-    let (session, findings) = look_through(&patched, around)?
+    let (session, findings) = look_through(&patched, examined.session.format, around)?
         .ok_or_else(|| NoRepair::Unproven { failed: vec!["the result is no session".into()] })?;
     let agents = scan_as_agent(session.format, &patched)?;
     let before = &examined.session;
