@@ -32,7 +32,8 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     };
     let path = session.tree.path(leaf);
     let mut build = Build { session, source, line: Vec::new(), context: Context::default() };
-    build.settings(&path)?;
+    let from = build.begins(&path)?;
+    build.settings(&path[from..])?;
     let chosen = build.choose(&path)?;
     let mut drafts = build.drafts(&chosen)?;
     if session.format == Format::Omp {
@@ -84,6 +85,29 @@ impl Build<'_> {
 
     fn omp(&self) -> bool {
         self.session.format == Format::Omp
+    }
+
+    /// The place on the path at which the settings begin to count: its start, but for the harness, which goes up no
+    /// further than to the first entry that a compaction keeps; an older compaction on the way moves that on.
+    fn begins(&mut self, path: &[Ix]) -> io::Result<usize> {
+        if self.session.format != Format::Harness {
+            return Ok(0);
+        }
+        let mut stop = None;
+        for (at, &entry) in path.iter().enumerate().rev() {
+            if stop == Some(self.session.entries.key(entry)) {
+                return Ok(at);
+            }
+            if self.session.entries.ty(entry) == "compaction" {
+                let line = self.read(entry)?;
+                if get(line, "retainedTail").is_some_and(|tail| tail.starts_with(b"[")) {
+                    return Ok(at);
+                }
+                let kept = text(line, "firstKeptEntryId");
+                stop = Some(Key::of(kept.as_bytes())).filter(|_| !kept.is_empty());
+            }
+        }
+        Ok(0)
     }
 
     /// Finds the model and the thinking level that the whole path leads to.
@@ -611,4 +635,36 @@ fn without_calls<'l>(message: &Message, stored: &'l [u8], said: &mut Said<'l>) {
 
 fn of_content(content: &[u8]) -> Said<'_> {
     Said { text: told(content), blocks: blocks(content), usage: None, bytes: content.len() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Table;
+
+    /// What the harness 0.83 itself answers for these files.
+    #[test]
+    fn the_harness_takes_settings_from_the_first_kept_entry_on() {
+        let line = |ty: &str, id: &str, parent: &str, rest: &str| {
+            format!(
+                r#"{{"type":"{ty}","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z",{rest}}}"#
+            )
+        };
+        let lines = [
+            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w"}"#
+                .to_owned(),
+            line("thinking_level_change", "t", "null", r#""thinkingLevel":"high""#),
+            line("message", "a", r#""t""#, r#""message":{"role":"user","content":"one"}"#),
+            line("message", "b", r#""a""#, r#""message":{"role":"user","content":"two"}"#),
+            line("compaction", "c", r#""b""#, r#""summary":"so far","firstKeptEntryId":"b""#),
+            line("leaf", "l", r#""c""#, r#""targetId":"c""#),
+        ];
+        let text = lines.join("\n") + "\n";
+        let session = Session::read(text.as_bytes()).unwrap();
+        assert_eq!(session.format, Format::Harness);
+        let context = build(&session, &Table(vec![text.into_bytes()]), session.head.leaf).unwrap();
+        let roles: Vec<&str> = context.messages.iter().map(|message| &*message.role).collect();
+        assert_eq!(roles, ["compactionSummary", "user"]);
+        assert_eq!(context.thinking.as_deref(), Some("off"));
+    }
 }
