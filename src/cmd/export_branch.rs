@@ -194,7 +194,7 @@ fn add_companions(
             let lines = lines_of(&companion.path, file)?;
             export::claude::under_new_id(&opened.files, &lines, old.as_deref(), session)?
         } else {
-            let len = opened.files.stamp(file).map_or(0, store::write::Stamp::len);
+            let len = opened.files.stamp(file).map_or(0, store::write::Stamp::bytes);
             vec![Piece::Keep(Span { file, offset: 0, len })]
         };
         add(&mut export.plan, companions::folder_of(to).join(&companion.inside), pieces);

@@ -63,6 +63,11 @@ impl Place {
     }
 }
 
+/// Says why a test is not run, whatever the harness does with its output.
+fn say(why: &str) {
+    let _ = std::io::stderr().write_all(format!("{why}\n").as_bytes());
+}
+
 fn code(output: &Output) -> i32 {
     output.status.code().expect("it ended by itself")
 }
@@ -406,7 +411,7 @@ fn small_disk(place: &Place, options: &str) -> Option<Mount> {
     if done.is_ok_and(|output| output.status.success()) {
         return Some(Mount(path));
     }
-    writeln!(std::io::stderr(), "skipped: no file system can be mounted here").unwrap();
+    say("skipped: no file system can be mounted here");
     None
 }
 
@@ -478,7 +483,7 @@ fn as_nobody(place: &Place, words: &[&str]) -> Option<Output> {
     let mut command = place.command(words);
     let output = command.uid(65534).gid(65534).env("XDG_STATE_HOME", place.path("nobody")).output();
     if output.is_err() {
-        writeln!(std::io::stderr(), "skipped: no other user can be taken on here").unwrap();
+        say("skipped: no other user can be taken on here");
     }
     output.ok()
 }
@@ -491,7 +496,7 @@ fn what_the_user_may_not_write_is_not_written() {
     // The program itself must be within reach.
     let Some(version) = as_nobody(&place, &["--version"]) else { return };
     if !version.status.success() {
-        writeln!(std::io::stderr(), "skipped: another user can't run the program").unwrap();
+        say("skipped: another user can't run the program");
         return;
     }
     open(place.folder.path(), 0o755);

@@ -6,7 +6,7 @@
 
 use super::{Export, Wish, created, pieces_of, quoted};
 use crate::format::claude::load::{Loader, Way};
-use crate::format::claude::write;
+use crate::format::claude::{Boundary, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
 use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
@@ -32,7 +32,13 @@ pub(super) fn plan(
     let mut loader = Loader::new(session);
     if !loader.is_loaded(wish.entry) || loader.is_gone(wish.entry) {
         let plain = plain.insert(session.clone());
-        plain.claude.boundary = None;
+        // The one above the entry, if there is one, is in force there.
+        plain.claude.boundary = match switch::claude::above(session, wish.entry) {
+            Some(above) => {
+                switch::claude::as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line))
+            }
+            None => None,
+        };
         loader = Loader::new(plain);
     }
     let (entries, beside, head) = if wish.subtree {

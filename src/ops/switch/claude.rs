@@ -9,7 +9,7 @@ use super::{Lines, Switch, To, Wish};
 use crate::format::claude::load::{Loader, Rule, Way};
 use crate::format::claude::{Boundary, is_typed, write};
 use crate::format::{Content, Session};
-use crate::model::{Flags, Ix, Kind, Moved, Plan, Source, Span, Time};
+use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Source, Span, Time};
 use crate::ops::{Error, ids, label};
 use std::io;
 
@@ -206,7 +206,7 @@ fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
 }
 
 /// The nearest boundary above an entry.
-fn above(session: &Session, turn: Ix) -> Option<Ix> {
+pub(crate) fn above(session: &Session, turn: Ix) -> Option<Ix> {
     session.tree.ancestors(turn).find(|ix| session.entries.kind(*ix) == Kind::Compaction)
 }
 
@@ -226,7 +226,7 @@ fn keeps(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<
 }
 
 /// The line of a boundary with its lists, where a copy of it has any.
-fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
     for ix in copies(session, boundary) {
         let line = source.bytes(session.span(ix))?;
         if Boundary::of(ix, &line).keeps() {
@@ -239,27 +239,59 @@ fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result
 type WayThere = Vec<(Vec<u8>, &'static str)>;
 
 /// The lines that may have to stand before the pin, the fewest first.
+///
+/// None where the client was seen not to follow any: between two compactions that kept messages, since it heeds the lists
+/// of either only where no other has any.
 fn ways(session: &Session, source: &dyn Source, turn: Ix) -> Result<Vec<WayThere>, Error> {
     let whole = |mut line: Vec<u8>| {
         line.push(b'\n');
         line
     };
-    let mut without = None;
-    if let Some(last) = &session.claude.boundary {
-        let line = source.bytes(session.span(last.entry))?;
-        without = write::without_lists(&line)
-            .map(|line| (whole(line), "brings back what the last compaction replaced"));
-    }
-    let mut again = None;
-    if let Some(above) = above(session, turn) {
-        again = as_it_was(session, source, above)?
-            .map(|line| (whole(line), "puts the compaction above the entry in force again"));
-    }
     let mut ways = vec![Vec::new()];
-    ways.extend(without.clone().map(|line| vec![line]));
-    ways.extend(again.clone().map(|line| vec![line]));
-    ways.extend(without.zip(again).map(|(without, again)| vec![without, again]));
+    let boundaries = distinct_boundaries(session);
+    let above = above(session, turn).map(|above| session.entries.key(above));
+    let (mut without, mut again, mut listed) = (Vec::new(), Vec::new(), Vec::new());
+    for boundary in &boundaries {
+        let key = session.entries.key(*boundary);
+        let Some(line) = as_it_was(session, source, *boundary)? else { continue };
+        listed.push(key);
+        if above == Some(key) {
+            again.push((whole(line), "puts the compaction above the entry in force again"));
+            continue;
+        }
+        let standing = source.bytes(session.span(*boundary))?;
+        if let Some(line) = write::without_lists(&standing) {
+            without.push((whole(line), "brings back what a compaction replaced"));
+        }
+    }
+    if !again.is_empty() && listed.last().copied() != above {
+        return Ok(ways);
+    }
+    if !without.is_empty() && again.is_empty() {
+        ways.push(without.clone());
+    }
+    if !again.is_empty() {
+        ways.push(again.clone());
+        without.extend(again);
+        ways.push(without);
+    }
     Ok(ways)
+}
+
+/// The compactions of the file, each once: the last copy of each, in the order in which they came first.
+fn distinct_boundaries(session: &Session) -> Vec<Ix> {
+    let mut last: Vec<(Key, Ix)> = Vec::new();
+    for ix in session.entries.all() {
+        if session.entries.kind(ix) != Kind::Compaction || session.entries.file(ix) != 0 {
+            continue;
+        }
+        let key = session.entries.key(ix);
+        match last.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, at)) => *at = ix,
+            None => last.push((key, ix)),
+        }
+    }
+    last.into_iter().map(|(_, ix)| ix).collect()
 }
 
 /// Reads the session as it would be; gives the turn on which the client would be, if that is the wanted one, or
@@ -307,7 +339,11 @@ fn pin(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) 
 /// The newest prompt at or above an entry that the user typed, cut at 200 characters, as a pointer has it.
 pub(crate) fn newest_prompt(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Option<String>> {
     for ix in session.tree.ancestors(ix) {
-        if session.entries.kind(ix) != Kind::User || session.entries.flags(ix).has(Flags::META) {
+        let flags = session.entries.flags(ix);
+        if session.entries.kind(ix) != Kind::User
+            || flags.has(Flags::META)
+            || flags.has(Flags::COMPACT_SUMMARY)
+        {
             continue;
         }
         let line = source.bytes(session.span(ix))?;

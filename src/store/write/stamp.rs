@@ -28,7 +28,7 @@ impl Stamp {
     }
 
     /// How long the file was.
-    pub fn len(&self) -> u64 {
+    pub fn bytes(&self) -> u64 {
         self.len
     }
 
