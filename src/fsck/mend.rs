@@ -81,6 +81,9 @@ impl Mending {
     }
 }
 
+/// What the reader says of a line that may be whole all the same.
+const TOO_DEEP: &str = "nested too deep";
+
 /// So many lines are tried as the rest of a record.
 const MOST_LINES: usize = 10_000;
 
@@ -198,6 +201,14 @@ impl Work<'_, '_> {
 
     /// Deals with one line; says how many of the lines behind it went with it, and whether it was damaged at all.
     fn line(&mut self, line: Bad, rest: &[Bad]) -> io::Result<(usize, bool)> {
+        if line.why.is_some_and(|(_, why)| why == TOO_DEEP) {
+            // Agents may read what bough does not: the line stays.
+            self.classed(Check::TornLine, line, "", "values are nested too deep to be read".into());
+            if let Some(finding) = self.out.findings.last_mut() {
+                finding.mendable = false;
+            }
+            return Ok((0, false));
+        }
         let bytes = self.read(line)?;
         let ending = self.ending(line)?;
         Ok(match classify(&bytes, self.probe) {

@@ -5,6 +5,27 @@
 //! it, in a text that exists only as a list of pieces; then that text is read as a session, the first copy of an id standing
 //! for it, and its links, headers, tool calls and so on are looked at. Sound lines are read once, by the reader that all
 //! commands share.
+//!
+//! [`repair`] makes a [`crate::model::Plan`] of what was found, and proves it on the bytes that it would give. Neither touches a
+//! file:
+//!
+//! ```
+//! use bough::format::Ids;
+//! use bough::fsck::{Alone, Check, Wishes, examine, repair};
+//! use bough::model::Table;
+//!
+//! let file = concat!(
+//!     r#"{"type":"message","id":"a","parent_id":null,"timestamp":1.0,"message":{"role":"user","content":"hi"}}"#, "\n",
+//!     r#"{"type":"message","id":"b","parent_id":"lost","timestamp":2.0,"message":{"role":"user","content":"ho"}}"#, "\n",
+//! );
+//! let source = Table(vec![file.as_bytes().to_vec()]);
+//! let around = Alone("session");
+//! let examined = examine(None, &source, file.len() as u64, None, &around).expect("a session");
+//! assert_eq!(examined.findings.count(Check::DanglingParent), 1);
+//! let repair = repair(&examined, &source, &around, &Wishes::default(), &mut Ids::random()).expect("a proof");
+//! assert_eq!(repair.plan.changes[0].new, "\"a\"");
+//! assert_eq!(repair.proof.path, (1, 2));
+//! ```
 
 mod around;
 mod checks;

@@ -384,7 +384,7 @@ impl Total {
                 Count("file that is no session is", "files that are no sessions are", self.no_sessions)
             ));
         }
-        if self.unlisted > 0 {
+        if self.unlisted > 0 && !ui.look.quiet {
             ui.note(format_args!(
                 "{} counted and not listed",
                 Count("info is", "infos are", self.unlisted as usize)

@@ -194,6 +194,7 @@ impl Finder<'_> {
             && !session.tree.is_ancestor(newest, tail)
             // A label behind a switch: the branch was left on purpose.
             && !session.tree.ancestors(tail).take_while(|ix| *ix > newest).any(moves)
+            && !self.led_there(newest, tail)
         {
             self.entry(Check::StaleTail, tail, Some(newest), |finder, _| {
                 Ok(format!(
@@ -204,6 +205,15 @@ impl Finder<'_> {
             })?;
         }
         Ok(())
+    }
+
+    /// Whether a leaf entry behind the newest message put the position above the tail.
+    fn led_there(&self, newest: Ix, tail: Ix) -> bool {
+        let later = self.session.pointers.iter().rev().take_while(|pointer| pointer.before > newest.0);
+        later.take(16).any(|pointer| match pointer.target {
+            Some(target) => self.known.find(target).is_some_and(|to| self.session.tree.is_ancestor(to, tail)),
+            None => true,
+        })
     }
 
     /// What is wrong inside of entries.
