@@ -82,18 +82,19 @@ impl Tree {
 
     /// Makes a tree of links that were found otherwise: of each entry the one above it.
     ///
-    /// The links must form no ring. `apart` are the entries that are no part of the tree, in file order.
+    /// A ring of links is cut as [`Tree::build`] does. `apart` are the entries that are no part of the tree, in file order.
     pub fn of_links(parents: impl Iterator<Item = Option<Ix>>, apart: impl Iterator<Item = Ix>) -> Tree {
         let shadowed: Vec<u32> = apart.map(|ix| ix.0).collect();
         let mut parent: Vec<u32> = parents.map(|parent| parent.map_or(NONE, |parent| parent.0)).collect();
         for ix in &shadowed {
             parent[*ix as usize] = NONE;
         }
+        let rings = cut_rings(&mut parent);
         Tree {
             copies: Copies::Last,
             parent,
             shadowed,
-            rings: Vec::new(),
+            rings,
             children: OnceCell::new(),
             has_children: OnceCell::new(),
         }
