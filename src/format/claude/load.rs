@@ -584,18 +584,22 @@ impl<'s> Loader<'s> {
                 continue;
             }
             let mut at = ix;
-            while at < NONE && self.has(at, IN) && !self.is_turn(at) && !without.has(at) && now.add(at) {
-                walk.push(at);
-                at = self.parent[at as usize];
+            loop {
+                while at < NONE && self.has(at, IN) && !self.is_turn(at) && !without.has(at) && now.add(at) {
+                    walk.push(at);
+                    at = self.parent[at as usize];
+                }
+                if at >= NONE || !now.has(at) || walk.len() == walked {
+                    break;
+                }
+                // A ring, perhaps with a way on.
+                at = walk.last().copied().and_then(|last| self.past_ring(last)).unwrap_or(LOST);
             }
-            let ring = at < NONE && now.has(at);
             for ix in walk.drain(..) {
                 now.clear(ix);
                 without.set(ix);
             }
-            if at < NONE && self.has(at, IN) && self.is_turn(at)
-                || ring && self.chain(ix).iter().any(|ix| self.is_turn(*ix))
-            {
+            if at < NONE && self.has(at, IN) && self.is_turn(at) {
                 return Some(ix);
             }
         }
