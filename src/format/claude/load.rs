@@ -585,6 +585,7 @@ impl<'s> Loader<'s> {
             }
             let mut at = ix;
             loop {
+                let walked = walk.len();
                 while at < NONE && self.has(at, IN) && !self.is_turn(at) && !without.has(at) && now.add(at) {
                     walk.push(at);
                     at = self.parent[at as usize];
