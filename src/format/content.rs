@@ -427,6 +427,9 @@ impl<'l> Content<'l> {
             _ => self.take(content),
         }
         self.text_of_blocks();
+        if self.role == "system" && self.text.trim().is_empty() {
+            self.text = instructions(message).into();
+        }
         if self.text.is_empty()
             && let Some(error) = message.string("errorMessage")
         {
@@ -546,6 +549,24 @@ fn landmark(facts: &Fields<'_>) -> String {
         words += &format!(", {trigger}");
     }
     words
+}
+
+/// What a system message of pi changes, where it has no text of its own: sections, and tools that come or go.
+fn instructions(message: &Fields<'_>) -> String {
+    let mut words: Vec<String> = each_member(message.get("sections").unwrap_or_default())
+        .map(|(name, text)| {
+            string(text).map_or_else(|| format!("{name}: taken away"), |text| format!("{name}: {text}"))
+        })
+        .collect();
+    for (key, what) in [("toolsAdded", "tools"), ("toolsRemoved", "tools taken away:")] {
+        let tools = each_item(message.get(key).unwrap_or_default());
+        let names: Vec<_> =
+            tools.map(|tool| string(tool).unwrap_or_else(|| Fields::of(tool).text("name"))).collect();
+        if !names.is_empty() {
+            words.push(format!("{what} {}", names.join(", ")));
+        }
+    }
+    words.join("\n")
 }
 
 /// The blocks of a message's content, which is a string or a list; none of anything else.
@@ -733,6 +754,7 @@ mod tests {
         pi(r#"{"type":"message","message":{"role":"assistant","content":null}}"#, "", "(nothing)");
         pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[{"type":"text","text":"ok\nfine\n"}],"isError":false}}"#, "ok\nfine\n", "bash → fine (+1 line)");
         pi(r#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","toolName":"bash","content":[],"isError":true}}"#, "", "bash → failed");
+        pi(r#"{"type":"message","message":{"role":"system","content":"","toolsAdded":[{"name":"read"},{"name":"bash"}],"sections":{"skills":"none"}}}"#, "skills: none\ntools read, bash", "skills: none tools read, bash");
         pi(r#"{"type":"message","message":{"role":"bashExecution","command":"ls","output":"a","exitCode":0}}"#, "ls\na", "ls → a");
         pi(r#"{"type":"compaction","summary":"So far."}"#, "So far.", "So far.");
         pi(r#"{"type":"branch_summary","summary":""}"#, "", "branch_summary");

@@ -42,7 +42,7 @@ pub(super) fn follow(
             }
             Some(seen) => some_of(&opened, keep, entries.all().skip(seen), usize::MAX)?,
         };
-        let mut printer = Printer::new(&opened, args, global);
+        let mut printer = Printer::new(&opened, args, keep, global);
         printer.first = seen.is_none();
         for ix in new {
             printer.entry(ix, ui)?;

@@ -153,7 +153,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return Ok(Exit::Done);
     }
     ui.page();
-    let mut printer = Printer::new(opened, args, global);
+    let mut printer = Printer::new(opened, args, &keep, global);
     printer.view.marks = read.marks()?;
     if args.graph {
         draw::draw(args, chosen, opened, &keep, &mut printer, ui)?;
@@ -192,7 +192,7 @@ fn together(
         return Ok(Exit::Done);
     }
     ui.page();
-    let mut printer = Printer::new(opened, args, global);
+    let mut printer = Printer::new(opened, args, keep, global);
     printer.view.marks = read.marks()?;
     match &read.reading {
         Some(reading) if plain && is_project => {
@@ -221,7 +221,7 @@ fn documented(
 ) -> anyhow::Result<Exit> {
     let documented = reading::documented(global, named, ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
-    let mut printer = Printer::new(opened, args, global);
+    let mut printer = Printer::new(opened, args, keep, global);
     let nodes = if args.skipped { document.not_emitted() } else { document.order.clone() };
     let mut listed = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -243,7 +243,7 @@ fn documented(
 /// Prints what bough's own reading sets aside.
 fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let opened = &read.opened;
-    let mut printer = Printer::new(opened, args, global);
+    let mut printer = Printer::new(opened, args, keep, global);
     for aside in read.aside() {
         let by = Some(printer.view.id(aside.by)?);
         let reason = Reason { rung: Some(aside.why.rung()), why: aside.why.word(), by };

@@ -1,12 +1,12 @@
 //! How `log` prints an entry.
 
 use super::Args;
+use super::choose::Keep;
 use crate::cmd::global::Global;
 use crate::cmd::reading;
 use crate::cmd::template::Template;
 use crate::cmd::view::{Body, View};
 use crate::model::Ix;
-use crate::ops::listing;
 use crate::store::Opened;
 use crate::ui::{Ink, Look, Ui, paint, text};
 use std::collections::HashMap;
@@ -90,12 +90,10 @@ pub(super) struct Printer<'s> {
 }
 
 impl<'s> Printer<'s> {
-    pub(super) fn new(opened: &'s Opened, args: &Args, global: &Global) -> Printer<'s> {
+    pub(super) fn new(opened: &'s Opened, args: &Args, keep: &Keep, global: &Global) -> Printer<'s> {
         let style = style(args, global);
         let mut view = View::new(opened);
-        if !args.all {
-            view.mark(|ix| listing::conversation(&opened.session, ix));
-        }
+        view.mark(|ix| keep.asks_for(&opened.session, ix));
         Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
     }
 
