@@ -34,6 +34,9 @@ _bough() {
             bough,context)
                 cmd="bough__context"
                 ;;
+            bough,diff)
+                cmd="bough__diff"
+                ;;
             bough,export-branch)
                 cmd="bough__export__branch"
                 ;;
@@ -101,7 +104,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version branches cat cherry-pick completions config context export-branch fsck grep label log man op merge migrate rev-parse sessions show stats status switch undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version branches cat cherry-pick completions config context diff export-branch fsck grep label log man op merge migrate rev-parse sessions show stats status switch undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -131,7 +134,7 @@ _bough() {
             return 0
             ;;
         bough__branches)
-            opts="-v -z -q -h --points --contains --sort --all --dag --porcelain --ids --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]"
+            opts="-v -z -s -q -h --points --contains --sort --all --order --dag --porcelain --ids --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -142,6 +145,18 @@ _bough() {
                     return 0
                     ;;
                 --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -W "own document" -- "${cur}"))
+                    return 0
+                    ;;
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
@@ -355,6 +370,44 @@ _bough() {
                 return 0
             fi
             case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        bough__diff)
+            opts="-s -q -h --from --to --context --all --stat --name-only --side-by-side --exit-code --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -871,7 +924,7 @@ _bough() {
             return 0
             ;;
         bough__sessions)
-            opts="-n -z -s -q -h --all --agent --cwd --since --sort --max-count --quick --paths --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FOLDER]..."
+            opts="-n -z -s -q -h --all --agent --cwd --since --sort --max-count --tree --agents --quick --paths --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -989,12 +1042,20 @@ _bough() {
             return 0
             ;;
         bough__status)
-            opts="-q -h --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]"
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --input-format)
                     COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
                     return 0

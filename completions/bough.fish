@@ -50,6 +50,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "cherry-pick" -d 'Copy e
 complete -c bough -n "__fish_bough_needs_command" -f -a "completions" -d 'Print the completion script of a shell'
 complete -c bough -n "__fish_bough_needs_command" -f -a "config" -d 'Show the settings in force'
 complete -c bough -n "__fish_bough_needs_command" -f -a "context" -d 'Show what the model would be sent'
+complete -c bough -n "__fish_bough_needs_command" -f -a "diff" -d 'Show how two branches differ'
 complete -c bough -n "__fish_bough_needs_command" -f -a "export-branch" -d 'Make a new session out of the path to an entry'
 complete -c bough -n "__fish_bough_needs_command" -f -a "fsck" -d 'Check sessions for damage, and mend it'
 complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search what was said'
@@ -68,6 +69,9 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, 
 complete -c bough -n "__fish_bough_needs_command" -f -a "undo" -d 'Take back what bough did to a session'
 complete -c bough -n "__fish_bough_using_subcommand branches" -l contains -d 'Only branches whose path has this entry' -r
 complete -c bough -n "__fish_bough_using_subcommand branches" -l sort -d 'Sort by `age`, `entries`, `own` or `name`; with `-` in front, the other way round' -r
+complete -c bough -n "__fish_bough_using_subcommand branches" -l order -d 'The reading of Claude Code\'s entries: `own` is bough\'s, `document` that of claude-code-log' -r -f -a "own\t''
+document\t''"
+complete -c bough -n "__fish_bough_using_subcommand branches" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand branches" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
 pi-design\t''
@@ -242,6 +246,33 @@ complete -c bough -n "__fish_bough_using_subcommand context" -s q -l quiet -d 'S
 complete -c bough -n "__fish_bough_using_subcommand context" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand context" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand context" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l from -d 'The session that A is in' -r
+complete -c bough -n "__fish_bough_using_subcommand diff" -l to -d 'The session that B is in' -r
+complete -c bough -n "__fish_bough_using_subcommand diff" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand diff" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand diff" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand diff" -l context -d 'Compare what the model would see'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l all -d 'Compare settings, labels, marks and the model\'s thinking too'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l stat -d 'Print how much each side has: entries, tokens, calls of tools'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l name-only -d 'Print only which entries differ: a sign and their ids, with tabs between'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l side-by-side -d 'Print both sides beside each other, where the terminal is wide enough'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l exit-code -d 'Exit with 1 if there are differences'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand diff" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Where the new session goes' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -856,6 +887,8 @@ complete -c bough -n "__fish_bough_using_subcommand sessions" -l color -d 'When 
 always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'List the sessions of all folders'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l tree -d 'Show which session came from which: those that go on from others, or are forks of them, below these'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l agents -d 'With `--tree`, show the agents of each session of Claude Code too, and the entry that started each'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l quick -d 'Read only both ends of each file: nothing is counted'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l paths -d 'Print the paths of the files alone, one a line'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s z -d 'End each row of `--paths` and `--json` with a NUL byte, not a newline'
@@ -910,6 +943,7 @@ complete -c bough -n "__fish_bough_using_subcommand stats" -s q -l quiet -d 'Say
 complete -c bough -n "__fish_bough_using_subcommand stats" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand status" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand status" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
 pi-design\t''

@@ -42,6 +42,9 @@ _bough() {
 _arguments "${_arguments_options[@]}" : \
 '--contains=[Only branches whose path has this entry]:REV:_default' \
 '--sort=[Sort by \`age\`, \`entries\`, \`own\` or \`name\`; with \`-\` in front, the other way round]:KEY:_default' \
+'(--points --contains --sort --dag --porcelain)--order=[The reading of Claude Code'\''s entries\: \`own\` is bough'\''s, \`document\` that of claude-code-log]:ORDER:(own document)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '-v[Show the last entry of each branch too]' \
@@ -59,7 +62,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'::session -- The session, if it is not the newest of this folder:_default' \
+'::file -- The session, if it is not the newest of this folder:_default' \
 && ret=0
 ;;
 (cat)
@@ -203,6 +206,31 @@ _arguments "${_arguments_options[@]}" : \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entry to go on at:_default' \
+&& ret=0
+;;
+(diff)
+_arguments "${_arguments_options[@]}" : \
+'--from=[The session that A is in]:SESSION:_default' \
+'--to=[The session that B is in]:SESSION:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'(--stat)--context[Compare what the model would see]' \
+'--all[Compare settings, labels, marks and the model'\''s thinking too]' \
+'--stat[Print how much each side has\: entries, tokens, calls of tools]' \
+'(--stat)--name-only[Print only which entries differ\: a sign and their ids, with tabs between]' \
+'(--stat --name-only)--side-by-side[Print both sides beside each other, where the terminal is wide enough]' \
+'--exit-code[Exit with 1 if there are differences]' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session, if it looks like a file; then A and B, or `A...B`:_default' \
 && ret=0
 ;;
 (export-branch)
@@ -537,6 +565,8 @@ _arguments "${_arguments_options[@]}" : \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '(--cwd)--all[List the sessions of all folders]' \
+'(--quick --paths)--tree[Show which session came from which\: those that go on from others, or are forks of them, below these]' \
+'--agents[With \`--tree\`, show the agents of each session of Claude Code too, and the entry that started each]' \
 '--quick[Read only both ends of each file\: nothing is counted]' \
 '--paths[Print the paths of the files alone, one a line]' \
 '-z[End each row of \`--paths\` and \`--json\` with a NUL byte, not a newline]' \
@@ -594,6 +624,8 @@ day\:"Each day, in the user'\''s time zone"))' \
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--no-pager[Never start a pager]' \
@@ -604,7 +636,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'::session -- The session, if it is not the newest of this folder:_default' \
+'::file -- The session, if it is not the newest of this folder:_default' \
 && ret=0
 ;;
 (switch)
@@ -668,6 +700,7 @@ _bough_commands() {
 'completions:Print the completion script of a shell' \
 'config:Show the settings in force' \
 'context:Show what the model would be sent' \
+'diff:Show how two branches differ' \
 'export-branch:Make a new session out of the path to an entry' \
 'fsck:Check sessions for damage, and mend it' \
 'grep:Search what was said' \
@@ -729,6 +762,11 @@ _bough__config__path_commands() {
 _bough__context_commands() {
     local commands; commands=()
     _describe -t commands 'bough context commands' commands "$@"
+}
+(( $+functions[_bough__diff_commands] )) ||
+_bough__diff_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough diff commands' commands "$@"
 }
 (( $+functions[_bough__export-branch_commands] )) ||
 _bough__export-branch_commands() {
