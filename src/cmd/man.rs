@@ -1,6 +1,7 @@
 //! `bough man`: the manual pages.
 
 use super::{Cli, Exit};
+use crate::fsck::CHECKS;
 use crate::ui::Ui;
 use clap::CommandFactory;
 use std::io;
@@ -63,7 +64,10 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
         .iter()
         .enumerate()
         .filter(|(at, line)| **line != ".br" || !(space(at.checked_sub(1)) || space(Some(at + 1))));
-    let page: String = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+    let mut page: String = kept.flat_map(|(_, line)| [line, "\n"]).collect();
+    if name == "bough-fsck" {
+        page.push_str(&body(&checks()));
+    }
     pages.push((format!("{name}.1"), page.into_bytes()));
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         command_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;
@@ -80,11 +84,36 @@ const TOPICS: &[(&str, &str, &str)] = &[
     ("bough-config", "5", include_str!("../../docs/config.txt")),
 ];
 
+/// The table of checks, in the form of a topic.
+fn checks() -> String {
+    let mut text = String::from(
+        "# Checks\nEach is shown with its level, and with whether --repair mends it: by default, on request (--with CHECK), or not.\n",
+    );
+    for row in CHECKS {
+        text.push_str(&format!(
+            "- {} ({}, {}) — {} {}\n",
+            row.id,
+            row.level.word(),
+            row.mend.words(),
+            row.what,
+            row.why
+        ));
+    }
+    text
+}
+
 fn topic(name: &str, section: &str, text: &str) -> Vec<u8> {
     let mut page = format!(
         ".ie \\n(.g .ds Aq \\(aq\n.el .ds Aq '\n.TH {name} {section} {DATE} \"bough {}\" bough\n",
         env!("CARGO_PKG_VERSION")
     );
+    page.push_str(&body(text));
+    page.into_bytes()
+}
+
+/// The text of a topic as roff.
+fn body(text: &str) -> String {
+    let mut page = String::new();
     for line in text.lines() {
         if let Some(heading) = line.strip_prefix("# ") {
             page.push_str(&format!(".SH {}\n", heading.to_uppercase()));
@@ -105,7 +134,7 @@ fn topic(name: &str, section: &str, text: &str) -> Vec<u8> {
     while page.ends_with(".PP\n") {
         page.truncate(page.len() - 4);
     }
-    page.into_bytes()
+    page
 }
 
 /// Text in which roff finds nothing to do.

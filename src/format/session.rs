@@ -618,7 +618,9 @@ impl Session {
             note(&self.entries, ix, FaultKind::ParentCycle);
         }
         for ix in self.tree.shadowed() {
-            if self.tree.link(ix) != Parent::Missing {
+            // A boundary of Claude Code is written again on purpose, to change what it keeps.
+            let on_purpose = self.format == Format::Claude && self.entries.kind(ix) == Kind::Compaction;
+            if self.tree.link(ix) != Parent::Missing && !on_purpose {
                 note(&self.entries, ix, FaultKind::RepeatedId);
             }
         }
