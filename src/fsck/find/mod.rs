@@ -16,7 +16,7 @@ use super::finding::{Finding, Findings};
 use super::text::Patched;
 use crate::format::{Noted, NotedKind, Session};
 use crate::json::{decode, value};
-use crate::model::{Ix, Key, Source, Span};
+use crate::model::{Flags, Ix, Key, Source, Span};
 use compaction::Named;
 use std::cell::OnceCell;
 use std::collections::HashMap;
@@ -90,7 +90,12 @@ impl<'a> Finder<'a> {
     }
 
     pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
-        Ok(self.text(ix, self.session.format.names().id)?.unwrap_or_default())
+        let entries = &self.session.entries;
+        if entries.flags(ix).has(Flags::LONG_ID) {
+            return Ok(self.text(ix, self.session.format.names().id)?.unwrap_or_default());
+        }
+        // The key holds a short id: a line of many megabytes is not read for it.
+        Ok(String::from_utf8_lossy(&entries.id_start(ix)).into_owned())
     }
 
     pub(super) fn parent_id(&self, ix: Ix) -> io::Result<String> {
