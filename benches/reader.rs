@@ -73,7 +73,7 @@ fn made_up(bytes: usize) -> Vec<u8> {
     let mut number = 0u32;
     while text.len() < bytes {
         let parent = if number == 0 { "null".to_owned() } else { format!("\"{:08x}\"", number - 1) };
-        let role = if number % 2 == 0 { "user" } else { "assistant" };
+        let role = if number.is_multiple_of(2) { "user" } else { "assistant" };
         let said = code.repeat(4 + (number as usize * 7919) % 60);
         let _ = writeln!(
             text,

@@ -56,8 +56,8 @@ mod tests {
         fs::write(main.join(".git/worktrees/o/gitdir"), format!("{}\n", other.join(".git").display()))
             .unwrap();
         fs::write(main.join(".git/worktrees/o/commondir"), "../..\n").unwrap();
-        assert_eq!(beside(&main), [other.clone()]);
-        assert_eq!(beside(&other), [main.clone()]);
+        assert_eq!(beside(&main), std::slice::from_ref(&other));
+        assert_eq!(beside(&other), std::slice::from_ref(&main));
         assert_eq!(beside(&main.join("src")), [other.join("src")]);
         assert_eq!(beside(&top), Vec::<PathBuf>::new());
     }
