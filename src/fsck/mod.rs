@@ -1,12 +1,12 @@
 //! Checks of a session, and repairs that prove themselves.
 //!
-//! [`CHECKS`] is the one table of what is looked for. [`examine`] takes a session and the bytes of its file and gives
+//! [`CHECKS`] is the one table of what is looked for. [`examine()`] takes a session and the bytes of its file and gives
 //! [`Findings`]; nothing is written. It goes in two steps. First each damaged line becomes the records that can be had of
 //! it, in a text that exists only as a list of pieces; then that text is read as a session, the first copy of an id standing
 //! for it, and its links, headers, tool calls and so on are looked at. Sound lines are read once, by the reader that all
 //! commands share.
 //!
-//! [`repair`] makes a [`crate::model::Plan`] of what was found, and proves it on the bytes that it would give. Neither touches a
+//! [`repair()`] makes a [`crate::model::Plan`] of what was found, and proves it on the bytes that it would give. Neither touches a
 //! file:
 //!
 //! ```

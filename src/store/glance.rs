@@ -12,10 +12,10 @@ use std::path::Path;
 /// How much of each end is read.
 const END: usize = 16 * 1024;
 
-/// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`super::open`] would.
+/// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`super::open()`] would.
 ///
 /// Enough for what stands there: the header, the name in force, the first prompt. Of a file that is longer the session is
-/// marked as partial, and nothing in it counts. Fails as [`super::open`] does.
+/// marked as partial, and nothing in it counts. Fails as [`super::open()`] does.
 pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(|error| match error.kind() {

@@ -16,7 +16,7 @@ pub type Taker<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
 
 /// Gives the lines of a session file that a sieve lets through, without building an index; all where there is none.
 ///
-/// Of the lines that fall through nothing is kept, however long they are. Ends where `each` breaks. Fails as [`super::open`] does.
+/// Of the lines that fall through nothing is kept, however long they are. Ends where `each` breaks. Fails as [`super::open()`] does.
 pub fn sift(
     path: &Path,
     options: Options,

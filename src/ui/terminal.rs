@@ -51,7 +51,7 @@ impl Ui {
         }
     }
 
-    /// Paints text as [`paint`] does, as this terminal wants it.
+    /// Paints text as [`paint()`] does, as this terminal wants it.
     pub fn paint(&self, ink: Ink, text: impl std::fmt::Display) -> String {
         paint(&self.look, ink, text)
     }

@@ -1,8 +1,8 @@
 //! What two paths have that the other has not, and what is on both in another form.
 //!
-//! Entries are compared by what they say ([`say`]): the text, calls of tools by name and arguments, results by text; not
+//! Entries are compared by what they say (`say`): the text, calls of tools by name and arguments, results by text; not
 //! by id, parent or time, nor by the model's thinking. They are laid beside each other by their ids, then by what they
-//! say, and what is left between two that fit by its place in the turn and its role ([`align`]).
+//! say, and what is left between two that fit by its place in the turn and its role (`align`).
 
 mod align;
 mod say;

@@ -16,7 +16,7 @@
 //! What hangs below a stitched record is skipped, on no line, and so in no output. Where walked and skipped records are
 //! fewer than there are, the session falls back to the order of times. A line hangs at the parent of its first record.
 //!
-//! Times are compared as text. The order that bough itself takes is that of [`super::read`].
+//! Times are compared as text. The order that bough itself takes is that of [`super::read()`].
 
 use super::load::load;
 use super::record::{NONE, Names, Object, Record, Records, Sort, each_line};

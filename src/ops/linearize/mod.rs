@@ -2,9 +2,9 @@
 //!
 //! On disk, an entry with several children is rarely a place where the user went back. One reply is several lines; each
 //! result of parallel calls hangs under its own call; hooks, progress and notes of the system hang beside the talk; a
-//! compaction and an entry whose parent is lost begin anew. [`read`] gives the entries as [`Line`]s: a *trunk*, the
+//! compaction and an entry whose parent is lost begin anew. [`read()`] gives the entries as [`Line`]s: a *trunk*, the
 //! *branches* that were really taken, and the *agents*, each line hanging at the entry where it leaves another.
-//! [`document`] gives the order of another program, claude-code-log 1.7.0, as a yardstick.
+//! [`document()`] gives the order of another program, claude-code-log 1.7.0, as a yardstick.
 //!
 //! # The rules of `read`
 //!
