@@ -7,7 +7,7 @@ use super::Cli;
 use super::global::Global;
 use super::open;
 use crate::format::{Content, Session};
-use crate::model::{Ix, Kind, Source};
+use crate::model::{Ix, Source};
 use crate::ops::{ids, revision};
 use crate::store::{self, Opened, find};
 use crate::ui::{Look, Ui, text};
@@ -73,9 +73,14 @@ pub(super) fn session_files(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(move || files(&current))
 }
 
+/// Completes a label that is to be cleared where `-d` stands before it; else as [`words`] does.
+pub(super) fn words_or_labels(current: &OsStr) -> Vec<CompletionCandidate> {
+    let clears = std::env::args().any(|word| word == "-d" || word == "--delete");
+    if clears { labels(current) } else { words(current) }
+}
+
 /// Completes the name of a label in force.
-#[allow(dead_code, reason = "the commands that want it come next")]
-pub(super) fn labels(current: &OsStr) -> Vec<CompletionCandidate> {
+fn labels(current: &OsStr) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy().into_owned();
     let typed = Typed::now();
     in_time(move || {
@@ -89,13 +94,16 @@ pub(super) fn labels(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Completes a list of kinds, separated by commas.
-#[allow(dead_code, reason = "the commands that want it come next")]
-pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
-    let current = current.to_string_lossy();
-    let (before, last) = current.rfind(',').map_or(("", &*current), |at| current.split_at(at + 1));
-    let fit = Kind::ALL.into_iter().map(Kind::word).filter(|word| word.starts_with(last));
-    fit.map(|word| CompletionCandidate::new(format!("{before}{word}"))).collect()
+/// Completes an operation of the log, the newest first; the first word may be a session.
+pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy().into_owned();
+    in_time(move || {
+        let mut out = files(&current);
+        let all = store::oplog::Log::of_user().and_then(|log| log.operations().ok()).unwrap_or_default();
+        let fit = all.iter().rev().filter(|operation| operation.op_id.starts_with(&current)).take(MOST);
+        out.extend(fit.map(|operation| candidate(operation.op_id.clone(), &operation.command)));
+        out
+    })
 }
 
 /// What `work` gives, if it does so before the shell's patience ends.
@@ -130,7 +138,7 @@ impl Typed {
         // Shells tell which word is completed in ways of their own; where one does not, it is the last.
         let at = std::env::var("_CLAP_COMPLETE_INDEX").ok().and_then(|index| index.parse().ok());
         let before = &line[..at.unwrap_or(line.len().saturating_sub(1)).min(line.len())];
-        let Ok(loose) = Loose::try_parse_from(before) else {
+        let Ok(loose) = Loose::try_parse_from(telling(before)) else {
             return Typed { global: None, session: None, words: Vec::new() };
         };
         let mut words = loose.words;
@@ -159,6 +167,23 @@ impl Typed {
         let options = self.global.as_ref().map(Global::options).unwrap_or_default();
         store::open(&path, options).ok()
     }
+}
+
+/// The words that tell the session: without the options that commands have of their own, which are not known here.
+fn telling(words: &[OsString]) -> Vec<OsString> {
+    let mut out = Vec::new();
+    let mut words = words.iter();
+    while let Some(word) = words.next() {
+        let text = word.to_string_lossy();
+        let takes_value = matches!(&*text, "-s" | "--session" | "--input-format");
+        if takes_value || text == "-" || !text.starts_with('-') || text.starts_with("--session=") {
+            out.push(word.clone());
+        }
+        if takes_value {
+            out.extend(words.next().cloned());
+        }
+    }
+    out
 }
 
 fn candidate(value: String, help: &str) -> CompletionCandidate {

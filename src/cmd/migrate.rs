@@ -1,13 +1,14 @@
 //! `bough migrate`: old versions of pi's format taken to the newest.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, exit, global::Global, open};
+use super::{Exit, Failure, complete, exit, global::Global, open};
 use crate::format::Ids;
 use crate::model::{Count, Piece, Plan, Span, Target};
 use crate::ops::migrate::{self, Age, Migration, Options};
 use crate::store::find::{self, Store};
 use crate::store::{self, Opened};
 use crate::ui::{Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
@@ -24,7 +25,7 @@ pub struct Args {
     /// Session files, and folders of them
     ///
     /// Without any, the session that is taken by default.
-    #[arg(value_name = "FILE")]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<String>,
 
     /// Only say which files are old, and exit with 1 if any is

@@ -1,10 +1,11 @@
 //! `bough undo`: takes operations back.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, global::Global, open};
+use super::{Exit, Failure, complete, global::Global, open};
 use crate::store::oplog::{Log, Operation, StepKind};
 use crate::store::undo;
 use crate::ui::{Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use std::path::PathBuf;
 
 /// Take back what bough did to a session
@@ -15,7 +16,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it looks like a file; then the operation, as `bough op log` shows it
-    #[arg(value_name = "OP")]
+    #[arg(value_name = "OP", add = ArgValueCompleter::new(complete::operations))]
     words: Vec<String>,
 
     #[command(flatten)]

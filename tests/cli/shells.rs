@@ -16,6 +16,10 @@ const TRIALS: &[(&str, &[&str])] = &[
     ("bough rev-parse s.jsonl HEAD..e4", &["HEAD..e43cd3df"]),
     ("bough -s s.jsonl rev-parse lea", &["leaves"]),
     ("bough status s.js", &["s.jsonl"]),
+    ("bough fsck --explain dangling-p", &["dangling-parent"]),
+    ("bough log s.jsonl --kind us", &["user"]),
+    ("bough label -d -s s.jsonl keep", &["keep this"]),
+    ("bough migrate s.j", &["s.jsonl"]),
     ("bough status s.jsonl --input-format pi-v", &["pi-v1", "pi-v2"]),
 ];
 
