@@ -1,8 +1,9 @@
 //! What `fsck` finds and mends: the cases under `sessions/cases`, and those that are shared.
 
+use crate::fsck_claude::applied;
 use bough::format::Ids;
 use bough::fsck::{self, Alone, Around, Check, Examined, Level, Repair, Wishes};
-use bough::model::{Key, Piece, Plan, Source, Table, Target};
+use bough::model::{Key, Piece, Source, Table};
 use bough::store;
 use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
@@ -95,26 +96,6 @@ fn each_case_has_the_findings_that_it_names() {
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn each_shared_case_has_the_findings_that_it_names() {
     check_all(&shared::folder().join("cases"), check_findings);
-}
-
-/// What a plan makes of the old bytes.
-fn applied(plan: &Plan, old: &Table) -> Vec<u8> {
-    let mut out = Vec::new();
-    for target in &plan.targets {
-        match target {
-            Target::Append { bytes, .. } => out = [&old.0[0][..], bytes].concat(),
-            Target::Rewrite { pieces, .. } => {
-                for piece in pieces {
-                    match piece {
-                        Piece::Keep(span) => out.extend(old.bytes(*span).unwrap()),
-                        Piece::New(bytes) => out.extend(bytes),
-                    }
-                }
-            }
-            Target::Create { .. } => {}
-        }
-    }
-    if plan.is_empty() { old.0[0].clone() } else { out }
 }
 
 struct Mended {

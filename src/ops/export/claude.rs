@@ -4,7 +4,7 @@
 //! summary, as the client does when it loads them, and the lists that would ask it to are left out. Of the lines that are no
 //! entries those come along that say how the session is to be gone on with.
 
-use super::{Export, Wish, created, pieces_of, quoted};
+use super::{Export, Wish, changes_of, created, pieces_of, quoted};
 use crate::format::claude::load::{Loader, Way};
 use crate::format::claude::{Boundary, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
@@ -295,18 +295,7 @@ impl Copy<'_> {
 
     fn edited(&mut self, span: Span, edits: &Edits<'_>, line: u64, id: &str) {
         pieces_of(span, edits, &mut self.pieces);
-        for change in edits.changes() {
-            self.changes.push(Change {
-                op: "set",
-                file: span.file,
-                line,
-                id: id.into(),
-                field: change.field,
-                old: change.old,
-                new: change.new,
-                ..Change::default()
-            });
-        }
+        self.changes.extend(changes_of(edits, span.file, line, id));
     }
 
     fn add(&mut self, line: Vec<u8>, why: &str) {

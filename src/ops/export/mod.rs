@@ -376,18 +376,7 @@ impl<'a> Copy<'a> {
 
     fn edited(&mut self, span: Span, edits: &Edits<'_>, line: u64, id: &str) {
         pieces_of(span, edits, &mut self.pieces);
-        for change in edits.changes() {
-            self.changes.push(Change {
-                op: "set",
-                file: span.file,
-                line,
-                id: id.into(),
-                field: change.field,
-                old: change.old,
-                new: change.new,
-                ..Change::default()
-            });
-        }
+        self.changes.extend(changes_of(edits, span.file, line, id));
     }
 
     fn add(&mut self, line: Vec<u8>, id: &str, why: &str) {
@@ -424,6 +413,25 @@ pub fn size_of(pieces: &[Piece]) -> i64 {
             Piece::New(bytes) => bytes.len() as i64,
         })
         .sum()
+}
+
+/// The changes that edits of a line make, as they are shown.
+fn changes_of<'e>(
+    edits: &'e Edits<'_>,
+    file: u16,
+    line: u64,
+    id: &'e str,
+) -> impl Iterator<Item = Change> + 'e {
+    edits.changes().into_iter().map(move |change| Change {
+        op: "set",
+        file,
+        line,
+        id: id.into(),
+        field: change.field,
+        old: change.old,
+        new: change.new,
+        ..Change::default()
+    })
 }
 
 /// A line with its edits as pieces: what is not edited is copied from the file, however long it is.
