@@ -480,6 +480,31 @@ mod tests {
     }
 
     #[test]
+    #[rustfmt::skip] // a table
+    fn links_that_were_found_otherwise_are_cut_where_they_form_a_ring() {
+        let check = |links: &[Option<u32>], apart: &[u32], rings: &[(u32, u32)], roots: &[u32]| {
+            let tree = Tree::of_links(links.iter().map(|link| link.map(Ix)), apart.iter().map(|ix| Ix(*ix)));
+            let cut: Vec<(u32, u32)> = tree.rings().map(|ix| match tree.link(ix) {
+                Parent::Ring(to) => (ix.0, to.0),
+                link => panic!("{link:?}"),
+            }).collect();
+            assert_eq!(cut, rings, "{links:?}");
+            assert_eq!(tree.roots().map(|ix| ix.0).collect::<Vec<_>>(), roots, "{links:?}");
+            for ix in tree.standing() {
+                assert_eq!(tree.path(ix).last(), Some(&ix));
+            }
+        };
+        //     the entry above each                         apart   links cut        roots
+        check(&[None, Some(0), Some(1)],                    &[],    &[],             &[0]);
+        check(&[Some(0)],                                   &[],    &[(0, 0)],       &[0]);
+        check(&[Some(1), Some(0), Some(1)],                 &[],    &[(0, 1)],       &[0]);
+        check(&[Some(2), Some(0), Some(1), Some(2)],        &[],    &[(0, 2)],       &[0]);
+        check(&[Some(1), Some(0), Some(3), Some(2), None],  &[],    &[(0, 1), (2, 3)], &[0, 2, 4]);
+        // What is no part of the tree has no link that could be in a ring.
+        check(&[None, Some(1), Some(0)],                    &[1],   &[],             &[0]);
+    }
+
+    #[test]
     fn the_rule_for_copies_decides_which_links_count() {
         let entries = entries("a; b<a; c<b; b<c");
         let first = Tree::build(&entries, Copies::First);

@@ -335,8 +335,9 @@ fn law(path: &Path, session: &Session, reading: &Reading) {
     for aside in &reading.aside {
         assert!(reading.line_of(reading.stand_in(aside.ix)).is_some(), "{}", path.display());
     }
-    // No way down the tree leads in a circle.
+    // No way down the tree leads in a circle, and none had to be cut.
     assert!(tree.depths().iter().all(|depth| *depth as usize <= order.len()));
+    assert_eq!(tree.rings().len(), 0, "{}", path.display());
 }
 
 #[test]
@@ -485,6 +486,114 @@ fn nothing_is_dropped_from_random_projects() {
         }
     }
     assert!(count > 60);
+}
+
+/// An agent that stands in a session's own file hangs at the main talk, unless that stands below the agent.
+#[test]
+#[rustfmt::skip] // a table
+fn an_agent_hangs_at_nothing_that_stands_below_it() {
+    let check = |text: &str, wanted: &str| {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        std::fs::write(&path, drawn(text)).unwrap();
+        let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
+        let reading = linearize::read(&opened.session, &opened.files).unwrap();
+        law(&path, &opened.session, &reading);
+        assert_eq!(shape(&path), wanted, "{text}");
+    };
+    //     entries in file order; those of agents are in brackets
+    check("1; 2<1; [3]; 4<2",                 "trunk 1 2 4; agent<2 3");
+    check("1<2; [2]; 3<1",                    "agent 2 1 3");
+    // The entry before the agent stands on a branch below it.
+    check("1<3; 2<3; [3]",                    "agent 3; branch<3 1; branch<3 2");
+    // Two agents, each before what stands below the other.
+    check("1<4; 2<4; [3]; [4]; 5<3",          "agent<2 3 5; agent 4; branch<4 1; branch<4 2");
+    check("1<5; 2<5; [3]; 4<3; [5]; 6<3; 7",  "trunk 7; agent<2 3; branch<3 4; branch<3 6; agent 5; branch<5 1; branch<5 2");
+}
+
+/// `"1; 2<1; [3<2]"` as a transcript: prompts under one another, those of agents in brackets.
+fn drawn(text: &str) -> String {
+    let uuid = |id: &str| format!("{:08x}-0000-4000-8000-000000000000", id.parse::<u32>().unwrap());
+    let lines = text.split(';').map(str::trim).enumerate().map(|(at, item)| {
+        let inside = item.trim_matches(['[', ']']);
+        let (id, parent) = inside.split_once('<').map_or((inside, None), |(id, parent)| (id, Some(parent)));
+        let line = json!({ "parentUuid": parent.map(uuid), "isSidechain": inside != item, "type": "user", "uuid": uuid(id),
+            "message": { "role": "user", "content": format!("prompt {id}") }, "sessionId": "s",
+            "timestamp": format!("2026-01-01T00:00:{at:02}.000Z") });
+        format!("{line}\n")
+    });
+    lines.collect()
+}
+
+/// Whatever links lines have, those of agents in the file among them: every entry is accounted for, and nothing runs in a
+/// ring.
+#[test]
+fn random_links_give_lines_without_a_ring() {
+    for seed in 0..1_500u64 {
+        let bytes = tangle(seed);
+        let session = bough::format::Session::read(&bytes).unwrap();
+        let source = bough::model::Table(vec![bytes]);
+        let reading = linearize::read(&session, &source).unwrap();
+        law(Path::new(&format!("seed {seed}")), &session, &reading);
+    }
+}
+
+/// A transcript in which links lead anywhere.
+fn tangle(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x2545_F491_4F6C_DD1D;
+    let mut below = move |end: u64| {
+        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % end
+    };
+    let count = 2 + below(14);
+    let uuid = |at: u64| format!("{at:08x}-0000-4000-8000-000000000000");
+    let (forward, sides, same_time) = (below(60), below(60), below(50));
+    let mut out = Vec::new();
+    for at in 0..count {
+        let id = if below(100) < 4 { uuid(below(count)) } else { uuid(at) };
+        let parent = match below(100) {
+            0..8 => None,
+            8..12 => Some(uuid(99)),
+            chance if chance < 12 + forward => Some(uuid(below(count))),
+            _ => at.checked_sub(1 + below(3)).map(uuid),
+        };
+        let second = if below(100) < same_time { 1 } else { at };
+        let mut line = json!({ "parentUuid": parent, "isSidechain": below(100) < sides, "type": "user", "uuid": id,
+            "sessionId": "s", "timestamp": format!("2026-01-01T00:00:{second:02}.000Z") });
+        let content = format!("text {}", below(3));
+        match below(12) {
+            0 => line["type"] = "progress".into(),
+            1 => {
+                line["type"] = "system".into();
+                line["subtype"] = "compact_boundary".into();
+                let kept = uuid(below(count));
+                line["logicalParentUuid"] = uuid(below(count)).into();
+                line["compactMetadata"] =
+                    json!({ "preservedMessages": { "uuids": [kept], "anchorUuid": uuid(at) } });
+            }
+            2 => line["type"] = "attachment".into(),
+            3 | 4 => {
+                let call = json!([{ "type": "tool_use", "id": format!("t{}", below(4)), "name": "Task",
+                    "input": { "prompt": content } }]);
+                line["type"] = "assistant".into();
+                line["message"] =
+                    json!({ "role": "assistant", "id": format!("m{}", below(4)), "content": call });
+            }
+            5 | 6 => {
+                let result = json!([{ "type": "tool_result", "tool_use_id": format!("t{}", below(4)), "content": content }]);
+                line["message"] = json!({ "role": "user", "content": result });
+            }
+            7 => {
+                line["type"] = "assistant".into();
+                line["message"] =
+                    json!({ "role": "assistant", "id": format!("m{}", below(4)), "content": content });
+            }
+            _ => line["message"] = json!({ "role": "user", "content": content }),
+        }
+        out.extend_from_slice(line.to_string().as_bytes());
+        out.push(b'\n');
+    }
+    out
 }
 
 /// Sessions of old clients hold what their agents did, without a word on which call started each but the prompt.

@@ -196,8 +196,12 @@ impl Links {
                         self.holes.push(ix);
                     }
                     if !placed && side {
+                        // In a damaged file the main talk may stand below an agent's entry, or two agents below each
+                        // other; then it hangs at nothing.
                         let start = started_by(look, ix, &mut calls)?.unwrap_or(before);
-                        self.agents.push((ix, start));
+                        let tops = tops.get_or_insert_with(|| Tops(self.up.clone()));
+                        let free = start != NONE && tops.join(ix, start);
+                        self.agents.push((ix, if free { start } else { NONE }));
                     }
                 }
                 if entries.kind(Ix(ix)) != Kind::Progress {
