@@ -9,6 +9,7 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 
 use crate::cases::project;
 use crate::shared;
@@ -290,6 +291,77 @@ fn each_case_is_mended_as_it_says() {
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn each_shared_case_is_mended_as_it_says() {
     check_all(&shared::folder().join("cases"), check_repair);
+}
+
+/// The program itself on a case: looking writes nothing, `-n` writes nothing and ends as the repair does, the file then holds
+/// what the plan says, a second repair does nothing, and `undo` gives the old bytes back.
+fn check_command(path: &Path) -> Result<(), String> {
+    let expect: Value =
+        serde_json::from_slice(&fs::read(path.with_extension("expect.json")).unwrap()).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join(path.file_name().unwrap());
+    let old = fs::read(path).unwrap();
+    fs::write(&file, &old).unwrap();
+    let bough = |words: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
+        command.args(words).arg(&file).env("HOME", folder.path());
+        let output = command.env("XDG_STATE_HOME", folder.path().join("state")).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        (output.status.code(), said, fs::read(&file).unwrap())
+    };
+    let fail = |what: &str, (code, said, _): &(Option<i32>, String, Vec<u8>)| {
+        Err(format!("{}: {what}: {code:?} {said}", path.display()))
+    };
+    let looked = bough(&["fsck"]);
+    let unreadable = examine(path).is_err();
+    let exit = expect["fsck"]["exit"].as_i64().or(unreadable.then_some(3));
+    if exit.is_some_and(|exit| looked.0 != Some(exit as i32)) || looked.2 != old {
+        return fail("fsck", &looked);
+    }
+    let planned = bough(&["fsck", "--repair", "--force", "-n"]);
+    let mended = bough(&["fsck", "--repair", "--force"]);
+    if planned.2 != old || planned.0 != mended.0 {
+        return fail("-n", &planned);
+    }
+    let wanted = match mend(path, &Wishes::default()) {
+        Ok(mended) => mended,
+        Err(_) if mended.2 == old && matches!(mended.0, Some(3 | 5)) => return Ok(()),
+        Err(error) => return fail(&error, &mended),
+    };
+    // What is made up has other ids and times.
+    let made_up = wanted.repair.plan.changes.iter().any(|change| {
+        matches!(change.op, "insert" | "append") && change.bytes > 2
+            || matches!(&*change.field, "id" | "uuid" | "tool id")
+    });
+    if mended.2 != wanted.bytes && !made_up || (mended.2 == old) != wanted.repair.plan.is_empty() {
+        return fail("the repair", &mended);
+    }
+    let left = wanted.repair.left.of_level(Level::Error) > 0;
+    if mended.0 != Some(i32::from(left)) {
+        return fail("the exit of the repair", &mended);
+    }
+    let again = bough(&["fsck", "--repair", "--force"]);
+    if again.2 != mended.2 || again.0 != mended.0 {
+        return fail("a second repair", &again);
+    }
+    if mended.2 != old {
+        let undone = bough(&["undo", "-s"]);
+        if undone.0 != Some(0) || undone.2 != old {
+            return fail("undo", &undone);
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn the_command_does_to_each_case_what_it_says() {
+    check_all(&project().join("tests/cli/sessions/cases"), check_command);
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn the_command_does_to_each_shared_case_what_it_says() {
+    check_all(&shared::folder().join("cases"), check_command);
 }
 
 /// Checks that no case can show, and why.

@@ -41,7 +41,7 @@ impl<'a> Sink<'a> {
 
 /// Puts whole lines behind the last byte of a file, by one call.
 ///
-/// A newline that the last line lacks comes first. What is written of a call that was cut short is cut off again.
+/// A newline that the last line lacks comes first, unless the bytes begin with it. What is written of a call that was cut short is cut off again.
 pub(crate) fn append(
     guard: &Guard,
     stamp: &Stamp,
@@ -61,6 +61,7 @@ pub(crate) fn append(
     }
     let mut bytes = Vec::with_capacity(lines.len() + 1);
     match last_line(&file, found.len).map_err(io)? {
+        _ if lines.starts_with(b"\n") || lines.starts_with(b"\r\n") => {}
         LastLine::Ended => {}
         LastLine::Whole => bytes.push(b'\n'),
         LastLine::Torn { .. } if orders.force => bytes.push(b'\n'),
