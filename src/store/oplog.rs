@@ -75,6 +75,9 @@ pub struct Step {
     /// The backup of what is no more: the whole old file, or the bytes that were cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<String>,
+    /// The folders that were made for the file, the outermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub folders: Vec<PathBuf>,
 }
 
 /// The kinds of [`Step`].

@@ -50,8 +50,8 @@ pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Operatio
 /// bytes are known; what came since is backed up, and undoing the undo brings it back.
 pub fn undo(log: &Log, operation: &Operation, orders: &Orders<'_>) -> Result<Done, Refusal> {
     let mut guards = Vec::new();
-    let mut paths: Vec<&PathBuf> =
-        operation.steps.iter().filter(|step| step.kind != StepKind::Remove).map(|step| &step.path).collect();
+    let is_there = |step: &&Step| step.kind != StepKind::Remove && !was_not_made(operation, step);
+    let mut paths: Vec<&PathBuf> = operation.steps.iter().filter(is_there).map(|step| &step.path).collect();
     paths.sort();
     paths.dedup();
     for path in paths {
@@ -99,17 +99,24 @@ pub fn undo(log: &Log, operation: &Operation, orders: &Orders<'_>) -> Result<Don
         }
     }
     done.op_id = record.end()?;
+    // Last of all: whatever is taken back before may have to come back into them.
+    for step in operation.steps.iter().rev() {
+        steps::remove_folders(&step.folders);
+    }
     Ok(done)
 }
 
 /// What taking an operation back changes, with the files that the changes name.
 pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
     let (mut changes, mut files) = (Vec::new(), Vec::<PathBuf>::new());
-    for step in operation.steps.iter().rev() {
-        let file = files.iter().position(|path| *path == step.path).unwrap_or_else(|| {
-            files.push(step.path.clone());
+    let mut number = |path: &PathBuf| {
+        files.iter().position(|known| known == path).unwrap_or_else(|| {
+            files.push(path.clone());
             files.len() - 1
-        });
+        }) as u16
+    };
+    let why = format!("takes back the operation {}: {}", operation.op_id, operation.command);
+    for step in operation.steps.iter().rev() {
         let size = |state: &Option<State>| state.as_ref().map_or(0, |state| state.bytes as i64);
         changes.push(Change {
             op: match step.kind {
@@ -119,9 +126,17 @@ pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
                 StepKind::Create => "remove",
                 StepKind::Remove => "create",
             },
-            file: file as u16,
+            file: number(&step.path),
             bytes: size(&step.before) - size(&step.after),
-            why: format!("takes back the operation {}: {}", operation.op_id, operation.command),
+            why: why.clone(),
+            ..Change::default()
+        });
+    }
+    for folder in operation.steps.iter().rev().flat_map(|step| step.folders.iter().rev()) {
+        changes.push(Change {
+            op: "remove",
+            file: number(folder),
+            why: format!("{why}; the folder, if nothing else is in it"),
             ..Change::default()
         });
     }
@@ -168,8 +183,14 @@ fn look(
 fn never_was(operation: &Operation, step: &Step, guard: Option<&Guard>) -> io::Result<bool> {
     Ok(match (operation.state, guard, &step.before) {
         (Progress::Begun, Some(guard), Some(before)) => before.looks_like(&State::of(&guard.file)?),
-        _ => false,
+        _ => was_not_made(operation, step),
     })
+}
+
+/// Whether an operation was interrupted before the file that it makes had its name.
+fn was_not_made(operation: &Operation, step: &Step) -> bool {
+    (operation.state, step.kind) == (Progress::Begun, StepKind::Create)
+        && fs::symlink_metadata(&step.path).is_err()
 }
 
 /// Whether the bytes that a step left are still there, whatever came behind them.

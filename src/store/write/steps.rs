@@ -95,6 +95,7 @@ fn put_behind(
         before: Some(before),
         after: Some(expected.clone()),
         backup: None,
+        folders: Vec::new(),
     })?;
     let result = write_whole(file, len, bytes).and_then(|()| {
         let proved = || orders.prove.map_or(Ok(()), |prove| prove(path));
@@ -254,6 +255,7 @@ pub(crate) fn replace(
         before: Some(before),
         after: Some(after),
         backup,
+        folders: Vec::new(),
     })?;
     let result = File::open(path).and_then(|there| Stamp::of(&there)).and_then(|there| {
         if there != *stamp {
@@ -302,7 +304,8 @@ pub(crate) fn create(
             _ => Err(io(io::ErrorKind::PermissionDenied.into())),
         };
     }
-    make_folders(sys::folder_of(path)).map_err(io)?;
+    // Declared before the file, so that a failure takes them away after it.
+    let folders = Folders::make(sys::folder_of(path)).map_err(io)?;
     let temp = Temp::new(path, mode).map_err(io)?;
     let mut sink = Sink { into: Into::File(&temp.file), hash: Sha256::new() };
     fill(&mut sink).map_err(io)?;
@@ -325,9 +328,11 @@ pub(crate) fn create(
         before: None,
         after: Some(after),
         backup: None,
+        folders: folders.made.clone(),
     })?;
     match give_name(&temp.path, path) {
         Ok(()) => {
+            folders.stay();
             let _ = sys::sync_folder_of(path);
             Ok(real)
         }
@@ -367,12 +372,47 @@ fn first_folder(path: &Path) -> &Path {
     folder
 }
 
-fn make_folders(folder: &Path) -> io::Result<()> {
-    use std::os::unix::fs::DirBuilderExt;
-    if folder.is_dir() {
-        return Ok(());
+/// Folders that were made for a file, and are taken away again if it does not come.
+struct Folders {
+    /// The outermost first.
+    made: Vec<PathBuf>,
+}
+
+impl Folders {
+    /// Makes a folder, and those above it that are missing.
+    fn make(folder: &Path) -> io::Result<Folders> {
+        let mut folders = Folders { made: Vec::new() };
+        let missing: Vec<&Path> =
+            folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
+        for folder in missing.into_iter().rev() {
+            match sys::make_folder(folder) {
+                Ok(()) => folders.made.push(fs::canonicalize(folder)?),
+                // Another was as quick: it is not ours.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(folders)
     }
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+
+    fn stay(mut self) {
+        self.made.clear();
+    }
+}
+
+impl Drop for Folders {
+    fn drop(&mut self) {
+        remove_folders(&self.made);
+    }
+}
+
+/// Takes away the folders that were made for a file, as far as nothing else is in them.
+pub(crate) fn remove_folders(made: &[PathBuf]) {
+    for folder in made.iter().rev() {
+        if sys::remove_folder(folder).is_ok() {
+            let _ = sys::sync_folder_of(folder);
+        }
+    }
 }
 
 /// Cuts a file to a length; what is cut off is backed up.
@@ -391,6 +431,7 @@ pub(crate) fn cut(guard: &Guard, len: u64, time: i64, record: &mut Record<'_>) -
         before: Some(before),
         after: Some(after),
         backup,
+        folders: Vec::new(),
     })?;
     if file.metadata().map_err(io)?.len() != whole {
         record.failed();
@@ -434,6 +475,7 @@ pub(crate) fn remove(guard: &Guard, record: &mut Record<'_>) -> Result<PathBuf, 
         before: Some(before),
         after: None,
         backup,
+        folders: Vec::new(),
     })?;
     if let Err(error) = sys::remove(path) {
         record.failed();
@@ -457,7 +499,10 @@ pub(crate) fn take_back(step: &Step, log: Option<&Log>) -> io::Result<()> {
                 stamp::put_back_time(&file, before.mtime)?;
             }
         }
-        (StepKind::Create, _) if as_left(&File::open(&step.path)?)? => sys::remove(&step.path)?,
+        (StepKind::Create, _) if as_left(&File::open(&step.path)?)? => {
+            sys::remove(&step.path)?;
+            remove_folders(&step.folders);
+        }
         (StepKind::Replace | StepKind::Remove, Some(before)) => {
             let Some((log, hash)) = log.zip(step.backup.as_deref()) else { return Ok(()) };
             let backup = File::open(log.backup(hash))?;

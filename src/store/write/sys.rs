@@ -5,7 +5,7 @@
 
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -28,8 +28,10 @@ pub(crate) enum Call {
     Link,
     /// A folder is brought to the disk.
     SyncFolder,
-    /// A file is taken away.
+    /// A file or a folder is taken away.
     Remove,
+    /// A folder is made.
+    Folder,
     /// A file is cut to a length.
     Cut,
 }
@@ -113,6 +115,18 @@ pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     at(Call::Remove)?;
     fs::remove_file(path)
+}
+
+/// Makes a folder, for the user alone. The one above it is there.
+pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
+    at(Call::Folder)?;
+    fs::DirBuilder::new().mode(0o700).create(path)
+}
+
+/// Takes a folder away that nothing is in.
+pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
+    at(Call::Remove)?;
+    fs::remove_dir(path)
 }
 
 /// Cuts a file to a length.

@@ -134,6 +134,43 @@ fn create(place: &Place) -> Plan {
     }
 }
 
+/// Makes a file in folders that are not there.
+fn create_below(folder: &Path) -> Plan {
+    let path = folder.join("work/a/b/new.jsonl");
+    Plan {
+        verb: "test".into(),
+        targets: vec![Target::Create { path: Some(path), pieces: vec![Piece::New(line())] }],
+        ..Plan::default()
+    }
+}
+
+#[test]
+fn folders_that_were_made_for_a_file_go_with_it() {
+    let place = Place::new(&session());
+    let (new, folder) = (place.folder.path().join("work/a/b/new.jsonl"), place.folder.path().join("work/a"));
+    let made = place.run(&create_below(place.folder.path())).unwrap();
+    let undo = |op: &str| {
+        let operation = undo::find(&place.log, Some(op), None).unwrap();
+        undo::undo(&place.log, &operation, &place.orders()).unwrap().op_id
+    };
+    let undone = undo(&made.op_id);
+    assert_eq!(place.others(), [] as [String; 0]);
+    // Done again, and undone once more: the folders come and go as well.
+    let again = undo(&undone);
+    assert_eq!(fs::read(&new).unwrap(), line());
+    undo(&again);
+    assert_eq!(place.others(), [] as [String; 0]);
+    // What others put there stays, and a folder that was there before.
+    let made = place.run(&create_below(place.folder.path())).unwrap();
+    fs::write(folder.join("other"), "x").unwrap();
+    undo(&made.op_id);
+    assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
+    fs::remove_file(folder.join("other")).unwrap();
+    let made = place.run(&create_below(place.folder.path())).unwrap();
+    undo(&made.op_id);
+    assert_eq!(place.others(), ["a"]);
+}
+
 #[test]
 fn an_append_is_undone_and_done_again() {
     for text in [session(), session().trim_end().to_owned()] {
@@ -380,6 +417,12 @@ fn whatever_call_fails_the_old_file_or_the_new_one_is_there() {
             let others: &[&str] = if ok { &["new.jsonl"] } else { &[] };
             assert_eq!(place.others(), others, "{call:?}");
         });
+        let below = |place: &Place| create_below(place.folder.path());
+        fail_at_each_call(below, short, |place, ok, call| {
+            assert_eq!(place.bytes(), old, "{call:?}");
+            let others: &[&str] = if ok { &["a"] } else { &[] };
+            assert_eq!(place.others(), others, "{call:?}");
+        });
     }
 }
 
@@ -421,7 +464,11 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
             log: Some(&log),
             prove: None,
         };
-        let plan = if what == "append" { append() } else { rewrite() };
+        let plan = match &what[..] {
+            "append" => append(),
+            "rewrite" => rewrite(),
+            _ => create_below(&folder),
+        };
         let mut count = 0;
         let hook = move |call: Call| {
             count += 1;
@@ -435,7 +482,7 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
         std::process::exit(0);
     }
     let old = session().into_bytes();
-    for what in ["append", "rewrite"] {
+    for what in ["append", "rewrite", "create"] {
         for n in 0..40 {
             let place = Place::new(&session());
             let status = std::process::Command::new(std::env::current_exe().unwrap())
@@ -458,8 +505,10 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
                     assert!(!session.faults.is_empty(), "a torn tail is told");
                 }
             } else {
-                assert!(bytes == old || bytes.ends_with(&line()), "stopped at {n}");
+                assert!(bytes == old || what == "rewrite" && bytes.ends_with(&line()), "stopped at {n}");
             }
+            let new = place.folder.path().join("work/a/b/new.jsonl");
+            assert!(fs::read(&new).is_err() || fs::read(&new).unwrap() == line(), "stopped at {n}");
             assert!(place.others().iter().all(|name| !name.ends_with(".jsonl")), "{:?}", place.others());
             if status.code() == Some(0) {
                 assert!(n > 3, "only {n} calls");
@@ -472,6 +521,7 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
             {
                 place.undo().unwrap();
                 assert_eq!(place.bytes(), old, "undone after a stop at {n}");
+                assert!(!new.exists(), "undone after a stop at {n}");
             }
         }
     }
