@@ -35,11 +35,7 @@ fn measured_cases() {
             Some(opened) => answer(&opened),
             None => (None, Vec::new()),
         };
-        let fits = our_sent.len() == sent.split(' ').filter(|block| !block.is_empty()).count()
-            && our_sent.iter().zip(sent.split(' ')).all(|(ours, block)| {
-                let (lines, kind) = block.split_at(block.len() - 1);
-                ours.ends_with(kind) && lines.split('|').any(|line| line == &ours[..ours.len() - 1])
-            });
+        let fits = fits(sent, &our_sent);
         let same_leaf = our_leaf.as_deref().unwrap_or("-") == leaf || our_leaf.as_deref() == Some("");
         if !(fits && same_leaf) {
             wrong.push((
@@ -124,8 +120,17 @@ fn real_transcripts() {
     assert!(count > 30, "{count} transcripts");
 }
 
+/// Whether what bough says is sent is what was recorded: of equal blocks it is not known which one it was.
+pub fn fits(recorded: &str, ours: &[String]) -> bool {
+    ours.len() == recorded.split(' ').filter(|block| !block.is_empty()).count()
+        && ours.iter().zip(recorded.split(' ')).all(|(ours, block)| {
+            let (lines, kind) = block.split_at(block.len() - 1);
+            ours.ends_with(kind) && lines.split('|').any(|line| line == &ours[..ours.len() - 1])
+        })
+}
+
 /// The turn that the next prompt would hang under (empty where it has no id), and what is sent, as `measured.tsv` has it.
-fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
+pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
     let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
     assert_eq!(sending.leaf.turn, opened.session.head.entry);
     let mut out = Vec::new();

@@ -2,14 +2,14 @@
 
 use crate::shared;
 use bough::format::{Format, Session};
-use bough::model::Table;
+use bough::model::{Source, Table};
 use bough::ops::context::Context;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The messages of a context as the recorded answers have them: role, first characters, digest of the text.
-fn messages(session: &Session, source: &Table, context: &Context) -> Vec<Value> {
+pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
     let message = |message: &bough::ops::context::Message| {
         let said = message.said(session, source, &mut line).unwrap();
@@ -129,28 +129,36 @@ fn what_chimera_would_send_is_what_chimera_says() {
     for (name, path, answer) in answers("corpus/chimera", ".expected.json") {
         let Some((session, source)) = read(&path) else { continue };
         let context = Context::at(&session, &source, Context::position(&session)).unwrap();
-        let mut line = Vec::new();
-        let mut got = Vec::new();
-        for message in &context.messages {
-            let said = message.said(&session, &source, &mut line).unwrap();
-            let head: String = said.text.chars().take(80).collect();
-            let mut calls = Vec::new();
-            let mut answers = Value::Null;
-            for block in &said.blocks {
-                match block {
-                    bough::format::Block::Call { id, .. } => calls.push(id.to_string()),
-                    bough::format::Block::Result { call, .. } => answers = json!(call),
-                    _ => {}
-                }
-            }
-            got.push(json!({"role": message.role, "text": head, "tool_calls": calls, "call_id": answers}));
-        }
-        assert_eq!(json!(got), answer["context_messages"], "{name}");
+        assert_eq!(
+            json!(chimera_messages(&session, &source, &context)),
+            answer["context_messages"],
+            "{name}"
+        );
     }
 }
 
+/// The messages of a context as Chimera's recorded answers have them.
+pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
+    let mut line = Vec::new();
+    let message = |message: &bough::ops::context::Message| {
+        let said = message.said(session, source, &mut line).unwrap();
+        let head: String = said.text.chars().take(80).collect();
+        let mut calls = Vec::new();
+        let mut answers = Value::Null;
+        for block in &said.blocks {
+            match block {
+                bough::format::Block::Call { id, .. } => calls.push(id.to_string()),
+                bough::format::Block::Result { call, .. } => answers = json!(call),
+                _ => {}
+            }
+        }
+        json!({"role": message.role, "text": head, "tool_calls": calls, "call_id": answers})
+    };
+    context.messages.iter().map(message).collect()
+}
+
 /// SHA-256, as hexadecimal digits: what the recorded answers have of long texts.
-fn sha256(text: &[u8]) -> String {
+pub fn sha256(text: &[u8]) -> String {
     use sha2::Digest;
     sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()
 }
