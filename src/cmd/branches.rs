@@ -2,12 +2,13 @@
 
 use super::reading::{self, Read};
 use super::view::{View, ink_of};
-use super::{Exit, Failure, clock, global::Global, open};
+use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Count, Ix, Time};
 use crate::ops::branches::{self, Branch, Of};
 use crate::ops::{ids, linearize, listing, revision};
 use crate::ui::{Ink, Ui, text};
 use clap::builder::PossibleValuesParser;
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
 use unicode_width::UnicodeWidthStr;
@@ -20,7 +21,7 @@ use unicode_width::UnicodeWidthStr;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it is not the newest of this folder
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
     file: Option<String>,
 
     /// Show the last entry of each branch too
@@ -32,11 +33,11 @@ pub struct Args {
     points: bool,
 
     /// Only branches whose path has this entry
-    #[arg(long, value_name = "REV")]
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     contains: Option<String>,
 
     /// Sort by `age`, `entries`, `own` or `name`; with `-` in front, the other way round
-    #[arg(long, value_name = "KEY", allow_hyphen_values = true)]
+    #[arg(long, value_name = "KEY", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::branch_orders))]
     sort: Option<String>,
 
     /// List all entries without children, those too that are only bookkeeping

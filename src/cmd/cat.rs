@@ -1,10 +1,11 @@
 //! `bough cat`: the stored bytes of entries.
 
-use super::{Exit, global::Global, open};
+use super::{Exit, complete, global::Global, open};
 use crate::json;
 use crate::model::Source;
 use crate::ops::revision;
 use crate::ui::Ui;
+use clap_complete::engine::ArgValueCompleter;
 
 /// Print entries as they are stored
 ///
@@ -15,7 +16,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// Without revisions, HEAD.
-    #[arg(value_name = "REV")]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Lay the JSON out over lines

@@ -27,14 +27,14 @@ pub struct Args {
     /// Put the copies under this entry
     ///
     /// By default under the position, where the agent would go on.
-    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     onto: Option<String>,
 
     /// Take the entries from this session
     ///
     /// By default from the one that receives the copies. Both must be of one format; between pi and oh-my-pi entries are
     /// translated.
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     from: Option<String>,
 
     #[command(flatten)]
@@ -100,7 +100,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let other = match &args.from {
         Some(word) => {
-            let opened = open::by_path(global, &open::by_word(word)?)?;
+            let opened = open::by_path(global, &open::by_word(global, word)?)?;
             open::warn(&opened, ui);
             Some(opened)
         }

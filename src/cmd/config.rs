@@ -57,11 +57,22 @@ pub(super) fn load() -> anyhow::Result<Config> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(source) => return Err(crate::store::Error::Io { path, source }.into()),
     };
-    toml::from_str(&text).map_err(|error| {
+    let mut config: Config = toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         let what = format!("{}:{line}: {}", path.display(), error.message().replace('\n', " "));
-        Failure::Usage { what, hint: "`man bough-config` describes the file".into() }.into()
-    })
+        Failure::Usage { what, hint: "`man 5 bough-config` describes the file".into() }
+    })?;
+    config.session.roots.iter_mut().for_each(at_home);
+    Ok(config)
+}
+
+/// Spells out a `~` that a path begins with, as a shell would.
+fn at_home(path: &mut PathBuf) {
+    if let Ok(below) = path.strip_prefix("~")
+        && let Ok(home) = etcetera::home_dir()
+    {
+        *path = home.join(below);
+    }
 }
 
 /// Show the settings in force

@@ -30,11 +30,11 @@ pub struct Args {
     words: Vec<String>,
 
     /// The session that A is in
-    #[arg(long, value_name = "SESSION", requires = "to")]
+    #[arg(long, value_name = "SESSION", requires = "to", add = ArgValueCompleter::new(complete::sessions))]
     from: Option<String>,
 
     /// The session that B is in
-    #[arg(long, value_name = "SESSION")]
+    #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     to: Option<String>,
 
     /// Compare what the model would see
@@ -172,7 +172,7 @@ fn side(read: &Read) -> Side<'_> {
 }
 
 fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened> {
-    let opened = open::by_path(global, &open::by_word(word)?)?;
+    let opened = open::by_path(global, &open::by_word(global, word)?)?;
     open::warn(&opened, ui);
     Ok(opened)
 }

@@ -8,6 +8,7 @@ use crate::ops::export::{self, Export};
 use crate::ops::{label, revision};
 use crate::store::{self, Opened, companions, find};
 use crate::ui::Ui;
+use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -26,7 +27,7 @@ pub struct Args {
     words: Vec<String>,
 
     /// Where the new session goes
-    #[arg(short, long, value_name = "FILE", conflicts_with = "store")]
+    #[arg(short, long, value_name = "FILE", conflicts_with = "store", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
     /// Put it where the agent keeps its sessions, and print the command that goes on with it

@@ -5,9 +5,10 @@ use crate::store;
 use crate::ui::Look;
 use clap_complete::engine::ArgValueCompleter;
 use std::io::IsTerminal;
+use std::path::PathBuf;
 
 /// What every command takes.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Debug, Default)]
 pub(super) struct Global {
     /// The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`
     ///
@@ -43,14 +44,19 @@ pub(super) struct Global {
     /// Print JSON Lines, for scripts
     #[arg(long, global = true)]
     pub(super) json: bool,
+
+    /// Folders with sessions beside the stores of the agents, by the config file.
+    #[arg(skip)]
+    pub(super) roots: Vec<PathBuf>,
 }
 
 fn format_names() -> clap::builder::PossibleValuesParser {
     Format::ALL.map(Format::name).into()
 }
 
-#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) enum When {
+    #[default]
     Auto,
     Always,
     Never,

@@ -34,7 +34,7 @@ pub struct Args {
     pattern: String,
 
     /// Files, and folders with all that is in them; without any, the session
-    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
     /// Search all stores of all agents
@@ -86,11 +86,11 @@ pub struct Args {
     context: usize,
 
     /// Search only entries of these kinds
-    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind)]
+    #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind, add = ArgValueCompleter::new(complete::kinds))]
     kind: Vec<Kind>,
 
     /// Search only what REV stands for: an entry's path, or a range
-    #[arg(long, value_name = "REV", allow_hyphen_values = true)]
+    #[arg(long, value_name = "REV", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::revisions))]
     on: Option<String>,
 }
 

@@ -20,7 +20,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the name, and the entry
     ///
     /// Without an entry, HEAD.
-    #[arg(value_name = "NAME [REV]", add = ArgValueCompleter::new(complete::words_or_labels))]
+    #[arg(value_name = "NAME [REV]", add = ArgValueCompleter::new(complete::label_words))]
     words: Vec<String>,
 
     /// Clear the label of this name, or of this entry

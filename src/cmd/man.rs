@@ -4,6 +4,7 @@ use super::{Cli, Exit};
 use crate::fsck::CHECKS;
 use crate::ui::Ui;
 use clap::CommandFactory;
+use clap::ValueHint;
 use std::io;
 use std::path::PathBuf;
 
@@ -14,7 +15,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The folder
-    #[arg(value_name = "DIR")]
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 }
 

@@ -8,6 +8,7 @@ use crate::ops::migrate::{self, Age, Migration, Options};
 use crate::store::find::{self, Store};
 use crate::store::{self, Opened};
 use crate::ui::{Ui, text};
+use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::path::{Path, PathBuf};
@@ -25,7 +26,7 @@ pub struct Args {
     /// Session files, and folders of them
     ///
     /// Without any, the session that is taken by default.
-    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::sessions))]
     files: Vec<String>,
 
     /// Only say which files are old, and exit with 1 if any is
@@ -33,7 +34,7 @@ pub struct Args {
     check: bool,
 
     /// Write to this file and leave the old one as it is; `-` is standard output
-    #[arg(short, long, value_name = "FILE")]
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
     /// Stop at this version
@@ -141,7 +142,7 @@ fn files(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<File>>
                 find::sessions(&store).into_iter().map(|found| File { path: found.path, found: true }),
             );
         } else {
-            out.push(File { path: open::by_word(word)?, found: false });
+            out.push(File { path: open::by_word(global, word)?, found: false });
         }
     }
     Ok(out)

@@ -94,19 +94,20 @@ enum Command {
 pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let words: Vec<OsString> = words.into_iter().collect();
     if std::env::var_os("COMPLETE").is_some() {
-        complete::answer(&words);
+        complete::answer();
     }
     let (config, broken) = match config::load() {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    let cli = match parse(words, &config) {
+    let mut cli = match parse(words, &config) {
         Ok(cli) => cli,
         Err(error) => {
             let _ = error.print();
             return if error.use_stderr() { Exit::Usage } else { Exit::Done };
         }
     };
+    cli.global.roots.clone_from(&config.session.roots);
     let mut ui = Ui::standard(cli.global.look(&config));
     ui.set_pager(cli.global.pager(&config));
     let repairing = matches!(&cli.command, Command::Config(args) if args.wants_no_file());

@@ -1,9 +1,10 @@
 //! `bough op`: the operation log.
 
-use super::{Exit, global::Global, open, undo, writing};
+use super::{Exit, complete, global::Global, open, undo, writing};
 use crate::model::{Count, Time, parse_time};
 use crate::store::oplog::{Backup, Log, Operation, Progress, State};
 use crate::ui::{Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 
@@ -27,7 +28,7 @@ enum What {
 #[derive(clap::Args, Debug)]
 struct LogArgs {
     /// The session; without one, the operations on all sessions
-    #[arg(value_name = "SESSION")]
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     words: Vec<String>,
 
     /// How many operations are listed at the most

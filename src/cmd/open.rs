@@ -35,12 +35,12 @@ pub(super) fn looks_like_a_file(word: &str) -> bool {
 /// The file of the session that a command works on.
 pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<PathBuf> {
     if let Some(word) = global.session.as_deref().or(named) {
-        return by_word(word);
+        return by_word(global, word);
     }
     if let Some(word) = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty()) {
-        return by_word(&word);
+        return by_word(global, &word);
     }
-    let path = latest()?;
+    let path = latest(global)?;
     if !ui.look.quiet && Ui::talks_to_a_person() {
         ui.note(format_args!("session: {}", path.display()));
     }
@@ -84,7 +84,7 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
 }
 
 /// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.
-pub(super) fn by_word(word: &str) -> anyhow::Result<PathBuf> {
+pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(word);
     if word == "-" || path.is_file() {
         return Ok(path.to_owned());
@@ -105,14 +105,14 @@ pub(super) fn by_word(word: &str) -> anyhow::Result<PathBuf> {
         return Err(store::Error::NotFound { path: path.to_owned() }.into());
     }
     if word == "latest" {
-        return latest();
+        return latest(global);
     }
-    Ok(find::named(&find::stores(&[]), word)?)
+    Ok(find::named(&find::stores(&global.roots), word)?)
 }
 
 /// The newest session for the current folder over all stores.
-pub(super) fn latest() -> anyhow::Result<PathBuf> {
+pub(super) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
-    let found = find::of_folder(&find::stores(&[]), &folder);
+    let found = find::of_folder(&find::stores(&global.roots), &folder);
     Ok(found.into_iter().next().ok_or(Failure::NoSession)?.path)
 }

@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, files, global::Global};
+use super::{Exit, Failure, clock, complete, files, global::Global};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
@@ -11,6 +11,8 @@ use crate::store::find::{self, Found};
 use crate::store::oplog::Log;
 use crate::store::write::{self, Signs};
 use crate::ui::{Ink, Ui, text};
+use clap::ValueHint;
+use clap_complete::engine::ArgValueCompleter;
 use rayon::prelude::*;
 use serde_json::json;
 use std::cmp::Reverse;
@@ -27,7 +29,7 @@ use unicode_width::UnicodeWidthStr;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Folders, with all sessions below them, and files; without any, the sessions of the current folder
-    #[arg(value_name = "FOLDER")]
+    #[arg(value_name = "FOLDER", add = ArgValueCompleter::new(complete::session_files))]
     folders: Vec<PathBuf>,
 
     /// List the sessions of all folders
@@ -39,7 +41,7 @@ pub struct Args {
     agent: Option<String>,
 
     /// List the sessions of another folder
-    #[arg(long, value_name = "FOLDER", conflicts_with = "folders")]
+    #[arg(long, value_name = "FOLDER", conflicts_with = "folders", value_hint = ValueHint::DirPath)]
     cwd: Option<PathBuf>,
 
     /// Only sessions written since then: a date, or an age as `3d`
@@ -50,6 +52,7 @@ pub struct Args {
     #[arg(
         long,
         value_name = "KEY",
+        add = ArgValueCompleter::new(complete::session_orders),
         allow_hyphen_values = true,
         default_value = "age",
         hide_default_value = true

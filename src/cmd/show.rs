@@ -1,10 +1,11 @@
 //! `bough show`: whole entries.
 
 use super::view::{Body, View, ink_of};
-use super::{Exit, clock, global::Global, open};
+use super::{Exit, clock, complete, global::Global, open};
 use crate::model::{Count, Ix};
 use crate::ops::revision;
 use crate::ui::{Ink, Ui, text};
+use clap_complete::engine::ArgValueCompleter;
 
 /// Show whole entries: what they are, their texts, thinking, tool calls and results
 ///
@@ -14,7 +15,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// Without revisions, HEAD.
-    #[arg(value_name = "REV")]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Print the lines as they are stored

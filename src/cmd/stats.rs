@@ -27,7 +27,7 @@ use std::path::{Path, PathBuf};
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Files and folders; without any, the session
-    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
     /// Count all sessions of all stores

@@ -99,5 +99,5 @@ pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Op
             folder.map_or(path.clone(), |folder| folder.join(path.file_name().unwrap_or_default())),
         ));
     }
-    Ok(Some(open::by_word(word)?))
+    Ok(Some(open::by_word(global, word)?))
 }

@@ -5,7 +5,7 @@ mod mending;
 mod show;
 
 use super::writing::Writing;
-use super::{Exit, Failure, global::Global, open};
+use super::{Exit, Failure, complete, global::Global, open};
 use crate::format::Format;
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
@@ -13,6 +13,7 @@ use crate::store::{self, Error, Files, Options, find};
 use crate::ui::{Progress, Ui, text};
 use around::Place;
 use clap::builder::PossibleValuesParser;
+use clap_complete::engine::ArgValueCompleter;
 use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
@@ -30,7 +31,7 @@ pub struct Args {
     /// Session files, folders, or `-`
     ///
     /// Without one, the session that other commands would take.
-    #[arg(value_name = "FILE|FOLDER")]
+    #[arg(value_name = "FILE|FOLDER", add = ArgValueCompleter::new(complete::sessions))]
     files: Vec<String>,
 
     /// Mend what has a default repair
@@ -42,7 +43,7 @@ pub struct Args {
     with: Vec<String>,
 
     /// Mend a check in another way: `dangling-parent=root`
-    #[arg(long, value_name = "CHECK=NAME", value_delimiter = ',', requires = "repair")]
+    #[arg(long, value_name = "CHECK=NAME", add = ArgValueCompleter::new(complete::strategies), value_delimiter = ',', requires = "repair")]
     strategy: Vec<String>,
 
     /// Look for these checks alone
@@ -264,7 +265,7 @@ fn targets(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<Targ
             find::files_below(path).into_iter().for_each(|path| add(path, false));
             continue;
         }
-        let path = open::by_word(word)?;
+        let path = open::by_word(global, word)?;
         let agents = Place::of(&path).agents_files();
         add(path, true);
         agents.into_iter().for_each(|path| add(path, false));

@@ -7,7 +7,7 @@ mod print;
 
 use super::reading::{self, Manner, Read};
 use super::template;
-use super::{Exit, global::Global, open};
+use super::{Exit, complete, global::Global, open};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
 use crate::ops::listing::Mode;
@@ -15,6 +15,7 @@ use crate::store::Opened;
 use crate::ui::Ui;
 use choose::{Chosen, Keep};
 use clap::builder::PossibleValuesParser;
+use clap_complete::engine::ArgValueCompleter;
 use print::{Printer, Reason};
 
 /// Show the entries on the path to the position, newest first
@@ -27,7 +28,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// Without revisions, HEAD; with `--graph`, all branches.
-    #[arg(value_name = "REV")]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
     /// Print one line for each entry
@@ -85,7 +86,7 @@ pub struct Args {
     stat: bool,
 
     /// Print each entry by a template, or as `oneline`, `short`, `full` or `raw`
-    #[arg(long, value_name = "TEMPLATE", long_help = format!("Print each entry by a template, or as `oneline`, `short`, `full` or `raw`\n\nIn a template: {}", template::HELP))]
+    #[arg(long, value_name = "TEMPLATE", add = ArgValueCompleter::new(complete::templates), long_help = format!("Print each entry by a template, or as `oneline`, `short`, `full` or `raw`\n\nIn a template: {}", template::HELP))]
     format: Option<String>,
 
     /// Print the lines as they are stored

@@ -1,0 +1,132 @@
+//! What the shell offers behind a half-typed word: sessions, revisions, labels, kinds.
+//!
+//! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. [`shells`] speaks with each shell,
+//! [`line`] finds the session among the words, [`offers`] has what can be offered. A completion that takes too long is worse
+//! than none: what is not known after [`PATIENCE`] is left out.
+
+mod line;
+mod offers;
+mod shells;
+
+use super::Cli;
+use crate::fsck::CHECKS;
+use crate::model::Kind;
+use clap::CommandFactory;
+use clap_complete::engine::CompletionCandidate;
+use line::Typed;
+use offers::candidate;
+use std::ffi::OsStr;
+use std::sync::mpsc;
+use std::time::Duration;
+
+/// How long a shell is kept waiting.
+const PATIENCE: Duration = Duration::from_millis(150);
+
+/// Answers a shell that asks for its script, or for what may stand behind the words typed; then the program ends.
+/// Comes back where the shell asks for neither.
+pub(super) fn answer() {
+    clap_complete::CompleteEnv::with_factory(Cli::command).shells(shells::ALL).complete();
+}
+
+/// Completes the first word of a command as a session, where none is named yet; words as revisions.
+pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |typed, current| {
+        let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
+        out.extend(typed.open_from().map(|opened| offers::revisions(&opened, current)).unwrap_or_default());
+        out
+    })
+}
+
+/// Completes an entry of the session that the command works on.
+pub(super) fn revisions(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |typed, current| {
+        typed.open().map(|opened| offers::revisions(&opened, current)).unwrap_or_default()
+    })
+}
+
+/// Completes the name of a session: files, ids, names, `latest`.
+pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |typed, current| {
+        let mut out = offers::files(current);
+        if !current.contains('/') {
+            if "latest".starts_with(current) {
+                out.push(candidate("latest".into(), "the newest session of this folder"));
+            }
+            out.extend(offers::sessions(typed.roots(), current));
+        }
+        out
+    })
+}
+
+/// Completes session files and folders, where a command takes nothing else.
+pub(super) fn session_files(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |_, current| offers::files(current))
+}
+
+/// Completes what `label` takes: the session, the name of a label, an entry; with `-d`, a label that is to be cleared.
+pub(super) fn label_words(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |typed, current| {
+        let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
+        let Some(opened) = typed.open() else { return out };
+        let clears = typed.has("delete");
+        out.extend(match typed.words.len() {
+            0 => offers::labels(&opened, current),
+            1 if !clears => offers::revisions(&opened, current),
+            _ => Vec::new(),
+        });
+        out
+    })
+}
+
+/// Completes an operation of the log, the newest first; the first word may be a session.
+pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
+    in_time(current, |typed, current| {
+        let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
+        out.extend(offers::operations(current));
+        out
+    })
+}
+
+/// Completes a kind of entry.
+pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
+    among(current, Kind::ALL.map(Kind::word))
+}
+
+/// Completes what `branches --sort` takes.
+pub(super) fn branch_orders(current: &OsStr) -> Vec<CompletionCandidate> {
+    among(current, ["age", "entries", "own", "name"])
+}
+
+/// Completes what `sessions --sort` takes.
+pub(super) fn session_orders(current: &OsStr) -> Vec<CompletionCandidate> {
+    among(current, ["age", "size", "entries", "branches", "name", "folder"])
+}
+
+/// Completes the named templates of `log --format`.
+pub(super) fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
+    among(current, ["oneline", "short", "full", "raw"])
+}
+
+/// Completes a way of mending a check, as `fsck --strategy` takes it.
+pub(super) fn strategies(current: &OsStr) -> Vec<CompletionCandidate> {
+    let ways = CHECKS.iter().flat_map(|row| row.strategies.iter().map(|way| format!("{}={way}", row.id)));
+    among(current, ways.collect::<Vec<_>>())
+}
+
+/// Words out of a list, those that begin as the typed one does.
+fn among<W: Into<String>>(current: &OsStr, words: impl IntoIterator<Item = W>) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let fit = words.into_iter().map(Into::into).filter(|word| word.starts_with(&*current));
+    fit.map(|word| candidate(word, "")).collect()
+}
+
+/// What `work` gives for the word that is typed, if it does so before the shell's patience ends.
+fn in_time(
+    current: &OsStr,
+    work: impl FnOnce(&Typed, &str) -> Vec<CompletionCandidate> + Send + 'static,
+) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy().into_owned();
+    let (give, take) = mpsc::channel();
+    std::thread::spawn(move || give.send(work(line::typed(), &current)));
+    take.recv_timeout(PATIENCE).unwrap_or_default()
+}

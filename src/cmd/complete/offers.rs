@@ -1,0 +1,178 @@
+//! What can be offered: files, sessions, revisions, labels, operations.
+
+use super::line::at_home;
+use crate::format::{Content, Session};
+use crate::model::{Ix, Source};
+use crate::ops::{branches, ids, revision};
+use crate::store::{self, Opened, find};
+use crate::ui::text;
+use clap_complete::engine::CompletionCandidate;
+use rayon::prelude::*;
+use std::cmp::Reverse;
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+/// How many entries are offered at the most, how many sessions, and how many operations.
+const MOST: usize = 60;
+/// How much of an entry is shown beside its id, in display cells.
+const PREVIEW: usize = 50;
+/// The longest line that is read for a preview, in bytes: sixty of them are still read in time.
+const LONG: u64 = 1 << 20;
+
+/// One offer; the help is shown beside it.
+pub(super) fn candidate(value: String, help: &str) -> CompletionCandidate {
+    let help = (!help.is_empty()).then(|| help.to_owned().into());
+    CompletionCandidate::new(value).help(help)
+}
+
+/// Session files, and folders, that begin as the word does.
+pub(super) fn files(current: &str) -> Vec<CompletionCandidate> {
+    let (folder, start) = current.rfind('/').map_or(("", current), |at| current.split_at(at + 1));
+    let read = if folder.is_empty() { ".".into() } else { at_home(folder) };
+    let Ok(entries) = std::fs::read_dir(read) else { return Vec::new() };
+    let mut out = Vec::new();
+    for entry in entries.flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with(start) || name.starts_with('.') && !start.starts_with('.') {
+            continue;
+        }
+        if entry.path().is_dir() {
+            out.push(format!("{folder}{name}/"));
+        } else if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
+            out.push(format!("{folder}{name}"));
+        }
+    }
+    out.sort();
+    out.into_iter().map(CompletionCandidate::new).collect()
+}
+
+/// Sessions of all stores, the newest first, by their ids; by their names, too, once a name has begun.
+pub(super) fn sessions(roots: &[PathBuf], current: &str) -> Vec<CompletionCandidate> {
+    let mut all: Vec<find::Found> = find::stores(roots).iter().flat_map(find::sessions).collect();
+    all.sort_by_key(|found| Reverse(found.modified));
+    let by_id = all.iter().filter(|found| find::id_in_name(&found.path).starts_with(current)).take(MOST);
+    let by_id: Vec<CompletionCandidate> = by_id
+        .collect::<Vec<_>>()
+        .into_par_iter()
+        .map(|found| {
+            let name = name(&found.path).unwrap_or_else(|| folder(&found.path));
+            let help = format!("{} {}", found.agent, text::fit(&text::one_line(&name), PREVIEW));
+            candidate(find::id_in_name(&found.path), help.trim_start())
+        })
+        .collect();
+    let newest = &all[..all.len().min(MOST)];
+    let names: Vec<(String, &find::Found)> =
+        newest.par_iter().filter_map(|found| Some((name(&found.path)?, found))).collect();
+    let fit = names.into_iter().filter(|(name, _)| !current.is_empty() && name.starts_with(current));
+    let by_name = fit.map(|(name, found)| candidate(name, &find::id_in_name(&found.path)));
+    by_id.into_iter().chain(by_name).collect()
+}
+
+/// The name of a session, where it stands near one of the ends of its file.
+fn name(path: &Path) -> Option<String> {
+    let opened = store::glance(path, store::Options::default()).ok()?;
+    opened.session.name.filter(|name| !name.contains('\n'))
+}
+
+fn folder(path: &Path) -> String {
+    path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
+}
+
+/// Labels in force that begin as the word does.
+pub(super) fn labels(opened: &Opened, current: &str) -> Vec<CompletionCandidate> {
+    let fit = labels_of(opened).into_iter().filter(|(name, _)| name.starts_with(current)).take(MOST);
+    fit.map(|(name, ix)| candidate(name, &preview(&opened.session, &opened.files, ix))).collect()
+}
+
+/// Operations whose ids begin as the word does, the newest first.
+pub(super) fn operations(current: &str) -> Vec<CompletionCandidate> {
+    let all = store::oplog::Log::of_user().and_then(|log| log.operations().ok()).unwrap_or_default();
+    let fit = all.iter().rev().filter(|operation| operation.op_id.starts_with(current)).take(MOST);
+    fit.map(|operation| {
+        let file = operation.file.file_name().unwrap_or_default().to_string_lossy();
+        candidate(operation.op_id.clone(), &format!("{} {}", operation.command, file))
+    })
+    .collect()
+}
+
+/// Revisions: of a range its last side.
+///
+/// Labels, the position, the last prompts and the ends of branches come first; once the word has begun, whatever entry
+/// begins so, the last first.
+pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandidate> {
+    let (before, last) = ["...", "..", "::"]
+        .iter()
+        .find_map(|operator| current.rfind(operator).map(|at| current.split_at(at + operator.len())))
+        .unwrap_or(("", current));
+    let (session, source) = (&opened.session, &opened.files);
+    let mut out = Vec::new();
+    let mut offer = |name: String, ix: Option<Ix>| {
+        if name.starts_with(last) && out.len() < MOST {
+            let help = ix.map(|ix| preview(session, source, ix)).unwrap_or_default();
+            out.push(candidate(format!("{before}{name}"), &help));
+        }
+    };
+    let labels = labels_of(opened);
+    for (name, ix) in &labels {
+        offer(name.clone(), Some(*ix));
+    }
+    if last.starts_with("label:") {
+        labels.iter().for_each(|(name, ix)| offer(format!("label:{name}"), Some(*ix)));
+    }
+    offer("HEAD".into(), session.head.entry);
+    let prompts: Vec<Ix> =
+        session.path().into_iter().filter(|ix| revision::is_prompt(session, *ix)).collect();
+    for (back, ix) in prompts.iter().rev().enumerate().take(5) {
+        offer(format!("turn:-{}", back + 1), Some(*ix));
+    }
+    if !last.is_empty() && "turn:".starts_with(&last[..last.len().min(5)]) && !last.starts_with("turn:-") {
+        prompts.iter().enumerate().for_each(|(at, ix)| offer(format!("turn:{}", at + 1), Some(*ix)));
+    }
+    if before.is_empty() {
+        ["root", "roots", "leaves", "all"].into_iter().for_each(|set| offer(set.into(), None));
+    }
+    let (prefix, typed) = last.strip_prefix("id:").map_or(("", last), |typed| ("id:", typed));
+    let tips: Vec<Ix> =
+        branches::list(session, branches::Of::Conversation).iter().map(|one| one.tip).collect();
+    let others = session.tree.standing().rev().filter(|_| !typed.is_empty());
+    let short = ids::ShortIds::default();
+    let mut shown = HashSet::new();
+    let start = &typed.as_bytes()[..typed.len().min(8)];
+    for ix in tips.into_iter().rev().chain(others) {
+        let id_start = session.entries.id_start(ix);
+        if !(id_start.starts_with(start) || id_start.is_empty()) || !shown.insert(ix) {
+            continue;
+        }
+        if shown.len() > MOST {
+            break;
+        }
+        // A word that is longer than what is shown of an id goes on as the whole id.
+        let id = short.of(session, source, ix);
+        let id = if id.as_ref().is_ok_and(|id| id.len() < typed.len()) {
+            ids::id(session, source, ix)
+        } else {
+            id
+        };
+        if let Ok(id) = id {
+            offer(format!("{prefix}{id}"), Some(ix));
+        }
+    }
+    out
+}
+
+/// The labels in force, by name; a name that several entries have names none.
+fn labels_of(opened: &Opened) -> Vec<(String, Ix)> {
+    opened.session.labels.all().map(|(ix, line)| (line.text.clone(), ix)).collect()
+}
+
+/// What an entry is, and its first words.
+fn preview(session: &Session, source: &dyn Source, ix: Ix) -> String {
+    let kind = session.entries.kind(ix).word();
+    let span = session.span(ix);
+    if span.len > LONG {
+        return kind.to_owned();
+    }
+    let line = source.bytes(span).unwrap_or_default();
+    let words = text::one_line(&Content::of(session.format, &line).summary());
+    format!("{kind}: {}", text::fit(&words, PREVIEW))
+}

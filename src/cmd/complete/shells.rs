@@ -1,0 +1,379 @@
+//! How each shell asks, and how it is answered.
+//!
+//! The scripts are our own, where the shells allow more than one that serves all programs: words are cut and quoted as the shell does
+//! it, bash shows what an entry is, and neither loses its place at `:`, `=` or `@`, at which it takes words apart.
+
+use super::line;
+use crate::ui::text;
+use clap::Command;
+use clap_complete::engine::{self, CompletionCandidate};
+use clap_complete::env::{Elvish, EnvCompleter, Powershell, Shells};
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::Path;
+
+/// The shells that are answered.
+pub(super) const ALL: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &AsMade(Elvish), &AsMade(Powershell)]);
+
+/// What may stand in the place of the last word.
+fn offers(
+    command: &mut Command,
+    words: Vec<OsString>,
+    folder: Option<&Path>,
+) -> io::Result<Vec<CompletionCandidate>> {
+    let words = line::read(command, words);
+    let bare = words.last().is_some_and(|word| word.is_empty());
+    let at = words.len() - 1;
+    let mut out = engine::complete(command, words, at, folder)?;
+    let is_option = |offer: &CompletionCandidate| offer.get_value().as_encoded_bytes().starts_with(b"-");
+    // All options of a command are more than anybody looks through, where something else is to be had.
+    if bare && !out.iter().all(is_option) {
+        out.retain(|offer| !is_option(offer));
+    }
+    let mut seen = std::collections::HashSet::new();
+    out.retain(|offer| seen.insert(offer.get_value().to_owned()));
+    Ok(out)
+}
+
+/// The value of an offer, and what is said beside it.
+fn parts(offer: &CompletionCandidate) -> (String, String) {
+    let help = offer.get_help().map(|help| text::one_line(&help.to_string())).unwrap_or_default();
+    (offer.get_value().to_string_lossy().into_owned(), help)
+}
+
+/// Whether a value is only the beginning of a word.
+fn goes_on(value: &str) -> bool {
+    value.ends_with(['/', '=']) || value.ends_with("..") || value.ends_with("::")
+}
+
+struct Bash;
+
+impl EnvCompleter for Bash {
+    fn name(&self) -> &'static str {
+        "bash"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == "bash"
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        // Bash 3.2, as macOS has it, knows neither `mapfile` nor `compopt`.
+        let script = r#"_bough_complete() {
+    COMPREPLY=()
+    local offer
+    while IFS= read -r offer; do
+        COMPREPLY+=("$offer")
+    done < <(VAR=bash COMPLETER -- "${COMP_LINE:0:COMP_POINT}" "${COMP_TYPE:-9}" "$COMP_WORDBREAKS" "${COLUMNS:-80}" 2>/dev/null)
+}
+if [[ ${BASH_VERSINFO[0]} -gt 4 || ${BASH_VERSINFO[0]} -eq 4 && ${BASH_VERSINFO[1]} -ge 4 ]]; then
+    complete -o nospace -o nosort -F _bough_complete BIN
+else
+    complete -o nospace -F _bough_complete BIN
+fi"#;
+        writeln!(buf, "{}", filled_in(script, var, bin, completer))
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let arg = |at: usize| args.get(at).map(|arg| arg.to_string_lossy()).unwrap_or_default();
+        let typed = split(&arg(0), &arg(2));
+        // Menus put in what they show, so that nothing may stand beside it.
+        let listed = matches!(&*arg(1), "9" | "63" | "33" | "64");
+        let room: usize = arg(3).parse().unwrap_or(80);
+        let offers = offers(command, typed.words.iter().map(OsString::from).collect(), folder)?;
+        let rows: Vec<(String, String)> = offers
+            .iter()
+            .filter_map(|offer| {
+                let (value, help) = parts(offer);
+                // Bash puts a reply in the place of what stands behind the last of its breaks.
+                let rest = value.strip_prefix(&typed.kept)?.to_owned();
+                let rest = quoted(&rest, typed.quote, typed.kept.is_empty());
+                let end = if goes_on(&value) || typed.quote.is_some() { "" } else { " " };
+                Some((format!("{rest}{end}"), help))
+            })
+            .collect();
+        if rows.len() == 1 || !listed || rows.iter().all(|(_, help)| help.is_empty()) {
+            return rows.iter().try_for_each(|(value, _)| writeln!(buf, "{value}"));
+        }
+        let width = rows.iter().map(|(value, _)| value.chars().count()).filter(|width| *width <= 32).max();
+        for (value, help) in &rows {
+            let value = format!("{value:<width$}", width = width.unwrap_or_default());
+            let help = text::fit(help, room.saturating_sub(value.chars().count() + 4));
+            writeln!(buf, "{}", if help.is_empty() { value } else { format!("{value} ({help})") })?;
+        }
+        Ok(())
+    }
+}
+
+/// What bash shows of a half-typed line.
+#[derive(PartialEq, Eq, Debug)]
+struct Split {
+    /// The words, quotes resolved; the last one is completed.
+    words: Vec<String>,
+    /// The quote that is open at the end.
+    quote: Option<char>,
+    /// The part of the last word that bash keeps: up to the last of its breaks.
+    kept: String,
+}
+
+/// Takes a line apart into words as a shell does; `breaks` are the signs at which bash begins a word of its own.
+fn split(line: &str, breaks: &str) -> Split {
+    let mut words = vec![String::new()];
+    let mut quote = None;
+    let mut kept = 0;
+    let mut inside = false;
+    let mut signs = line.chars().peekable();
+    while let Some(sign) = signs.next() {
+        let mut word = words.last_mut().expect("there is always a last word");
+        match (sign, quote) {
+            (_, Some(open)) if sign == open => quote = None,
+            ('\\', None) => word.extend(signs.next()),
+            ('\\', Some('"')) if signs.peek().is_some_and(|next| "\"\\$`".contains(*next)) => {
+                word.extend(signs.next());
+            }
+            ('\'' | '"', None) => {
+                quote = Some(sign);
+                kept = word.len();
+            }
+            (' ' | '\t' | '\n', None) => {
+                if inside {
+                    words.push(String::new());
+                    word = words.last_mut().expect("there is always a last word");
+                }
+                kept = word.len();
+                inside = false;
+                continue;
+            }
+            (_, None) => {
+                word.push(sign);
+                if breaks.contains(sign) {
+                    kept = word.len();
+                }
+            }
+            (_, Some(_)) => word.push(sign),
+        }
+        inside = true;
+    }
+    if quote.is_none() && words.last().is_some_and(|word| word.len() == kept) && !inside {
+        kept = 0;
+    }
+    let last = words.last().expect("there is always a last word");
+    let kept = last[..kept].to_owned();
+    Split { words, quote, kept }
+}
+
+/// A value as it must be typed behind an open quote, or without one.
+fn quoted(value: &str, quote: Option<char>, first: bool) -> String {
+    let special = match quote {
+        Some('"') => "\"\\$`",
+        Some(_) => "",
+        None => " \t\"'\\$`|&;()<>*?[]!",
+    };
+    let mut out = String::new();
+    for (at, sign) in value.char_indices() {
+        let begins =
+            quote.is_none() && first && at == 0 && (sign == '#' || sign == '~' && !value.starts_with("~/"));
+        if special.contains(sign) || begins {
+            out.push('\\');
+        }
+        out.push(sign);
+    }
+    out
+}
+
+struct Zsh;
+
+impl EnvCompleter for Zsh {
+    fn name(&self) -> &'static str {
+        "zsh"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == "zsh"
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let script = r#"#compdef BIN
+_bough_complete() {
+    local -a whole begun
+    local offer
+    for offer in "${(@f)$(VAR=zsh COMPLETER -- "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
+        case $offer in
+            '') ;;
+            +*) begun+=("${offer#?}") ;;
+            *) whole+=("${offer#?}") ;;
+        esac
+    done
+    (( $#whole )) && _describe -V offers whole -Q
+    (( $#begun )) && _describe -V offers begun -Q -S ''
+}
+compdef _bough_complete BIN"#;
+        writeln!(buf, "{}", filled_in(script, var, bin, completer))
+    }
+
+    /// Writes each offer on a line: `+` or a blank for whether the word goes on, the value, a colon, the help.
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        for offer in offers(command, args, folder)? {
+            let (value, help) = parts(&offer);
+            let mark = if goes_on(&value) { '+' } else { ' ' };
+            let value = quoted(&value, None, true).replace('\\', "\\\\").replace(':', "\\:");
+            let colon = if help.is_empty() { "" } else { ":" };
+            writeln!(buf, "{mark}{value}{colon}{}", help.replace('\\', "\\\\"))?;
+        }
+        Ok(())
+    }
+}
+
+struct Fish;
+
+impl EnvCompleter for Fish {
+    fn name(&self) -> &'static str {
+        "fish"
+    }
+
+    fn is(&self, name: &str) -> bool {
+        name == "fish"
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        _name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        let script = r#"complete --keep-order --no-files --command BIN --arguments "(VAR=fish COMPLETER -- (commandline --tokenize --current-process --cut-at-cursor) (commandline --current-token --cut-at-cursor) 2>/dev/null)""#;
+        writeln!(buf, "{}", filled_in(script, var, bin, completer))
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        mut args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        // Of the words, fish resolves the quotes of all but the last.
+        if let Some(last) = args.last_mut() {
+            *last = split(&last.to_string_lossy(), "").words.join(" ").into();
+        }
+        for offer in offers(command, args, folder)? {
+            let (value, help) = parts(&offer);
+            let tab = if help.is_empty() { "" } else { "\t" };
+            writeln!(buf, "{value}{tab}{help}")?;
+        }
+        Ok(())
+    }
+}
+
+/// A shell that is asked and answered as the package does it.
+struct AsMade<S>(S);
+
+impl<S: EnvCompleter> EnvCompleter for AsMade<S> {
+    fn name(&self) -> &'static str {
+        self.0.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        self.0.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        self.0.write_registration(var, name, bin, completer, buf)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        line::read(command, args.clone());
+        self.0.write_complete(command, args, folder, buf)
+    }
+}
+
+/// A script with the names that stand in it in capitals.
+fn filled_in(script: &str, var: &str, bin: &str, completer: &str) -> String {
+    let completer = shlex::try_quote(completer).unwrap_or(completer.into());
+    script.replace("COMPLETER", &completer).replace("BIN", bin).replace("VAR=", &format!("{var}="))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_line_is_taken_apart_as_bash_does_it() {
+        let check = |line: &str, words: &[&str], quote: Option<char>, kept: &str| {
+            let wanted = Split { words: words.iter().map(|word| (*word).to_owned()).collect(), quote, kept: kept.to_owned() };
+            assert_eq!(split(line, " \t\n\"'@><=;|&(:"), wanted, "{line}");
+        };
+        //     the line                  its words                        open quote  what bash keeps of the last
+        check("bough lo",                &["bough", "lo"],                None,       "");
+        check("bough log ",              &["bough", "log", ""],           None,       "");
+        check("bough  log  a",           &["bough", "log", "a"],          None,       "");
+        check(r"bough log a\ b",         &["bough", "log", "a b"],        None,       "");
+        check("bough log 'a b' c",       &["bough", "log", "a b", "c"],   None,       "");
+        check("bough log 'a b",          &["bough", "log", "a b"],        Some('\''), "");
+        check(r#"bough log "a \" b"#,    &["bough", "log", "a \" b"],     Some('"'),  "");
+        check("bough log label:ke",      &["bough", "log", "label:ke"],   None,       "label:");
+        check("bough log @..ab",         &["bough", "log", "@..ab"],      None,       "@");
+        check("bough --session=a",       &["bough", "--session=a"],       None,       "--session=");
+        check(r"bough log a\:b",         &["bough", "log", "a:b"],        None,       "");
+        check("bough log --kind=",       &["bough", "log", "--kind="],    None,       "--kind=");
+        check("bough log ''",            &["bough", "log", ""],           None,       "");
+        check("",                        &[""],                           None,       "");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn values_are_quoted_for_the_place_where_they_stand() {
+        let check = |value: &str, quote: Option<char>, wanted: &str| assert_eq!(quoted(value, quote, true), wanted);
+        check("keep this", None,       r"keep\ this");
+        check("keep this", Some('"'),  "keep this");
+        check("a$b",       Some('"'),  r"a\$b");
+        check("a$b",       Some('\''), "a$b");
+        check("~/a",       None,       "~/a");
+        check("~a",        None,       r"\~a");
+        check("#1",        None,       r"\#1");
+        check("HEAD~1",    None,       "HEAD~1");
+        check("it's",      None,       r"it\'s");
+    }
+}
