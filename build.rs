@@ -1,5 +1,5 @@
 //! Tells the tests what is there to test with, so that those that want it are reported as ignored where it is not: the folder
-//! of reference files, and shells.
+//! of reference files, shells, and the terminal in which they are tried.
 
 use std::path::PathBuf;
 
@@ -12,14 +12,10 @@ fn main() {
         println!("cargo:rustc-cfg=shared");
     }
     println!("cargo:rerun-if-env-changed=PATH");
-    println!("cargo:rustc-check-cfg=cfg(with, values(\"bash\", \"zsh\", \"fish\", \"jq\", \"fzf\"))");
+    println!("cargo:rustc-check-cfg=cfg(with, values(\"bash\", \"zsh\", \"fish\", \"tmux\"))");
     let path = std::env::var_os("PATH").unwrap_or_default();
-    for program in ["bash", "zsh", "fish", "jq", "fzf"] {
-        let found =
-            std::env::split_paths(&path).map(|folder| folder.join(program)).find(|program| program.exists());
-        // The shells are tried in terminals that `script` makes.
-        let terminal = std::env::split_paths(&path).any(|folder| folder.join("script").exists());
-        if found.is_some() && terminal {
+    for program in ["bash", "zsh", "fish", "tmux"] {
+        if std::env::split_paths(&path).any(|folder| folder.join(program).exists()) {
             println!("cargo:rustc-cfg=with=\"{program}\"");
         }
     }

@@ -57,9 +57,9 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search what w
 complete -c bough -n "__fish_bough_needs_command" -f -a "label" -d 'Name entries; list, move and clear the names'
 complete -c bough -n "__fish_bough_needs_command" -f -a "log" -d 'Show the entries on the path to the position, newest first'
 complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manual pages into a folder'
-complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Bring over what another branch has'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Take old session files to the newest version of their format'
+complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions stand for'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
 complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: what they are, their texts, thinking, tool calls and results'
@@ -725,6 +725,61 @@ complete -c bough -n "__fish_bough_using_subcommand man" -s q -l quiet -d 'Say l
 complete -c bough -n "__fish_bough_using_subcommand man" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand man" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l summary -d 'The summary: its text, `-` for standard input, or `@FILE`' -r
+complete -c bough -n "__fish_bough_using_subcommand merge" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand merge" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand merge" -l squash -d 'Bring one summary of the branch instead of its entries'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s x -d 'Say in the session where the copies come from'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pairs -d 'Refuse to copy a call without its result being named, or the reverse'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l strip-thinking -d 'Leave the model\'s thinking out of the copies'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l zero-usage -d 'Set the counted tokens of the copies to zero'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l force -d 'Override refusals for safety'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s o -l output -d 'Write to this file and leave the old one as it is; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l to -d 'Stop at this version' -r -f -a "2\t''
+3\t''"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l id-seed -d 'Make the new ids from this word, so that they are the same each time' -r
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l check -d 'Only say which files are old, and exit with 1 if any is'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l exact -d 'Do exactly as pi does, also where it loses what version 1 kept'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Keep the ids of a file that has ids although it calls itself version 1'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override refusals for safety'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -787,61 +842,6 @@ complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcomma
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l summary -d 'The summary: its text, `-` for standard input, or `@FILE`' -r
-complete -c bough -n "__fish_bough_using_subcommand merge" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand merge" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand merge" -l squash -d 'Bring one summary of the branch instead of its entries'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s x -d 'Say in the session where the copies come from'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pairs -d 'Refuse to copy a call without its result being named, or the reverse'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l strip-thinking -d 'Leave the model\'s thinking out of the copies'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l zero-usage -d 'Set the counted tokens of the copies to zero'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l force -d 'Override refusals for safety'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s o -l output -d 'Write to this file and leave the old one as it is; `-` is standard output' -r -F
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l to -d 'Stop at this version' -r -f -a "2\t''
-3\t''"
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l id-seed -d 'Make the new ids from this word, so that they are the same each time' -r
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l check -d 'Only say which files are old, and exit with 1 if any is'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l exact -d 'Do exactly as pi does, also where it loses what version 1 kept'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Keep the ids of a file that has ids although it calls itself version 1'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override refusals for safety'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -869,7 +869,7 @@ complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only 
 omp\t''
 claude\t''
 chimera\t''"
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -F
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since then: a date, or an age as `3d`' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List no more than N sessions' -r

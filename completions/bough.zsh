@@ -409,7 +409,60 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':folder -- The folder:_files' \
+':folder -- The folder:_files -/' \
+&& ret=0
+;;
+(merge)
+_arguments "${_arguments_options[@]}" : \
+'--summary=[The summary\: its text, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--squash[Bring one summary of the branch instead of its entries]' \
+'-x[Say in the session where the copies come from]' \
+'--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
+'--strip-thinking[Leave the model'\''s thinking out of the copies]' \
+'--zero-usage[Set the counted tokens of the copies to zero]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session, if it looks like a file; then the other branch, by its leaf or any entry on it:_default' \
+&& ret=0
+;;
+(migrate)
+_arguments "${_arguments_options[@]}" : \
+'-o+[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
+'--output=[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
+'--to=[Stop at this version]:VERSION:(2 3)' \
+'--id-seed=[Make the new ids from this word, so that they are the same each time]:SEED:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'(-o --output -n --dry-run)--check[Only say which files are old, and exit with 1 if any is]' \
+'--exact[Do exactly as pi does, also where it loses what version 1 kept]' \
+'--keep-ids[Keep the ids of a file that has ids although it calls itself version 1]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::files -- Session files, and folders of them:_default' \
 && ret=0
 ;;
 (op)
@@ -478,59 +531,6 @@ _arguments "${_arguments_options[@]}" : \
     ;;
 esac
 ;;
-(merge)
-_arguments "${_arguments_options[@]}" : \
-'--summary=[The summary\: its text, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'--squash[Bring one summary of the branch instead of its entries]' \
-'-x[Say in the session where the copies come from]' \
-'--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
-'--strip-thinking[Leave the model'\''s thinking out of the copies]' \
-'--zero-usage[Set the counted tokens of the copies to zero]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the other branch, by its leaf or any entry on it:_default' \
-&& ret=0
-;;
-(migrate)
-_arguments "${_arguments_options[@]}" : \
-'-o+[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
-'--output=[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
-'--to=[Stop at this version]:VERSION:(2 3)' \
-'--id-seed=[Make the new ids from this word, so that they are the same each time]:SEED:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'(-o --output -n --dry-run)--check[Only say which files are old, and exit with 1 if any is]' \
-'--exact[Do exactly as pi does, also where it loses what version 1 kept]' \
-'--keep-ids[Keep the ids of a file that has ids although it calls itself version 1]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Session files, and folders of them:_default' \
-&& ret=0
-;;
 (rev-parse)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -555,7 +555,7 @@ _arguments "${_arguments_options[@]}" : \
 (sessions)
 _arguments "${_arguments_options[@]}" : \
 '--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
-'()--cwd=[List the sessions of another folder]:FOLDER:_files' \
+'()--cwd=[List the sessions of another folder]:FOLDER:_files -/' \
 '--since=[Only sessions written since then\: a date, or an age as \`3d\`]:TIME:_default' \
 '--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; with \`-\` in front, the other way round]:KEY:_default' \
 '-n+[List no more than N sessions]:N:_default' \
@@ -707,9 +707,9 @@ _bough_commands() {
 'label:Name entries; list, move and clear the names' \
 'log:Show the entries on the path to the position, newest first' \
 'man:Write the manual pages into a folder' \
-'op:Look at what bough changed\: the operation log and its backups' \
 'merge:Bring over what another branch has' \
 'migrate:Take old session files to the newest version of their format' \
+'op:Look at what bough changed\: the operation log and its backups' \
 'rev-parse:Print the ids that revisions stand for' \
 'sessions:List sessions' \
 'show:Show whole entries\: what they are, their texts, thinking, tool calls and results' \

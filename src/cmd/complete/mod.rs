@@ -107,6 +107,13 @@ pub(super) fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
     among(current, ["oneline", "short", "full", "raw"])
 }
 
+/// Completes the name of a check, with what it finds.
+pub(super) fn checks(current: &OsStr) -> Vec<CompletionCandidate> {
+    let current = current.to_string_lossy();
+    let fit = CHECKS.iter().filter(|row| row.id.starts_with(&*current));
+    fit.map(|row| candidate(row.id.into(), row.what.trim_end_matches('.'))).collect()
+}
+
 /// Completes a way of mending a check, as `fsck --strategy` takes it.
 pub(super) fn strategies(current: &OsStr) -> Vec<CompletionCandidate> {
     let ways = CHECKS.iter().flat_map(|row| row.strategies.iter().map(|way| format!("{}={way}", row.id)));

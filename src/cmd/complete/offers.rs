@@ -107,7 +107,7 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
     let (session, source) = (&opened.session, &opened.files);
     let mut out = Vec::new();
     let mut offer = |name: String, ix: Option<Ix>| {
-        if name.starts_with(last) && out.len() < MOST {
+        if name.starts_with(last) {
             let help = ix.map(|ix| preview(session, source, ix)).unwrap_or_default();
             out.push(candidate(format!("{before}{name}"), &help));
         }
@@ -135,29 +135,35 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
     let tips: Vec<Ix> =
         branches::list(session, branches::Of::Conversation).iter().map(|one| one.tip).collect();
     let others = session.tree.standing().rev().filter(|_| !typed.is_empty());
-    let short = ids::ShortIds::default();
-    let mut shown = HashSet::new();
     let start = &typed.as_bytes()[..typed.len().min(8)];
-    for ix in tips.into_iter().rev().chain(others) {
-        let id_start = session.entries.id_start(ix);
-        if !(id_start.starts_with(start) || id_start.is_empty()) || !shown.insert(ix) {
-            continue;
-        }
-        if shown.len() > MOST {
-            break;
-        }
+    let fits = |ix: &Ix| {
+        let id = session.entries.id_start(*ix);
+        // One without an id goes by its line.
+        id.starts_with(start) || id.is_empty()
+    };
+    let all: Vec<Ix> = tips.into_iter().rev().chain(others).filter(fits).collect();
+    let short = ids::ShortIds::default();
+    for ix in at_most(all, |ix| session.entries.id_start(ix)) {
         // A word that is longer than what is shown of an id goes on as the whole id.
         let id = short.of(session, source, ix);
-        let id = if id.as_ref().is_ok_and(|id| id.len() < typed.len()) {
-            ids::id(session, source, ix)
-        } else {
-            id
-        };
-        if let Ok(id) = id {
+        let whole = id.as_ref().is_ok_and(|id| id.len() < typed.len());
+        if let Ok(id) = if whole { ids::id(session, source, ix) } else { id } {
             offer(format!("{prefix}{id}"), Some(ix));
         }
     }
     out
+}
+
+/// The first [`MOST`] of all entries, each once, the least and the greatest among them in any case.
+///
+/// The shell puts in what all offers begin with, and that must be no more than what all entries begin with.
+fn at_most<K: Ord>(all: Vec<Ix>, key: impl Fn(Ix) -> K) -> Vec<Ix> {
+    let mut seen = HashSet::new();
+    let ends =
+        [all.iter().min_by_key(|ix| key(**ix)).copied(), all.iter().max_by_key(|ix| key(**ix)).copied()];
+    let first = all.into_iter().filter(|ix| seen.insert(*ix)).take(MOST).collect::<Vec<_>>();
+    let left_out = ends.into_iter().flatten().filter(|ix| !first.contains(ix)).collect::<HashSet<_>>();
+    first.into_iter().chain(left_out).collect()
 }
 
 /// The labels in force, by name; a name that several entries have names none.

@@ -160,7 +160,8 @@ fn split(line: &str, breaks: &str) -> Split {
             (_, None) => {
                 word.push(sign);
                 if breaks.contains(sign) {
-                    kept = word.len();
+                    // A word that begins at `@` could be a host, and has the sign in it.
+                    kept = word.len() - if sign == '@' { 1 } else { 0 };
                 }
             }
             (_, Some(_)) => word.push(sign),
@@ -217,15 +218,15 @@ impl EnvCompleter for Zsh {
 _bough_complete() {
     local -a whole begun
     local offer
-    for offer in "${(@f)$(VAR=zsh COMPLETER -- "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
+    for offer in "${(@f)$(VAR=zsh COMPLETER -- "$compstate[quote]" "${(@Q)words[1,CURRENT-1]}" "${(Q)PREFIX}" 2>/dev/null)}"; do
         case $offer in
             '') ;;
             +*) begun+=("${offer#?}") ;;
             *) whole+=("${offer#?}") ;;
         esac
     done
-    (( $#whole )) && _describe -V offers whole -Q
-    (( $#begun )) && _describe -V offers begun -Q -S ''
+    (( $#whole )) && _describe offers whole -o nosort -Q
+    (( $#begun )) && _describe offers begun -o nosort -Q -S ''
 }
 compdef _bough_complete BIN"#;
         writeln!(buf, "{}", filled_in(script, var, bin, completer))
@@ -235,14 +236,15 @@ compdef _bough_complete BIN"#;
     fn write_complete(
         &self,
         command: &mut Command,
-        args: Vec<OsString>,
+        mut args: Vec<OsString>,
         folder: Option<&Path>,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
+        let quote = args.remove(0).to_string_lossy().chars().next();
         for offer in offers(command, args, folder)? {
             let (value, help) = parts(&offer);
             let mark = if goes_on(&value) { '+' } else { ' ' };
-            let value = quoted(&value, None, true).replace('\\', "\\\\").replace(':', "\\:");
+            let value = quoted(&value, quote, true).replace('\\', "\\\\").replace(':', "\\:");
             let colon = if help.is_empty() { "" } else { ":" };
             writeln!(buf, "{mark}{value}{colon}{}", help.replace('\\', "\\\\"))?;
         }
@@ -354,7 +356,8 @@ mod tests {
         check("bough log 'a b",          &["bough", "log", "a b"],        Some('\''), "");
         check(r#"bough log "a \" b"#,    &["bough", "log", "a \" b"],     Some('"'),  "");
         check("bough log label:ke",      &["bough", "log", "label:ke"],   None,       "label:");
-        check("bough log @..ab",         &["bough", "log", "@..ab"],      None,       "@");
+        check("bough log @..ab",         &["bough", "log", "@..ab"],      None,       "");
+        check("bough log HEAD@..ab",     &["bough", "log", "HEAD@..ab"],  None,       "HEAD");
         check("bough --session=a",       &["bough", "--session=a"],       None,       "--session=");
         check(r"bough log a\:b",         &["bough", "log", "a:b"],        None,       "");
         check("bough log --kind=",       &["bough", "log", "--kind="],    None,       "--kind=");

@@ -39,7 +39,7 @@ pub struct Args {
     repair: bool,
 
     /// Mend this check too, which is mended on request alone
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), value_delimiter = ',', requires = "repair")]
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks), value_delimiter = ',', requires = "repair")]
     with: Vec<String>,
 
     /// Mend a check in another way: `dangling-parent=root`
@@ -47,13 +47,13 @@ pub struct Args {
     strategy: Vec<String>,
 
     /// Look for these checks alone
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), value_delimiter = ',')]
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     only: Vec<String>,
 
     /// Leave these checks out
     ///
     /// A repair leaves them as they are; damaged lines are made whole all the same, since all else builds on them.
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), value_delimiter = ',')]
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     skip: Vec<String>,
 
     /// Exit with 1 where there are warnings, too
@@ -69,7 +69,7 @@ pub struct Args {
     list_checks: bool,
 
     /// Explain a check
-    #[arg(long, value_name = "CHECK", value_parser = check_names())]
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks))]
     explain: Option<String>,
 
     #[command(flatten)]
