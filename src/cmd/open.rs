@@ -113,6 +113,6 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
 /// The newest session for the current folder over all stores.
 pub(super) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
-    let found = find::of_folder(&find::stores(&global.roots), &folder);
-    Ok(found.into_iter().next().ok_or(Failure::NoSession)?.path)
+    let mut found = find::of_folder(&find::stores(&global.roots), &folder);
+    Ok(found.next().ok_or(Failure::NoSession)?.path)
 }

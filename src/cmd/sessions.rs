@@ -142,7 +142,7 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
             Some(folder) => folder.clone(),
             None => std::env::current_dir()?,
         };
-        return Ok(find::of_folder(&stores, &folder));
+        return Ok(find::of_folder(&stores, &folder).collect());
     }
     let mut out = Vec::new();
     for folder in &args.folders {

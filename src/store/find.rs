@@ -153,9 +153,11 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
 }
 
 /// The sessions of a working folder over all stores, newest first.
-pub fn of_folder(stores: &[Store], folder: &Path) -> Vec<Found> {
+///
+/// Headers are read as the iterator goes on, so that the newest costs little however many there are.
+pub fn of_folder(stores: &[Store], folder: &Path) -> impl Iterator<Item = Found> + use<> {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
-    let mut out = Vec::new();
+    let mut all = Vec::new();
     for store in stores {
         let Ok(entries) = fs::read_dir(&store.root) else { continue };
         let mut names = folder_names(store.agent, &real);
@@ -167,14 +169,13 @@ pub fn of_folder(stores: &[Store], folder: &Path) -> Vec<Found> {
         }
         let mut flat = Vec::new();
         collect(store.agent, &store.root, 0, &mut flat);
-        out.extend(flat.into_iter().filter(|found| belongs(&found.path, &real) == Some(true)));
+        all.extend(flat.into_iter().map(|found| (found, Counts::IfNamed)));
         for entry in entries.flatten() {
             let path = entry.path();
             if !path.is_dir() {
                 continue;
             }
             let name = entry.file_name().to_string_lossy().into_owned();
-            let mut inside = Vec::new();
             // Names of folders lose information and collide: what a header says is right.
             let fits = names.iter().any(|known| {
                 if known.ends_with('-') && known.len() > 200 {
@@ -183,20 +184,36 @@ pub fn of_folder(stores: &[Store], folder: &Path) -> Vec<Found> {
                     *known == name
                 }
             });
-            if fits || store.agent != "claude" {
-                collect(store.agent, &path, 0, &mut inside);
-                inside.sort_by_key(|found| std::cmp::Reverse(found.modified));
-                let first = inside.first().and_then(|found| belongs(&found.path, &real));
-                if fits && store.agent == "claude" {
-                    out.append(&mut inside);
-                } else if fits || first == Some(true) {
-                    out.extend(inside.into_iter().filter(|found| belongs(&found.path, &real) != Some(false)));
-                }
+            let counts = match (store.agent, fits) {
+                ("claude", true) => Counts::Always,
+                ("claude", false) => continue,
+                _ => Counts::UnlessAnother,
+            };
+            let mut inside = Vec::new();
+            collect(store.agent, &path, 0, &mut inside);
+            let newest = inside.iter().max_by_key(|found| found.modified);
+            if fits || newest.and_then(|first| belongs(&first.path, &real)) == Some(true) {
+                all.extend(inside.into_iter().map(|found| (found, counts)));
             }
         }
     }
-    out.sort_by_key(|found| std::cmp::Reverse(found.modified));
-    out
+    all.sort_by_key(|(found, _)| std::cmp::Reverse(found.modified));
+    all.into_iter().filter_map(move |(found, counts)| {
+        let is_one = match counts {
+            Counts::Always => true,
+            Counts::UnlessAnother => belongs(&found.path, &real) != Some(false),
+            Counts::IfNamed => belongs(&found.path, &real) == Some(true),
+        };
+        is_one.then_some(found)
+    })
+}
+
+/// When a session file counts as one of a working folder, by the folder that its header names.
+#[derive(Clone, Copy)]
+enum Counts {
+    Always,
+    UnlessAnother,
+    IfNamed,
 }
 
 /// The folder in which an agent keeps the sessions of a working folder; it need not be there yet.
