@@ -3,5 +3,6 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    bough::cmd::tell_bugs();
     ExitCode::from(bough::cmd::run(std::env::args_os()) as u8)
 }

@@ -2,7 +2,8 @@ use crate::fsck;
 use crate::ops;
 use crate::store;
 use crate::ui::Ui;
-use std::io;
+use std::ffi::OsString;
+use std::io::{self, Write};
 
 /// The exit status of the program: the table of `bough-exit-codes(7)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -159,13 +160,9 @@ pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
         return Exit::Done;
     }
     let (exit, kind, hint) = judge(error);
-    let message = format!("{error:#}");
+    let message = words(error);
     if ui.look.json {
-        let mut object = serde_json::json!({ "kind": kind, "message": message });
-        if let Some(hint) = hint {
-            object["hint"] = hint.into();
-        }
-        ui.note(serde_json::json!({ "error": object }));
+        ui.note(object(kind, &message, hint.as_deref()));
     } else {
         ui.note(format_args!("error: {}", crate::ui::text::safe(&message)));
         if let Some(hint) = hint {
@@ -173,4 +170,75 @@ pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
         }
     }
     exit
+}
+
+/// An error with what it came from, each said once: some have the words of their cause in their own.
+fn words(error: &anyhow::Error) -> String {
+    let mut out = String::new();
+    for cause in error.chain().map(ToString::to_string) {
+        if out.is_empty() {
+            out = cause;
+        } else if !out.ends_with(&cause) {
+            out.push_str(": ");
+            out.push_str(&cause);
+        }
+    }
+    out
+}
+
+/// An error as one object, for `--json`.
+fn object(kind: &str, message: &str, hint: Option<&str>) -> serde_json::Value {
+    let mut object = serde_json::json!({ "kind": kind, "message": message });
+    if let Some(hint) = hint {
+        object["hint"] = hint.into();
+    }
+    serde_json::json!({ "error": object })
+}
+
+/// Whether `--json` stands among the words of a command line, for when they can't be parsed.
+pub(super) fn wants_json(words: &[OsString]) -> bool {
+    words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
+}
+
+/// Says what is wrong with a command line, or gives the help that it asks for; gives the exit status.
+pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
+    if !error.use_stderr() {
+        let _ = error.print();
+        return Exit::Done;
+    }
+    if !json {
+        let _ = error.print();
+        return Exit::Usage;
+    }
+    // The words that clap has for a person: what is wrong, then paragraphs with tips and the usage.
+    let words = error.to_string();
+    let mut paragraphs = words.split("\n\n").map(str::trim);
+    let message = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");
+    let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
+    let hint = paragraphs.find(|paragraph| paragraph.starts_with("tip: ")).map_or_else(
+        || "`--help` behind the command tells what it takes".to_owned(),
+        |tips| tips.lines().map(|tip| tip.trim().trim_start_matches("tip: ")).collect::<Vec<_>>().join("; "),
+    );
+    let _ = writeln!(io::stderr(), "{}", object("usage", &message, Some(&hint)));
+    Exit::Usage
+}
+
+/// Has a panic told as other errors are, as the bug that it is, and the program end with the exit status for it.
+pub fn tell_bugs() {
+    std::panic::set_hook(Box::new(|panic| {
+        let what = panic.payload_as_str().unwrap_or("no words");
+        let place =
+            panic.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
+        let message = format!("a bug in bough: {what}{place}");
+        let hint = "please report it with these words and the command; `bough op log` tells whether anything was written";
+        let words: Vec<OsString> = std::env::args_os().collect();
+        // Not by the macros, which panic where standard error is closed.
+        let mut err = io::stderr();
+        let _ = if wants_json(&words) {
+            writeln!(err, "{}", object("bug", &message, Some(hint)))
+        } else {
+            writeln!(err, "error: {message}\nhint: {hint}")
+        };
+        std::process::exit(i32::from(Exit::Bug as u8));
+    }));
 }

@@ -37,7 +37,7 @@ mod undo;
 mod view;
 mod writing;
 
-pub use exit::{Exit, Failure};
+pub use exit::{Exit, Failure, tell_bugs};
 pub use man::pages as man_pages;
 
 use crate::ui::Ui;
@@ -100,12 +100,10 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
+    let json = exit::wants_json(&words);
     let mut cli = match parse(words, &config) {
         Ok(cli) => cli,
-        Err(error) => {
-            let _ = error.print();
-            return if error.use_stderr() { Exit::Usage } else { Exit::Done };
-        }
+        Err(error) => return exit::usage(&error, json),
     };
     cli.global.roots.clone_from(&config.session.roots);
     let mut ui = Ui::standard(cli.global.look(&config));

@@ -21,7 +21,9 @@ impl Pager {
                 shell.env(name, value);
             }
         }
-        shell.spawn().ok().map(|child| Pager { child })
+        let child = shell.spawn().ok()?;
+        leave_interrupts_to_it();
+        Some(Pager { child })
     }
 
     /// Ends what is written to the pager, and waits until the user leaves it.
@@ -29,6 +31,15 @@ impl Pager {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
+}
+
+/// Lets an interrupt go by, so that the terminal stays with the pager until the user leaves it.
+///
+/// The terminal sends it to both. Pagers only break off what they are at; if bough ended, the shell would go on beside the
+/// pager, and both would read the keys.
+fn leave_interrupts_to_it() {
+    // SAFETY: a disposition without a handler is set, and no other code of ours sets one.
+    unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
 }
 
 /// Whether the program that a command begins with can be found; what is no plain word is left to the shell.

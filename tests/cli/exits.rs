@@ -1,0 +1,42 @@
+//! Holds every exit status to a case, and a bug to the status of its own.
+
+use crate::cases::project;
+use std::collections::BTreeSet;
+use std::fs;
+use std::process::Command;
+
+#[test]
+fn every_exit_status_has_a_case() {
+    let page = fs::read_to_string(project().join("docs/exit-codes.txt")).unwrap();
+    let told: BTreeSet<&str> =
+        page.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(" — ")).map(|row| row.0).collect();
+    let cases = fs::read_to_string(project().join("tests/cli/cases/exit-codes/each.md")).unwrap();
+    let mut shown: BTreeSet<&str> = cases.lines().filter_map(|line| line.strip_prefix("? ")).collect();
+    // Done is what needs no word in a case; a bug that could be shown would be mended, and is made below.
+    shown.extend(["0", "70"]);
+    assert_eq!(told, shown);
+}
+
+/// What the test below starts as a program of its own: `main` of bough, with a bug where the command would run.
+#[test]
+fn a_program_with_a_bug() {
+    if std::env::var_os("BOUGH_TEST_BUG").is_some() {
+        bough::cmd::tell_bugs();
+        let none: Option<u8> = None;
+        none.expect("there is always one");
+    }
+}
+
+#[test]
+fn a_panic_is_told_as_a_bug() {
+    let run = |words: &[&str]| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", "exits::a_program_with_a_bug", "--nocapture"]).args(words);
+        let output = command.env("BOUGH_TEST_BUG", "1").output().unwrap();
+        assert_eq!(output.status.code(), Some(70));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let words = run(&[]);
+    assert!(words.starts_with("error: a bug in bough: there is always one (tests/cli/exits.rs:"), "{words}");
+    assert!(words.contains("\nhint: please report it"), "{words}");
+}
