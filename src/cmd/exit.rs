@@ -140,6 +140,7 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
         Refusal::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
             (Exit::Io, "permission")
         }
+        Refusal::Owner { .. } => (Exit::Io, "permission"),
         refusal if refusal.is_io() => (Exit::Io, "io"),
         _ => (Exit::Refused, "refused"),
     };

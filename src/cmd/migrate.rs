@@ -3,7 +3,8 @@
 use super::writing::{self, Writing};
 use super::{Exit, Failure, complete, exit, global::Global, open};
 use crate::format::Ids;
-use crate::model::{Count, Piece, Plan, Span, Target};
+use crate::model::{Change, Count, Piece, Plan, Span, Target};
+use crate::ops::export;
 use crate::ops::migrate::{self, Age, Migration, Options};
 use crate::store::find::{self, Store};
 use crate::store::{self, Opened};
@@ -260,7 +261,15 @@ fn plan(args: &Args, file: &File, opened: &Opened, made: Migration) -> Plan {
     let whole = Span { file: 0, offset: 0, len: opened.session.files[0].bytes };
     let pieces = if made.pieces.is_empty() { vec![Piece::Keep(whole)] } else { made.pieces };
     let path = args.output.clone().filter(|path| path != Path::new("-"));
-    let mut plan = Plan { verb: "migrate".into(), changes: made.changes, ..Plan::default() };
+    let mut plan = Plan { verb: "migrate".into(), ..Plan::default() };
+    plan.changes.push(Change {
+        op: "create",
+        path: Some(path.clone().unwrap_or_else(|| "-".into())),
+        bytes: export::size_of(&pieces),
+        why: format!("version {}", args.options().to),
+        ..Change::default()
+    });
+    plan.changes.extend(made.changes);
     plan.targets.push(Target::Create { path, pieces });
     plan
 }

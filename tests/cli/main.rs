@@ -20,4 +20,5 @@ mod random;
 mod schema;
 mod shared;
 mod shells;
+mod undo;
 mod writing;

@@ -307,6 +307,7 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
     let stop = AtomicBool::new(false);
     let runs = AtomicUsize::new(1);
     let (mut refused, mut done) = (0, 0);
+    let (mut named, mut moved) = (Vec::new(), 0);
     let wrote = std::thread::scope(|scope| {
         let writer = scope.spawn(|| {
             let mut file = fs::File::options().append(true).open(&path).unwrap();
@@ -341,7 +342,11 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
             };
             runs.fetch_add(1, Ordering::Relaxed);
             match code(&output) {
-                0 => done += 1,
+                0 => {
+                    done += 1;
+                    named.extend((at % 2 == 0).then_some(name));
+                    moved += usize::from(said(&output).contains("HEAD is now"));
+                }
                 5 => refused += 1,
                 other => panic!("exit {other}: {}", said(&output)),
             }
@@ -350,16 +355,19 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
         writer.join().unwrap()
     });
     let after = fs::read_to_string(&path).unwrap();
-    let (mut theirs, mut labels) = (0, 0);
+    let (mut theirs, mut labels, mut markers) = (0, Vec::new(), 0);
     for line in after.lines().filter(|line| !line.is_empty()) {
         let entry: serde_json::Value =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("a torn line: {error}: {line}"));
         theirs += usize::from(entry["id"].as_str().is_some_and(|id| id.starts_with('w')));
-        labels += usize::from(entry["type"] == "label");
+        labels.extend(entry["label"].as_str().map(str::to_owned));
+        markers += usize::from(entry["customType"] == "bough.switch");
     }
     assert_eq!(theirs, wrote, "lines of the other writer");
     assert!(done > 120, "{done} done, {refused} refused");
-    assert!(labels > 50, "{labels} labels");
+    assert!(named.len() > 50, "{} labels", named.len());
+    assert_eq!(labels, named, "labels that were said to be set");
+    assert_eq!(markers, moved, "moves that were said to be made");
 }
 
 #[test]
@@ -461,6 +469,37 @@ fn a_full_disk_changes_nothing() {
     }
 }
 
+/// An old session, which `migrate` makes anew as a whole.
+fn old_session() -> Vec<u8> {
+    fs::read(crate::cases::project().join("tests/cli/sessions/pi/v1-hand-plain.jsonl")).unwrap()
+}
+
+#[test]
+fn a_file_is_not_made_anew_on_a_full_disk() {
+    let place = Place::new();
+    let Some(disk) = small_disk(&place, "size=64k") else { return };
+    let path = disk.0.join("s.jsonl");
+    fs::write(&path, old_session()).unwrap();
+    age(&path);
+    let _ = fs::write(disk.0.join("filler"), vec![0; 64 * 1024]);
+    for words in
+        [vec!["migrate", "disk/s.jsonl"], vec!["migrate", "disk/s.jsonl", "-o", "disk/new/out.jsonl"]]
+    {
+        let refused = place.run(&words);
+        assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
+        assert!(said(&refused).contains("the disk is full; nothing was changed"), "{}", said(&refused));
+        assert_eq!(fs::read(&path).unwrap(), old_session());
+        let mut names: Vec<_> =
+            fs::read_dir(&disk.0).unwrap().map(|file| file.unwrap().file_name()).collect();
+        names.sort();
+        assert_eq!(names, ["filler", "s.jsonl"], "{words:?}");
+    }
+    // With room again, it is done.
+    fs::remove_file(disk.0.join("filler")).unwrap();
+    let done = place.run(&["migrate", "disk/s.jsonl"]);
+    assert_eq!(code(&done), 0, "{}", said(&done));
+}
+
 #[test]
 fn a_read_only_disk_changes_nothing() {
     let place = Place::new();
@@ -469,12 +508,23 @@ fn a_read_only_disk_changes_nothing() {
     let (text, ids) = sound_session(Form::Pi, &mut Chance(3));
     fs::write(&path, &text).unwrap();
     age(&path);
+    fs::write(disk.0.join("old.jsonl"), old_session()).unwrap();
+    age(&disk.0.join("old.jsonl"));
     let done = Command::new("mount").args(["-o", "remount,ro"]).arg(&disk.0).output().unwrap();
     assert!(done.status.success());
-    let refused = place.run(&["switch", path.to_str().unwrap(), &ids[1]]);
-    assert_eq!(code(&refused), 6, "{}", said(&refused));
-    let refused = place.run(&["switch", "-n", path.to_str().unwrap(), &ids[1]]);
-    assert_eq!(code(&refused), 6, "a dry run says the same: {}", said(&refused));
+    for words in [
+        vec!["switch", "disk/s.jsonl", &ids[1]],
+        vec!["label", "disk/s.jsonl", "x"],
+        vec!["cherry-pick", "disk/s.jsonl", &ids[0]],
+        vec!["export-branch", "disk/s.jsonl", "-o", "disk/new/out.jsonl"],
+        vec!["migrate", "disk/old.jsonl"],
+    ] {
+        let refused = place.run(&words);
+        assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
+        let dry: Vec<&str> = words.iter().copied().chain(["-n"]).collect();
+        let refused = place.run(&dry);
+        assert_eq!(code(&refused), 6, "{words:?}: a dry run says the same: {}", said(&refused));
+    }
 }
 
 /// Runs bough as a user who owns nothing here; `None` where that is not allowed, which is said.
@@ -515,12 +565,57 @@ fn what_the_user_may_not_write_is_not_written() {
     let done = as_nobody(&place, &["switch", "s.jsonl", &ids[1]]).unwrap();
     assert_eq!(code(&done), 0, "{}", said(&done));
     assert!(fs::read(&path).unwrap().starts_with(text.as_bytes()));
+    // A file is made anew neither in a folder that may not be written, nor where it could not keep its owner.
+    let old = place.put("old.jsonl", &old_session());
+    open(&old, 0o666);
+    for (mode, told) in [(0o755, "can't be written by this user"), (0o777, "as the owner of the file")] {
+        open(place.folder.path(), mode);
+        for words in [vec!["migrate", "old.jsonl"], vec!["migrate", "old.jsonl", "-n"]] {
+            let refused = as_nobody(&place, &words).unwrap();
+            assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
+            assert!(said(&refused).contains(told), "{words:?}: {}", said(&refused));
+            assert_eq!(fs::read(&old).unwrap(), old_session());
+        }
+    }
+    open(place.folder.path(), 0o755);
+    let refused = as_nobody(&place, &["export-branch", "s.jsonl", "-o", "new/out.jsonl"]).unwrap();
+    assert_eq!(code(&refused), 6, "{}", said(&refused));
+    assert_eq!(place.names(), ["nobody", "old.jsonl", "s.jsonl"]);
     // A folder that can't be read.
     fs::create_dir(place.path("closed")).unwrap();
     fs::write(place.path("closed/s.jsonl"), &text).unwrap();
     open(&place.path("closed"), 0o700);
     let refused = as_nobody(&place, &["switch", "closed/s.jsonl", &ids[1]]).unwrap();
     assert!(matches!(code(&refused), 4 | 6), "{}", said(&refused));
+}
+
+#[test]
+fn links_are_followed_and_not_parted() {
+    let place = Place::new();
+    let path = place.put("s.jsonl", &old_session());
+    fs::hard_link(&path, place.path("hard.jsonl")).unwrap();
+    std::os::unix::fs::symlink("s.jsonl", place.path("link.jsonl")).unwrap();
+    for words in [vec!["migrate", "link.jsonl"], vec!["migrate", "link.jsonl", "-n"]] {
+        let refused = place.run(&words);
+        assert_eq!(code(&refused), 5, "{words:?}: {}", said(&refused));
+        assert!(said(&refused).contains("`--force`"), "{}", said(&refused));
+        assert_eq!(fs::read(&path).unwrap(), old_session());
+    }
+    fs::remove_file(place.path("hard.jsonl")).unwrap();
+    let done = place.run(&["migrate", "link.jsonl"]);
+    assert_eq!(code(&done), 0, "{}", said(&done));
+    assert!(fs::symlink_metadata(place.path("link.jsonl")).unwrap().is_symlink());
+    assert_ne!(fs::read(&path).unwrap(), old_session());
+    // An append keeps all names on one file; what was done by one name is undone by another.
+    let new = fs::read(&path).unwrap();
+    fs::hard_link(&path, place.path("hard.jsonl")).unwrap();
+    let done = place.run(&["switch", "link.jsonl", "turn:1", "--force"]);
+    assert_eq!(code(&done), 0, "{}", said(&done));
+    assert_eq!(fs::read(place.path("hard.jsonl")).unwrap(), fs::read(&path).unwrap());
+    assert_ne!(fs::read(&path).unwrap(), new);
+    let undone = place.run(&["undo", "s.jsonl"]);
+    assert_eq!(code(&undone), 0, "{}", said(&undone));
+    assert_eq!(fs::read(place.path("hard.jsonl")).unwrap(), new);
 }
 
 #[test]

@@ -359,10 +359,25 @@ fn fail_at_each_call(
     short: Option<usize>,
     check: impl Fn(&Place, bool, Call),
 ) {
+    let run = |place: &Place, hook: Hook| {
+        let (plan, opened) = (make(place), place.opened());
+        sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new()))
+    };
+    fail_in(|_| (), run, short, check);
+}
+
+type Hook = Box<dyn FnMut(Call) -> io::Result<Option<usize>>>;
+
+/// The same for whatever is run with the hook, in a place that is made ready before.
+fn fail_in(
+    ready: impl Fn(&Place),
+    run: impl Fn(&Place, Hook) -> Result<Done, Refusal>,
+    short: Option<usize>,
+    check: impl Fn(&Place, bool, Call),
+) {
     for n in 0.. {
         let place = Place::new(&session());
-        let plan = make(&place);
-        let opened = place.opened();
+        ready(&place);
         let (count, hit) = (Cell::new(0), Rc::new(Cell::new(None)));
         let seen = hit.clone();
         let hook = move |call: Call| {
@@ -377,7 +392,7 @@ fn fail_at_each_call(
                 _ => Err(io::ErrorKind::StorageFull.into()),
             }
         };
-        let result = sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new()));
+        let result = run(&place, Box::new(hook));
         let Some(call) = hit.get() else {
             assert!(result.is_ok(), "nothing failed: {result:?}");
             assert!(n > 3, "only {n} calls");
@@ -423,6 +438,58 @@ fn whatever_call_fails_the_old_file_or_the_new_one_is_there() {
             let others: &[&str] = if ok { &["a"] } else { &[] };
             assert_eq!(place.others(), others, "{call:?}");
         });
+    }
+}
+
+#[test]
+fn whatever_call_fails_in_an_undo_it_is_done_or_not() {
+    let old = session().into_bytes();
+    let plans: [fn(&Path) -> Plan; 3] = [|_| append(), |_| rewrite(), create_below];
+    for (at, make) in plans.into_iter().enumerate() {
+        let ready = |place: &Place| {
+            place.run(&make(place.folder.path())).unwrap();
+        };
+        let undo = |place: &Place, hook: Hook| {
+            let operation = undo::find(&place.log, None, None)?;
+            sys::with_hook(hook, || undo::undo(&place.log, &operation, &place.orders()))
+        };
+        let reference = Place::new(&session());
+        ready(&reference);
+        let (new, others) = (reference.bytes(), reference.others());
+        fail_in(ready, undo, Some(7), |place, ok, call| {
+            assert_eq!(place.bytes(), if ok { old.clone() } else { new.clone() }, "{at}: {call:?}");
+            // A folder that can't be taken away stays; the file does not.
+            let left = place.folder.path().join("work/a/b/new.jsonl").exists();
+            assert_eq!(left, !ok && at == 2, "{at}: {call:?}");
+            if !ok {
+                assert_eq!(place.others(), others, "{at}: {call:?}");
+                let again = undo::find(&place.log, None, None).unwrap();
+                undo::undo(&place.log, &again, &place.orders()).unwrap();
+                assert_eq!(place.bytes(), old, "{at}: {call:?}, once more");
+                assert_eq!(place.others(), [] as [String; 0], "{at}: {call:?}, once more");
+            }
+        });
+    }
+}
+
+#[test]
+fn a_file_that_vanished_is_not_made_anew() {
+    for plan in [append(), rewrite()] {
+        let place = Place::new(&session());
+        let opened = place.opened();
+        fs::remove_file(place.path()).unwrap();
+        let refused = carry(&opened, &plan, &place.orders(), &mut Vec::new());
+        assert!(
+            matches!(refused, Err(Refusal::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
+        );
+        assert!(!place.path().exists());
+        assert_eq!(place.others(), [] as [String; 0]);
+        // Nor is it where an undo would need it.
+        place.put(&session());
+        place.run(&plan).unwrap();
+        fs::remove_file(place.path()).unwrap();
+        assert!(place.undo().is_err());
+        assert!(!place.path().exists());
     }
 }
 
