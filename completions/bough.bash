@@ -364,7 +364,7 @@ _bough() {
             return 0
             ;;
         bough__context)
-            opts="-s -q -h --dropped --oneline --stat --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-z -s -q -h --dropped --oneline --stat --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -394,7 +394,7 @@ _bough() {
             return 0
             ;;
         bough__diff)
-            opts="-s -q -h --from --to --context --all --stat --name-only --side-by-side --exit-code --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-z -s -q -h --from --to --context --all --stat --name-only --side-by-side --exit-code --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -492,7 +492,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-n -s -q -h --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FILE|FOLDER]..."
+            opts="-z -n -s -q -h --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -604,7 +604,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-d -m -n -s -q -h --delete --move --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [NAME [REV]]..."
+            opts="-d -m -z -n -s -q -h --delete --move --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [NAME [REV]]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -866,7 +866,7 @@ _bough() {
             return 0
             ;;
         bough__op__log)
-            opts="-n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
+            opts="-z -n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

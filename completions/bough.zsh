@@ -197,6 +197,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--stat)--dropped[List instead what is on the path and not sent, with the reason of each]' \
 '--oneline[Print one line for each message]' \
 '--stat[Print how many messages there are, their bytes, and the tokens where they are stored]' \
+'-z[End each row with a NUL byte instead of a new line; for \`--json\` and \`--oneline\`]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -220,6 +221,7 @@ _arguments "${_arguments_options[@]}" : \
 '--all[Compare settings, labels, marks and the model'\''s thinking too]' \
 '--stat[Print how much each side has\: entries, tokens, calls of tools]' \
 '(--stat)--name-only[Print only which entries differ\: a sign and their ids, with tabs between]' \
+'-z[End each row with a NUL byte instead of a new line; for \`--name-only\` and \`--json\`]' \
 '(--stat --name-only)--side-by-side[Print both sides beside each other, where the terminal is wide enough]' \
 '--exit-code[Exit with 1 if there are differences]' \
 '--no-pager[Never start a pager]' \
@@ -273,6 +275,7 @@ _arguments "${_arguments_options[@]}" : \
 '--repair[Mend what has a default repair]' \
 '--strict[Exit with 1 where there are warnings, too]' \
 '(--json)--porcelain[Print findings separated by tabs, for scripts\: file, line, level, check, id, words]' \
+'-z[End each row with a NUL byte instead of a new line; for \`--porcelain\` and \`--json\`]' \
 '--list-checks[List all checks\: level, name, whether a repair mends it, what is found]' \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
@@ -341,6 +344,7 @@ _arguments "${_arguments_options[@]}" : \
 '--delete[Clear the label of this name, or of this entry]' \
 '(-d --delete)-m[Take the name from the entry that has it]' \
 '(-d --delete)--move[Take the name from the entry that has it]' \
+'-z[End each row with a NUL byte instead of a new line; for the list]' \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
 '--force[Override refusals for safety]' \
@@ -497,6 +501,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'-z[End each row with a NUL byte instead of a new line]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \

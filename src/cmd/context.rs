@@ -35,9 +35,16 @@ pub struct Args {
     /// Print how many messages there are, their bytes, and the tokens where they are stored
     #[arg(long)]
     stat: bool,
+
+    /// End each row with a NUL byte instead of a new line; for `--json` and `--oneline`
+    #[arg(short = 'z')]
+    nul: bool,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.nul && (ui.look.json || args.oneline) {
+        ui.end_rows_with_nul();
+    }
     let (named, revisions) = open::split(global, &args.words);
     let opened = open::session(global, named, ui)?;
     let (session, source) = (&opened.session, &opened.files);

@@ -53,6 +53,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "stat")]
     name_only: bool,
 
+    /// End each row with a NUL byte instead of a new line; for `--name-only` and `--json`
+    #[arg(short = 'z')]
+    nul: bool,
+
     /// Print both sides beside each other, where the terminal is wide enough
     #[arg(long, conflicts_with_all = ["stat", "name_only"])]
     side_by_side: bool,
@@ -70,6 +74,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !differs {
         return Ok(exit);
     }
+    if args.nul && (args.name_only || ui.look.json) {
+        ui.end_rows_with_nul();
+    }
     ui.page();
     let mut print = Printer {
         a: Half::new(sides.a(), sides.tip_a, &compared.a, compared.context_a.as_ref(), args.all),
@@ -78,10 +85,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     if args.stat {
         print.stat(&sides, ui)?;
-    } else if args.name_only {
-        print.names(ui)?;
     } else if ui.look.json {
         print.json(ui)?;
+    } else if args.name_only {
+        print.names(ui)?;
     } else {
         print.heading(ui)?;
         let wide = ui.look.width >= WIDE;

@@ -31,6 +31,10 @@ pub struct Args {
     #[arg(short = 'm', long = "move", conflicts_with = "delete")]
     take: bool,
 
+    /// End each row with a NUL byte instead of a new line; for the list
+    #[arg(short = 'z')]
+    nul: bool,
+
     #[command(flatten)]
     writing: Writing,
 }
@@ -38,7 +42,12 @@ pub struct Args {
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let (named, words) = open::split(global, &args.words);
     let (name, at) = match words {
-        [] if !args.delete => return list(global, named, ui),
+        [] if !args.delete => {
+            if args.nul {
+                ui.end_rows_with_nul();
+            }
+            return list(global, named, ui);
+        }
         [name] => (name, None),
         [name, at] if !args.delete => (name, Some(at)),
         _ => {

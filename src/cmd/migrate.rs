@@ -163,13 +163,12 @@ fn version(opened: &Opened) -> String {
 }
 
 /// The version as a number, where it is one.
-fn number(opened: &Opened) -> serde_json::Value {
+fn number(opened: &Opened) -> Option<serde_json::Value> {
     let version = opened.session.header.as_ref().and_then(|header| header.version.clone());
     match (migrate::age(&opened.session), version) {
-        (Age::Old(migrate::Form::V1), _) => 1.into(),
-        (Age::Old(_), _) => 2.into(),
-        (_, Some(version)) => serde_json::from_str(&version).unwrap_or(version.into()),
-        (_, None) => serde_json::Value::Null,
+        (Age::Old(migrate::Form::V1), _) => Some(1.into()),
+        (Age::Old(_), _) => Some(2.into()),
+        (_, version) => version.map(|version| serde_json::from_str(&version).unwrap_or(version.into())),
     }
 }
 
@@ -182,13 +181,15 @@ fn check(args: &Args, global: &Global, file: &File, tally: &mut Tally, ui: &mut 
     };
     tally.old += usize::from(old);
     if ui.look.json {
-        let object = json!({
+        let mut object = json!({
             "schema": "bough.migrate/1",
             "file": file.path.display().to_string(),
             "format": opened.session.format.name(),
-            "version": number(&opened),
-            "old": old,
         });
+        if let Some(version) = number(&opened) {
+            object["version"] = version;
+        }
+        object["old"] = old.into();
         writeln!(ui.out(), "{object}")?;
     } else if old {
         writeln!(ui.out(), "{}: {}", text::one_line(&file.path.display().to_string()), version(&opened))?;
@@ -214,16 +215,24 @@ fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result
     let was = version(&opened);
     let entries = opened.session.entries.len();
     if ui.look.json {
-        let object = json!({
+        let mut object = json!({
             "schema": "bough.migrate/1",
             "file": file.path.display().to_string(),
             "format": opened.session.format.name(),
-            "version": number(&opened),
-            "to": options.to,
-            "changed": changed,
-            "entries": entries,
         });
-        ui.note(object);
+        if let Some(version) = number(&opened) {
+            object["version"] = version;
+        }
+        object["to"] = options.to.into();
+        object["changed"] = changed.into();
+        object["entries"] = entries.into();
+        // Where the migrated file goes to standard output, nothing may stand beside it.
+        let is_stdout = |path: &Path| path == Path::new("-");
+        match &args.output {
+            Some(output) if is_stdout(output) => ui.note(object),
+            None if is_stdout(&file.path) => ui.note(object),
+            _ => writeln!(ui.out(), "{object}")?,
+        }
         return Ok(());
     }
     if ui.look.quiet {

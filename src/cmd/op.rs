@@ -31,6 +31,10 @@ struct LogArgs {
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     words: Vec<String>,
 
+    /// End each row with a NUL byte instead of a new line
+    #[arg(short = 'z')]
+    nul: bool,
+
     /// How many operations are listed at the most
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
@@ -59,6 +63,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 }
 
 fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.nul {
+        ui.end_rows_with_nul();
+    }
     let (named, _) = open::split(global, &args.words);
     let named = named.or(args.words.first().map(String::as_str));
     let log = undo::log()?;

@@ -2,14 +2,13 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, complete, files, global::Global};
+use super::{Exit, Failure, clock, complete, files, global::Global, writing};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
 use crate::store;
 use crate::store::find::{self, Found};
 use crate::store::oplog::Log;
-use crate::store::write::{self, Signs};
 use crate::ui::{Ink, Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -189,13 +188,7 @@ impl List<'_> {
         let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
         let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
-        let signs = |own| write::signs_of_life(&path, own, SystemTime::now()).ok().flatten();
-        // The log is read only where it could explain what was seen.
-        let alive = lately
-            && match signs(None) {
-                Some(Signs::Fresh) => signs(write::last_own_change(self.log, &path)).is_some(),
-                other => other.is_some(),
-            };
+        let alive = lately && writing::signs_of_life(&path, self.log).is_some();
         let (bytes, modified) = (found.bytes, found.modified);
         Some(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }

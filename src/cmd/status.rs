@@ -1,11 +1,13 @@
 //! `bough status`: a session in short.
 
-use super::{Exit, complete, global::Global, open};
+use super::{Exit, complete, global::Global, open, writing};
 use crate::format::claude::load::Loader;
 use crate::format::{Format, Session};
 use crate::model::{Count, Flags, Ix, Source};
 use crate::ops::ids;
 use crate::store::Opened;
+use crate::store::oplog::Log;
+use crate::store::write::Signs;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
@@ -61,6 +63,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !others.is_empty() {
         rows.push(("others", others.join(" · ")));
     }
+    if let Some(signs) = signs_of_life(&opened) {
+        rows.push(("writing", format!("the file {}", signs.words())));
+    }
     let tree = &session.tree;
     rows.push((
         "tree",
@@ -97,6 +102,11 @@ fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
     let on_path = session.tree.ancestors(ix).count();
     let kind = session.entries.kind(ix).word();
     Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
+}
+
+/// Why it looks as if somebody were writing to the session, if it does.
+fn signs_of_life(opened: &Opened) -> Option<Signs> {
+    writing::signs_of_life(opened.files.path(0), Log::of_user().as_ref())
 }
 
 /// A reader of transcripts, for people and for scripts.
@@ -171,6 +181,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "branch_points": tree.branch_points().count(),
         "branches": branches(session, source)?,
         "faults": faults(session),
+        "alive": signs_of_life(opened).is_some(),
     });
     let mut set = |key: &str, value: Option<Value>| {
         if let Some(value) = value {

@@ -5,7 +5,10 @@ use crate::format::Ids;
 use crate::model::{Change, Plan, Time, parse_time};
 use crate::store::Opened;
 use crate::store::oplog::Log;
-use crate::store::write::{Done, Orders, Proof, Refusal, carry_out, changed_by_bough};
+use crate::store::write::signs_of_life as signs_of_life_since;
+use crate::store::write::{
+    Done, Orders, Proof, Refusal, Signs, carry_out, changed_by_bough, last_own_change,
+};
 use crate::ui::{Ui, text};
 use serde_json::json;
 use std::path::Path;
@@ -24,6 +27,18 @@ pub(super) struct Writing {
     /// file that changed meanwhile.
     #[arg(long)]
     pub(super) force: bool,
+}
+
+/// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
+pub(super) fn signs_of_life(path: &Path, log: Option<&Log>) -> Option<Signs> {
+    // The log has the real names of files.
+    let path = &path.canonicalize().ok()?;
+    let signs = |own| signs_of_life_since(path, own, SystemTime::now()).ok().flatten();
+    match signs(None) {
+        // The log is read only where it could explain what was seen.
+        Some(Signs::Fresh) => signs(last_own_change(log, path)),
+        other => other,
+    }
 }
 
 /// Opens a session, makes a plan for it, and carries it out; all of it once more where the file changed meanwhile.

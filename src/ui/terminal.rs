@@ -51,6 +51,14 @@ impl Ui {
         }
     }
 
+    /// Ends rows with a NUL byte from here on, not with a new line. For output in which every new line ends a row.
+    pub fn end_rows_with_nul(&mut self) {
+        // Nobody reads that by eye.
+        self.pager = None;
+        let out = std::mem::replace(&mut self.out, Box::new(io::sink()));
+        self.out = Box::new(NulRows(out));
+    }
+
     /// Paints text as [`paint()`] does, as this terminal wants it.
     pub fn paint(&self, ink: Ink, text: impl std::fmt::Display) -> String {
         paint(&self.look, ink, text)
@@ -92,5 +100,19 @@ impl Ui {
     /// Whether standard error is a terminal.
     pub fn talks_to_a_person() -> bool {
         io::stderr().is_terminal()
+    }
+}
+
+/// Writes NUL bytes for new lines.
+struct NulRows(Box<dyn Write>);
+
+impl Write for NulRows {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let rows: Vec<u8> = bytes.iter().map(|byte| if *byte == b'\n' { 0 } else { *byte }).collect();
+        self.0.write(&rows)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
     }
 }

@@ -165,7 +165,7 @@ fn fits_line(expected: &str, printed: &str) -> bool {
     }
 }
 
-fn copy_below(from: &Path, to: &Path) {
+pub fn copy_below(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).into_iter().flatten() {
         let path = entry.unwrap().path();
         let to = to.join(path.file_name().unwrap());

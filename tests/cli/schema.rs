@@ -1,17 +1,44 @@
 //! Holds what `--json` prints to the schemas in `docs/schema`.
 
-use crate::cases::{copy, project};
+use crate::cases::{copy, copy_below, project};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::process::Command;
 
 /// Commands, and the schemas of the lines that they print; `S` stands for a session with branches and labels, `D` for a
-/// damaged one.
+/// damaged one, `P` for one with calls of tools, `O` for an old one, `C` for a folder of Claude Code's with agents.
 const RUNS: &[(&str, &[&str])] = &[
     ("status S", &["bough.status/1"]),
     ("log S", &["bough.entry/1"]),
     ("log --all --filter all S", &["bough.entry/1"]),
+    ("log --full --stat P", &["bough.entry/1"]),
+    ("log --agents C", &["bough.entry/1"]),
+    ("log --order document C", &["bough.entry/1"]),
+    ("branches --order document C", &["bough.line/1"]),
+    ("show P all", &["bough.entry/1"]),
+    ("branches -v --all P", &["bough.branch/1"]),
+    ("branches --points P", &["bough.point/1"]),
+    ("fsck --list-checks", &["bough.check/1"]),
+    ("fsck --explain crlf", &["bough.check/1"]),
+    ("fsck .", &["bough.finding/1", "bough.fsck/1"]),
+    ("stats P", &["bough.stats/1"]),
+    ("stats --by tool P", &["bough.stats/1"]),
+    ("stats .", &["bough.stats/1"]),
+    ("sessions .", &["bough.session/1"]),
+    ("sessions --quick .", &["bough.session/1"]),
+    ("sessions --tree --agents C", &["bough.session/1"]),
+    ("context P", &["bough.message/1"]),
+    ("grep -C 1 the P", &["bough.entry/1"]),
+    ("diff --all root HEAD -s P", &["bough.diff/1"]),
+    ("diff --name-only root HEAD -s P", &["bough.diff/1"]),
+    ("diff --from P --to S", &["bough.diff/1"]),
+    ("merge -n generator -s P", &["bough.change/1"]),
+    ("merge --force generator -s P", &["bough.copy/1"]),
+    ("migrate --check O", &["bough.migrate/1"]),
+    ("migrate -n O", &["bough.change/1", "bough.migrate/1"]),
+    ("migrate O", &["bough.migrate/1"]),
+    ("export-branch -n -s P", &["bough.change/1"]),
     ("show S HEAD root", &["bough.entry/1"]),
     ("branches S", &["bough.branch/1"]),
     ("fsck S", &["bough.fsck/1"]),
@@ -23,14 +50,14 @@ const RUNS: &[(&str, &[&str])] = &[
     ("diff root HEAD -s S", &["bough.diff/1"]),
     ("diff root HEAD -s S --stat", &["bough.diff/1"]),
     ("diff root HEAD -s S --context", &["bough.diff/1"]),
-    ("migrate --check ./S", &["bough.migrate/1"]),
+    ("migrate --check S", &["bough.migrate/1"]),
     ("context S", &["bough.message/1"]),
     ("context --dropped S", &["bough.message/1"]),
     ("context --stat S", &["bough.context/1"]),
     ("grep . S", &["bough.entry/1"]),
     ("grep -c . S", &["bough.count/1"]),
     ("grep -l . S", &["bough.count/1"]),
-    ("sessions ./S", &["bough.session/1"]),
+    ("sessions S", &["bough.session/1"]),
     ("stats S", &["bough.stats/1"]),
     ("stats --by branch S", &["bough.stats/1"]),
     ("stats --by day S", &["bough.stats/1"]),
@@ -41,7 +68,37 @@ const RUNS: &[(&str, &[&str])] = &[
     ("config list", &["bough.setting/1"]),
     ("label there root -s S; op log", &["bough.op/1"]),
     ("cherry-pick root -s S", &["bough.copy/1"]),
+    ("undo -n -s S", &["bough.change/1"]),
+    ("undo -s S; op log", &["bough.op/1"]),
+    ("switch --force root -s S; op log", &["bough.op/1"]),
+    ("fsck --repair --force D", &["bough.aside/1", "bough.change/1", "bough.fsck/1"]),
 ];
+
+/// A session of version 1 of pi, and a project of Claude Code with agents.
+const OLD: &str = "pi/v1-hand-branchedfrom.jsonl";
+const WITH_AGENTS: &str = "claude-code/subagent";
+
+#[test]
+fn every_schema_of_the_program_has_a_page() {
+    let named = regex::Regex::new("\"bough\\.([a-z]+)/1\"").unwrap();
+    let mut folders = vec![project().join("src")];
+    let mut seen = BTreeSet::new();
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else {
+                let text = fs::read_to_string(path).unwrap();
+                seen.extend(named.captures_iter(&text).map(|found| format!("{}.1.json", &found[1])));
+            }
+        }
+    }
+    let pages = fs::read_dir(project().join("docs/schema")).unwrap();
+    let pages: BTreeSet<String> =
+        pages.map(|page| page.unwrap().file_name().into_string().unwrap()).collect();
+    assert_eq!(seen, pages.into_iter().filter(|page| page != "error.json").collect());
+}
 
 #[test]
 fn json_output_fits_its_schema() {
@@ -53,15 +110,23 @@ fn json_output_fits_its_schema() {
         schemas.insert(title, schema);
     }
     let folder = tempfile::tempdir().unwrap();
-    copy(&project().join("tests/cli/sessions/pi/pi16-labels.jsonl"), &folder.path().join("S"));
-    copy(&project().join("examples/broken.jsonl"), &folder.path().join("D"));
+    let sessions = project().join("tests/cli/sessions");
+    for (name, file) in [
+        ("S.jsonl", sessions.join("pi/pi16-labels.jsonl")),
+        ("D.jsonl", project().join("examples/broken.jsonl")),
+        ("P.jsonl", project().join("examples/parser.jsonl")),
+        ("O.jsonl", sessions.join(OLD)),
+    ] {
+        copy(&file, &folder.path().join(name));
+    }
+    copy_below(&sessions.join(WITH_AGENTS), &folder.path().join("C"));
     let run = |words: &str| {
         Command::new(env!("CARGO_BIN_EXE_bough"))
-            .args(["--json", "--input-format", "pi"])
+            .arg("--json")
             .args(words.split_whitespace().map(|word| match word {
-                "S" => "./S",
-                "D" => "./D",
-                word => word,
+                "S" | "D" | "P" | "O" => format!("./{word}.jsonl"),
+                "C" => "./C".to_owned(),
+                word => word.to_owned(),
             }))
             .current_dir(folder.path())
             .env("HOME", folder.path())
@@ -70,6 +135,7 @@ fn json_output_fits_its_schema() {
             .output()
             .unwrap()
     };
+    let mut failed = Vec::new();
     for (commands, wanted) in RUNS {
         let mut seen = BTreeSet::new();
         for words in commands.split("; ") {
@@ -86,15 +152,33 @@ fn json_output_fits_its_schema() {
                     .get(&name)
                     .unwrap_or_else(|| panic!("{words}: `{name}` has no page in docs/schema"));
                 let wrong = wrong(schema, &object);
-                assert!(wrong.is_empty(), "{words}: {}\n{line}", wrong.join("; "));
+                if !wrong.is_empty() {
+                    failed.push(format!("{words}: {}\n{line}", wrong.join("; ")));
+                }
                 seen.insert(name);
             }
         }
-        assert_eq!(seen, wanted.iter().map(|name| (*name).to_owned()).collect(), "{commands}");
+        let wanted: BTreeSet<String> = wanted.iter().map(|name| (*name).to_owned()).collect();
+        if seen != wanted {
+            failed.push(format!("{commands}: {seen:?}, not {wanted:?}"));
+        }
     }
-    let failed = run("status nowhere.jsonl");
-    let error: Value = serde_json::from_slice(&failed.stderr).unwrap();
-    assert!(wrong(&schemas["error"], &error).is_empty(), "{error}");
+    for words in [
+        "status nowhere.jsonl",
+        "log --grahp P",
+        "show P turn:99",
+        "label -s P here nowhere",
+        "fsck --only nothing P",
+    ] {
+        let output = run(words);
+        assert!(output.stdout.is_empty(), "{words}");
+        let error: Value = serde_json::from_slice(&output.stderr).unwrap();
+        let wrong = wrong(&schemas["error"], &error);
+        if !wrong.is_empty() {
+            failed.push(format!("{words}: {}: {error}", wrong.join("; ")));
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
 /// What of a value does not fit its schema. Knows the words that `docs/schema` uses: `type`, `enum`, `const`, `required`,
@@ -133,6 +217,11 @@ fn wrong(schema: &Value, value: &Value) -> Vec<String> {
                         out.extend(wrong(schema, value).into_iter().map(|words| format!("{key}: {words}")));
                     }
                 }
+                // The pages tell all of what is printed, and what each field means.
+                let known = said.as_object().unwrap();
+                let unknown =
+                    value.as_object().into_iter().flatten().filter(|(key, _)| !known.contains_key(*key));
+                out.extend(unknown.map(|(key, _)| format!("{key} is not in the schema")));
             }
             "additionalProperties" => {
                 let values = value.as_object().into_iter().flat_map(|object| object.values());

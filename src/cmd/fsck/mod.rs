@@ -64,6 +64,10 @@ pub struct Args {
     #[arg(long, conflicts_with = "json")]
     porcelain: bool,
 
+    /// End each row with a NUL byte instead of a new line; for `--porcelain` and `--json`
+    #[arg(short = 'z')]
+    nul: bool,
+
     /// List all checks: level, name, whether a repair mends it, what is found
     #[arg(long)]
     list_checks: bool,
@@ -81,6 +85,9 @@ fn check_names() -> PossibleValuesParser {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.nul && (args.porcelain || ui.look.json) {
+        ui.end_rows_with_nul();
+    }
     if args.list_checks {
         show::list_checks(ui)?;
         return Ok(Exit::Done);

@@ -2,11 +2,11 @@
 
 use super::Total;
 use crate::cmd::global::Global;
-use crate::fsck::{CHECKS, Check, Finding, Findings, Level};
+use crate::fsck::{CHECKS, Check, Finding, Findings, Level, Row};
 use crate::model::Count;
 use crate::ui::{Ui, text};
 use owo_colors::OwoColorize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
 
@@ -129,17 +129,18 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
     )
 }
 
+/// A check as an object.
+fn check(row: &Row) -> Value {
+    json!({
+        "schema": "bough.check/1", "check": row.id, "level": row.level.word(),
+        "mended": row.mend.words(), "what": row.what, "why": row.why, "strategies": row.strategies,
+    })
+}
+
 /// Prints the table of checks.
 pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
     if ui.look.json {
-        for row in CHECKS {
-            let object = json!({
-                "schema": "bough.check/1", "check": row.id, "level": row.level.word(),
-                "mended": row.mend.words(), "what": row.what, "why": row.why, "strategies": row.strategies,
-            });
-            writeln!(ui.out(), "{object}")?;
-        }
-        return Ok(());
+        return CHECKS.iter().try_for_each(|row| writeln!(ui.out(), "{}", check(row)));
     }
     let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in CHECKS {
@@ -152,6 +153,9 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
 /// Prints what a check means.
 pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
     let row = check.row();
+    if ui.look.json {
+        return writeln!(ui.out(), "{}", self::check(row));
+    }
     writeln!(ui.out(), "{} ({})", row.id, row.level.word())?;
     writeln!(ui.out(), "\n{}\n\n{}", row.what, row.why)?;
     let mend = match row.mend {

@@ -71,6 +71,17 @@ pub enum Signs {
     Fresh,
 }
 
+impl Signs {
+    /// What is seen of the file, as the end of a sentence about it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Signs::Open => "is open for writing in another program",
+            Signs::OmpLock => "is locked by a running oh-my-pi",
+            Signs::Fresh => "was changed less than 5 seconds ago; an agent may be at work on it",
+        }
+    }
+}
+
 /// Why a session looks as if an agent were at work on it, if it does. Reads only.
 pub fn signs_of_life(path: &Path, own: Option<i64>, now: SystemTime) -> io::Result<Option<Signs>> {
     let real = fs::canonicalize(path)?;

@@ -10,11 +10,7 @@ pub enum Refusal {
     #[error("standard input can't be written to")]
     Stdin,
     /// An agent seems to be at work on the session.
-    #[error("{}: {}", path.display(), match signs {
-        Signs::Open => "is open for writing in another program",
-        Signs::OmpLock => "is locked by a running oh-my-pi",
-        Signs::Fresh => "was changed less than 5 seconds ago; an agent may be at work on it",
-    })]
+    #[error("{}: {}", path.display(), signs.words())]
     Alive {
         /// The file.
         path: PathBuf,
