@@ -3,7 +3,7 @@
 use super::{Failure, global::Global};
 use crate::model::{Count, Key};
 use crate::store::{self, Opened, find};
-use crate::ui::Ui;
+use crate::ui::{Ui, text};
 use std::path::{Path, PathBuf};
 
 /// Splits the words of a command into the session that the first may name, and the rest.
@@ -76,10 +76,12 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
         return;
     }
     let place = if opened.session.partial { " near its end" } else { "" };
-    let path = opened.files.path(0).display();
+    let path = opened.files.path(0).display().to_string();
     ui.note(format_args!(
-        "warning: {path}: {}{place}; `bough fsck {path}` lists them",
-        Count("fault", "faults", faults)
+        "warning: {}: {}{place}; `bough fsck {}` lists them",
+        text::one_line(&path),
+        Count("fault", "faults", faults),
+        text::shell_word(&path)
     ));
 }
 

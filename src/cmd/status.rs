@@ -91,6 +91,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         writeln!(ui.out(), "{name:<8} {value}")?;
     }
     if !faults.is_empty() {
+        let path = text::shell_word(&path);
         ui.hint(format_args!("`bough fsck {path}` says where, and what can be mended"));
     }
     Ok(Exit::Done)

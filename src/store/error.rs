@@ -64,7 +64,11 @@ impl Error {
         Some(match self {
             Error::NotFound { .. } => "`bough sessions` lists the sessions of this folder".into(),
             Error::IsFolder { .. } => "name one of the session files in it".into(),
-            Error::Empty { path } => format!("`bough fsck {}` says what is left of it", path.display()),
+            Error::Empty { path } => {
+                let path = path.display().to_string();
+                let word = shlex::try_quote(&path).unwrap_or((&*path).into());
+                format!("`bough fsck {word}` says what is left of it")
+            }
             Error::UnknownFormat { .. } => "`--input-format` forces a format".into(),
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),

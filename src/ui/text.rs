@@ -27,6 +27,12 @@ pub fn one_line(text: &str) -> String {
     safe(&without_colors(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
+/// Text as one word of a command line, to be copied into a shell.
+pub fn shell_word(text: &str) -> String {
+    let word = shlex::try_quote(text).map_or_else(|_| text.to_owned(), Cow::into_owned);
+    safe(&word)
+}
+
 /// Text without the escapes that set colors, which the output of programs is full of. Other escapes stay, to be shown
 /// by [`safe`].
 pub fn without_colors(text: &str) -> Cow<'_, str> {

@@ -41,7 +41,7 @@ pub(super) fn run(
     }
     show::total(&total, args.porcelain, ui)?;
     total.mendable = 0;
-    total.hint(args, wishes, ui);
+    total.hint(args, global, wishes, ui);
     total.exit(args.strict)
 }
 
@@ -184,7 +184,7 @@ fn tell(
         }
     }
     if !ui.look.json {
-        let file = text::one_line(&file.display().to_string());
+        let file = text::shell_word(&file.display().to_string());
         ui.hint(format_args!("`bough undo {file}` takes the repair back"));
     }
     Ok(())

@@ -141,7 +141,7 @@ fn look(
         }
     }
     show::total(&total, args.porcelain, ui)?;
-    total.hint(args, wishes, ui);
+    total.hint(args, global, wishes, ui);
     total.exit(args.strict)
 }
 
@@ -385,7 +385,7 @@ impl Total {
     }
 
     /// What can be done.
-    fn hint(&self, args: &Args, wishes: &Wishes, ui: &mut Ui) {
+    fn hint(&self, args: &Args, global: &Global, wishes: &Wishes, ui: &mut Ui) {
         if self.no_sessions > 0 && !ui.look.quiet {
             ui.note(format_args!(
                 "{} left out",
@@ -398,13 +398,8 @@ impl Total {
                 Count("info is", "infos are", self.unlisted as usize)
             ));
         }
-        let names = |files: &[String]| match files {
-            [] => String::new(),
-            files => {
-                format!(" {}", files.iter().map(|file| text::one_line(file)).collect::<Vec<_>>().join(" "))
-            }
-        };
-        let files = names(&args.files);
+        let named = global.session.iter().chain(&args.files);
+        let files: String = named.map(|file| format!(" {}", text::shell_word(file))).collect();
         if self.mendable > 0 && !files.contains(" -") {
             let reached = match self.reachable_after == self.reachable {
                 true => String::new(),

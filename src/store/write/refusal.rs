@@ -148,7 +148,9 @@ impl Refusal {
             Refusal::Locked { .. } => "wait until the other program is done".into(),
             Refusal::Changed { .. } => "an agent may be at work on it; try again when it is done".into(),
             Refusal::Torn { path, .. } => {
-                format!("`bough fsck --repair {}` mends it; `--force` begins a new line", path.display())
+                let path = path.display().to_string();
+                let word = shlex::try_quote(&path).unwrap_or((&*path).into());
+                format!("`bough fsck --repair {word}` mends it; `--force` begins a new line")
             }
             Refusal::Exists { .. } => "`--force` puts the new file in its place".into(),
             Refusal::HardLinked { .. } => "`--force` writes all the same, and parts the names".into(),
