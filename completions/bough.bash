@@ -604,7 +604,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-d -m -z -n -s -q -h --delete --move --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [NAME [REV]]..."
+            opts="-d -m -z -n -s -q -h --delete --move --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [NAME]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

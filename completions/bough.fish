@@ -62,7 +62,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Take old s
 complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions stand for'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
-complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: what they are, their texts, thinking, tool calls and results'
+complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, position, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent goes on from another entry'

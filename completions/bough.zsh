@@ -717,7 +717,7 @@ _bough_commands() {
 'op:Look at what bough changed\: the operation log and its backups' \
 'rev-parse:Print the ids that revisions stand for' \
 'sessions:List sessions' \
-'show:Show whole entries\: what they are, their texts, thinking, tool calls and results' \
+'show:Show whole entries\: text, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show a session in short\: format, position, branches, faults' \
 'switch:Move HEAD, so that the agent goes on from another entry' \

@@ -12,6 +12,7 @@ use clap_complete::engine::ArgValueCompleter;
 /// Each entry is one line, byte for byte as it stands in the file; with `--pretty`, laid out over lines, with all strings
 /// and numbers as they are spelled.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough cat [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///

@@ -19,6 +19,7 @@ use std::path::Path;
 /// as it is. A call of a tool is copied with its result and the other calls of its reply, even if only one of them is
 /// named. Labels, settings of the session, counted tokens and marks are not copied.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough cherry-pick [OPTIONS] [SESSION] REV...")]
 pub struct Args {
     /// The session, if it looks like a file; then the entries to copy, and ranges of them
     #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]

@@ -17,6 +17,7 @@ use std::io;
 /// a call that is left out since nothing answers it, a result that is made up, a reply that failed and stays behind.
 /// The prompt that would come next, the system prompt and the tools are not in the file, and not shown.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough context [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then the entry to go on at
     ///

@@ -24,6 +24,7 @@ use std::time::Duration;
 ///
 /// With one revision it is compared with HEAD. With `--from` and `--to` entries of two sessions are compared.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough diff [OPTIONS] [SESSION] A [B]")]
 pub struct Args {
     /// The session, if it looks like a file; then A and B, or `A...B`
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]

@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 /// own, and names the session that it comes from; labels come along, and replies and their results are kept whole.
 /// Without `-o` or `--store` it is printed.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough export-branch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
     /// The session, if it looks like a file; then the entry
     ///

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 /// What every command takes.
 #[derive(clap::Args, Debug, Default)]
+#[command(next_help_heading = "Options of all commands")]
 pub(super) struct Global {
     /// The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`
     ///

@@ -16,11 +16,12 @@ use std::path::Path;
 /// Without a name, lists the labels in force. The labels are those of the agent, where it has any: pi's tree shows them.
 /// A label moves nothing, and keeps the time of the file.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough label [OPTIONS] [SESSION] [NAME [REV]]")]
 pub struct Args {
     /// The session, if it looks like a file; then the name, and the entry
     ///
     /// Without an entry, HEAD.
-    #[arg(value_name = "NAME [REV]", add = ArgValueCompleter::new(complete::label_words))]
+    #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::label_words))]
     words: Vec<String>,
 
     /// Clear the label of this name, or of this entry

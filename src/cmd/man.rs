@@ -50,11 +50,18 @@ pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
 
 fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, Vec<u8>)>) -> io::Result<()> {
     let mut page = Vec::new();
-    let shown =
-        command.clone().name(name.to_owned()).bin_name(name.replace('-', " ")).display_name(name.to_owned());
+    let shown = command.clone().name(name.to_owned()).display_name(name.to_owned());
+    let usage = command.clone().render_usage().to_string();
     let version = concat!("bough ", env!("CARGO_PKG_VERSION"));
     let man = clap_mangen::Man::new(shown).source(version).manual("bough").date(DATE);
-    man.render(&mut page)?;
+    man.render_title(&mut page)?;
+    man.render_name_section(&mut page)?;
+    page.extend(body(&format!("# Synopsis\n{}", usage.trim_start_matches("Usage: "))).into_bytes());
+    man.render_description_section(&mut page)?;
+    man.render_options_section(&mut page)?;
+    if command.get_subcommands().next().is_some() {
+        man.render_subcommands_section(&mut page)?;
+    }
     // A line break beside vertical space does nothing but earn a warning.
     let page = String::from_utf8(page).map_err(io::Error::other)?;
     let lines: Vec<&str> = page.lines().collect();
@@ -69,6 +76,10 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
     if name == "bough-fsck" {
         page.push_str(&body(&checks()));
     }
+    let others =
+        ["bough(1)", "bough-revisions(7)", "bough-formats(5)", "bough-config(5)", "bough-exit-codes(7)"];
+    let others = others[usize::from(name == "bough")..].join(", ");
+    page.push_str(&body(&format!("# See also\n{others}")));
     pages.push((format!("{name}.1"), page.into_bytes()));
     for inner in command.get_subcommands().filter(|inner| !inner.is_hide_set()) {
         command_pages(inner, &format!("{name}-{}", inner.get_name()), pages)?;

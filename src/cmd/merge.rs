@@ -17,6 +17,7 @@ use std::io::Read;
 /// Copies what the path to REV has and the path to HEAD has not, oldest first, as `bough cherry-pick` does; what an
 /// earlier pick brought over is not brought twice. Exits with 1 if there is nothing to bring.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough merge [OPTIONS] [SESSION] REV")]
 pub struct Args {
     /// The session, if it looks like a file; then the other branch, by its leaf or any entry on it
     #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]

@@ -11,6 +11,7 @@ use clap_complete::engine::ArgValueCompleter;
 /// One id a line, in the order of the revisions: of a range in the order of the path, of another set in file order. Entries without an id are printed as
 /// `line:N`.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough rev-parse [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///

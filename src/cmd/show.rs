@@ -7,10 +7,11 @@ use crate::ops::revision;
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
-/// Show whole entries: what they are, their texts, thinking, tool calls and results
+/// Show whole entries: text, thinking, tool calls and results
 ///
 /// Pictures are shown as a note. With `--json` each entry is an object with its whole text and its parts.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough show [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///

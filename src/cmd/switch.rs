@@ -15,6 +15,7 @@ use std::io::Read;
 /// the path to it. The branch that is left stays as it is; `bough switch -` goes back. Switching to where one is does
 /// nothing.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough switch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
     /// The session, if it looks like a file; then the entry to go to
     ///

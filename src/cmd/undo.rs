@@ -14,6 +14,7 @@ use std::path::PathBuf;
 /// is given. The files are then byte for byte what they were, their times included. Undoing an undo does the operation again.
 /// Where a file was changed since, nothing is taken back.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough undo [OPTIONS] [SESSION] [OP]")]
 pub struct Args {
     /// The session, if it looks like a file; then the operation, as `bough op log` shows it
     #[arg(value_name = "OP", add = ArgValueCompleter::new(complete::operations))]

@@ -24,6 +24,7 @@ use print::{Printer, Reason};
 /// `switch` and bookkeeping (labels, settings, names, usage) are left out unless they are asked for, by `--kind`, `--filter`
 /// or `--all`; tool calls never are.
 #[derive(clap::Args, Debug)]
+#[command(override_usage = "bough log [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
