@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 /// A file as it would be after changes: stretches of the old file and new bytes, in order.
 ///
-/// Stretches begin at lines, so that each line of the text has a line of the old file that it comes from.
+/// Each line of the text has a line of the old file that it comes from: that of its first byte.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
     parts: Vec<Part>,
@@ -16,9 +16,9 @@ struct Part {
     /// The first byte in the text.
     at: u64,
     len: u64,
-    /// The number of the first line in the text, from 1.
+    /// The number of the line of the text that its first byte is on, from 1.
     line: u64,
-    /// The number of the line of the old file that the first line comes from; 0 where there was none.
+    /// The number of the line of the old file that this comes from; 0 where there was none.
     old_line: u64,
     content: Content,
 }
@@ -38,7 +38,7 @@ enum Content {
     },
 }
 
-/// A change of a text: lines that go, and what comes in their place.
+/// A change of a text: bytes that go, and what comes in their place.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edit {
     /// The first byte that goes.
@@ -47,9 +47,9 @@ pub(super) struct Edit {
     pub to: u64,
     /// The number of the line at `from`.
     pub line: u64,
-    /// How many lines go.
+    /// How many line endings go, or lines without one.
     pub lines: u64,
-    /// What comes: whole lines, line endings included.
+    /// What comes: whole lines with their endings, or a part of one.
     pub new: Vec<u8>,
     /// Whether what comes is of no line that was there.
     pub fresh: bool,
@@ -95,6 +95,14 @@ impl Text {
             Some(part) => part.origin(line, offset),
             None => Origin { line: 0, offset: 0, same: false },
         }
+    }
+
+    /// Whether a stretch is one of the old file.
+    pub(super) fn is_old(&self, span: Span) -> bool {
+        let at = self.parts.partition_point(|part| part.at <= span.offset);
+        at.checked_sub(1).map(|at| &self.parts[at]).is_some_and(|part| {
+            matches!(part.content, Content::Old(_)) && span.offset + span.len <= part.at + part.len
+        })
     }
 
     /// The text after changes, which are in order and do not overlap.

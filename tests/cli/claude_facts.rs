@@ -64,7 +64,8 @@ fn facts_of_cases() {
     assert!(compared > 30, "only {compared} files were compared");
 }
 
-fn facts(opened: &Opened) -> Value {
+/// What bough sees, as a case states it.
+pub fn facts(opened: &Opened) -> Value {
     let session = &opened.session;
     let (entries, tree) = (&session.entries, &session.tree);
     // The facts speak of lines that are whole; of a line with something behind its object, the client takes the object.

@@ -277,7 +277,8 @@ fn pi_facts(opened: &Opened) -> Value {
     })
 }
 
-fn case_facts(opened: &Opened) -> Value {
+/// What bough sees of a session of pi, oh-my-pi or Chimera, as a case states it.
+pub fn case_facts(opened: &Opened) -> Value {
     let session = &opened.session;
     let (entries, tree) = (&session.entries, &session.tree);
     let path = session.head.leaf.map(|leaf| tree.path(leaf)).unwrap_or_default();

@@ -402,8 +402,26 @@ fn each_check_has_a_case() {
 #[ignore = "needs the large cases that make_big.py writes, in the folder BOUGH_BIG"]
 fn the_large_cases_hold_too() {
     let folder = PathBuf::from(std::env::var_os("BOUGH_BIG").unwrap());
+    check_all(&folder, check_facts);
     check_all(&folder, check_findings);
     check_all(&folder, check_repair);
+    check_all(&folder, check_command);
+}
+
+fn check_facts(path: &Path) -> Result<(), String> {
+    let expect: Value =
+        serde_json::from_slice(&fs::read(path.with_extension("expect.json")).unwrap()).unwrap();
+    let opened = store::open(path, store::Options::default()).map_err(|error| error.to_string())?;
+    let facts = match expect["format"].as_str() {
+        Some("claude") => crate::claude_facts::facts(&opened),
+        _ => crate::corpus::case_facts(&opened),
+    };
+    for (field, wanted) in expect["facts"].as_object().into_iter().flatten() {
+        if facts[field] != *wanted {
+            return Err(format!("{}: {field} is {}, not {wanted}", path.display(), facts[field]));
+        }
+    }
+    Ok(())
 }
 
 fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {

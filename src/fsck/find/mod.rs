@@ -36,7 +36,7 @@ pub(super) fn all(
         findings,
         known: Known::default(),
         named: Named::default(),
-        intervals: OnceCell::new(),
+        lineage: Lineage::default(),
     };
     finder.learn()?;
     finder.headers()?;
@@ -55,7 +55,7 @@ pub(in crate::fsck) struct Finder<'a> {
     pub findings: &'a mut Findings,
     pub known: Known,
     named: Named,
-    intervals: OnceCell<Intervals>,
+    lineage: Lineage,
 }
 
 impl<'a> Finder<'a> {
@@ -162,21 +162,8 @@ impl<'a> Finder<'a> {
     }
 
     /// Whether an entry is another's ancestor, or the entry itself.
-    ///
-    /// Mostly it is near. Where it is not, all are numbered once, so that many such questions about deep paths are cheap.
     pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
-        const NEAR: usize = 4096;
-        if self.intervals.get().is_none() {
-            let mut at = Some(below);
-            for _ in 0..NEAR {
-                match at {
-                    Some(ix) if ix == above => return true,
-                    Some(ix) => at = self.session.tree.parent(ix),
-                    None => return false,
-                }
-            }
-        }
-        self.intervals.get_or_init(|| Intervals::of(self.session)).is_above(above, below)
+        self.lineage.is_above(self.session, above, below)
     }
 
     pub(super) fn bytes(&self, noted: &Noted) -> io::Result<Vec<u8>> {
@@ -224,8 +211,37 @@ impl Known {
     }
 }
 
+/// Tells which entries stand above which, however many such questions there are about deep paths.
+#[derive(Default)]
+pub(in crate::fsck) struct Lineage(OnceCell<Intervals>);
+
+impl Lineage {
+    /// Whether an entry is another's ancestor, or the entry itself.
+    ///
+    /// Mostly it is near. Where it is not, all are numbered once.
+    pub(in crate::fsck) fn is_above(&self, session: &Session, above: Ix, below: Ix) -> bool {
+        const NEAR: usize = 4096;
+        if self.0.get().is_none() {
+            let mut at = Some(below);
+            for _ in 0..NEAR {
+                match at {
+                    Some(ix) if ix == above => return true,
+                    Some(ix) => at = session.tree.parent(ix),
+                    None => return false,
+                }
+            }
+        }
+        self.intervals(session).is_above(above, below)
+    }
+
+    /// All entries, numbered.
+    pub(in crate::fsck) fn intervals(&self, session: &Session) -> &Intervals {
+        self.0.get_or_init(|| Intervals::of(session))
+    }
+}
+
 /// When a walk through the tree comes to each entry, and when it leaves it.
-struct Intervals {
+pub(in crate::fsck) struct Intervals {
     first: Vec<u32>,
     last: Vec<u32>,
 }
@@ -251,7 +267,12 @@ impl Intervals {
         Intervals { first, last }
     }
 
-    fn is_above(&self, above: Ix, below: Ix) -> bool {
+    /// When the walk comes to an entry; to all above it, it came before.
+    pub(in crate::fsck) fn first(&self, ix: Ix) -> u32 {
+        self.first[ix.at()]
+    }
+
+    pub(in crate::fsck) fn is_above(&self, above: Ix, below: Ix) -> bool {
         let (above, below) = (above.at(), below.at());
         self.first[above] <= self.first[below] && self.first[below] <= self.last[above]
     }

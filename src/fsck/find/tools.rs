@@ -45,9 +45,14 @@ impl Finder<'_> {
             self.misplaced(&tools, &mut found);
         }
         found.sort_unstable();
+        // What stands in the line at hand, which may hold many calls.
+        let mut ids: (Option<Ix>, HashMap<Key, String>) = Default::default();
         for (ix, check, other, key) in found {
             self.entry(check, ix, other, |finder, _| {
-                let id = finder.tool_id(ix, key)?;
+                if ids.0 != Some(ix) {
+                    ids = (Some(ix), finder.tool_ids(ix)?);
+                }
+                let id = ids.1.get(&key).map_or("", String::as_str);
                 let line = other.map(|other| finder.origin_line(other)).unwrap_or_default();
                 Ok(match check {
                     Check::OrphanToolResult => {
@@ -68,11 +73,10 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// The id of a tool call as it stands in an entry.
-    pub(super) fn tool_id(&self, ix: Ix, key: Key) -> io::Result<String> {
+    /// The ids of tool calls that stand in an entry.
+    fn tool_ids(&self, ix: Ix) -> io::Result<HashMap<Key, String>> {
         let ids = crate::format::tools::tool_ids(self.session.format, &self.line(ix)?);
-        let found = ids.into_iter().find(|tool| Key::of(tool.id.as_bytes()) == key);
-        Ok(found.map(|tool| tool.id).unwrap_or_default())
+        Ok(ids.into_iter().map(|tool| (Key::of(tool.id.as_bytes()), tool.id)).collect())
     }
 
     /// Results with another message than their call, or a result of the same reply, above them.
@@ -90,6 +94,7 @@ impl Finder<'_> {
             session.entries.kind(ix) == Kind::Custom && session.entries.ty(ix) == "custom_message"
                 || session.entries.ty(ix) == "message"
         };
+        let mut sisters: HashMap<(Key, Key), bool> = HashMap::new();
         // Each entry is walked over once: what stands above it is kept.
         let mut above: HashMap<Ix, Option<Ix>> = HashMap::new();
         for tool in tools.iter().filter(|tool| tool.result) {
@@ -109,11 +114,14 @@ impl Finder<'_> {
             };
             above.extend(way.into_iter().map(|ix| (ix, message)));
             let fits = message.is_some_and(|message| {
-                calls.contains(&message)
-                    || results
-                        .get(&message)
-                        .and_then(|id| call_of.get(id))
-                        .is_some_and(|sisters| sisters.iter().any(|sister| calls.contains(sister)))
+                // Calls are in file order.
+                let is_call = |ix: &Ix| calls.binary_search(ix).is_ok();
+                let is_sister = |other: &Key| {
+                    *sisters
+                        .entry((tool.id, *other))
+                        .or_insert_with(|| call_of.get(other).is_some_and(|of| of.iter().any(is_call)))
+                };
+                is_call(&message) || results.get(&message).is_some_and(is_sister)
             });
             if !fits {
                 found.push((tool.entry, Check::MisplacedToolResult, message, tool.id));

@@ -7,6 +7,7 @@ use crate::json::set_field;
 use crate::model::{Change, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
+use std::ops::Range;
 
 /// Changes to the lines of a session, gathered before they are made all at once.
 pub(super) struct Draft<'a> {
@@ -23,14 +24,29 @@ pub(super) struct Draft<'a> {
     pub restored: HashSet<String>,
 }
 
-/// What becomes of one line.
+/// What becomes of one line. Of its bytes only those that come and go are held: lines may be long.
 struct Line {
     span: Span,
     number: u64,
-    bytes: Vec<u8>,
+    /// The stretch of the old line that goes, and what comes in its place.
+    new: Option<(Range<usize>, Vec<u8>)>,
     gone: bool,
-    changed: bool,
     behind: Vec<Vec<u8>>,
+}
+
+impl Line {
+    /// Makes the line another one.
+    fn become_(&mut self, old: &[u8], new: &[u8]) {
+        let (from, behind) = differing(old, new);
+        self.new = Some((from..old.len() - behind, new[from..new.len() - behind].to_vec()));
+    }
+
+    fn applied(&self, old: Vec<u8>) -> Vec<u8> {
+        match &self.new {
+            Some((range, new)) => [&old[..range.start], new, &old[range.end..]].concat(),
+            None => old,
+        }
+    }
 }
 
 impl<'a> Draft<'a> {
@@ -52,16 +68,12 @@ impl<'a> Draft<'a> {
         self.lines.is_empty() && self.top.is_empty() && self.end.is_empty()
     }
 
-    fn line(&mut self, span: Span, number: u64) -> io::Result<&mut Line> {
-        if !self.lines.contains_key(&span.offset) {
-            let bytes = self.source.bytes(span)?;
-            let line = Line { span, number, bytes, gone: false, changed: false, behind: Vec::new() };
-            self.lines.insert(span.offset, line);
-        }
-        Ok(self.lines.get_mut(&span.offset).expect("put there above"))
+    fn line(&mut self, span: Span, number: u64) -> &mut Line {
+        let fresh = || Line { span, number, new: None, gone: false, behind: Vec::new() };
+        self.lines.entry(span.offset).or_insert_with(fresh)
     }
 
-    fn of(&mut self, ix: Ix) -> io::Result<&mut Line> {
+    fn of(&mut self, ix: Ix) -> &mut Line {
         self.line(self.session.span(ix), self.session.entries.line(ix))
     }
 
@@ -71,10 +83,26 @@ impl<'a> Draft<'a> {
     }
 
     fn bytes_at(&self, span: Span) -> io::Result<Vec<u8>> {
-        match self.lines.get(&span.offset) {
-            Some(line) => Ok(line.bytes.clone()),
-            None => self.source.bytes(span),
+        let old = self.source.bytes(span)?;
+        Ok(match self.lines.get(&span.offset) {
+            Some(line) => line.applied(old),
+            None => old,
+        })
+    }
+
+    /// The first bytes of a line, as a change shows them.
+    fn start_of(&self, span: Span) -> io::Result<String> {
+        let line = self.lines.get(&span.offset).filter(|line| line.new.is_some());
+        if line.is_some() || span.len as usize <= MOST {
+            return Ok(short(&self.bytes_at(span)?));
         }
+        let start = self.source.bytes(Span { len: MOST as u64, ..span })?;
+        Ok(shortened(&start, span.len as usize))
+    }
+
+    /// Whether an entry was taken out.
+    pub(super) fn is_gone(&self, ix: Ix) -> bool {
+        self.lines.get(&self.session.span(ix).offset).is_some_and(|line| line.gone)
     }
 
     pub(super) fn id(&mut self, ix: Ix) -> io::Result<String> {
@@ -106,10 +134,8 @@ impl<'a> Draft<'a> {
         let bytes = self.bytes_at(span)?;
         let old = crate::json::value(&bytes, path).map(<[u8]>::to_vec).unwrap_or_default();
         let Some(new) = set_field(&bytes, path, value).filter(|_| old != value) else { return Ok(()) };
-        let line = self.line(span, number)?;
-        let grown = new.len() as i64 - line.bytes.len() as i64;
-        line.bytes = new;
-        line.changed = true;
+        let grown = new.len() as i64 - bytes.len() as i64;
+        self.become_(span, number, &bytes, &new)?;
         self.changes.push(Change {
             path: None,
             op: "set",
@@ -125,15 +151,24 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
+    /// `now` is what the line is by now.
+    fn become_(&mut self, span: Span, number: u64, now: &[u8], new: &[u8]) -> io::Result<()> {
+        let changed = self.lines.get(&span.offset).is_some_and(|line| line.new.is_some());
+        let old = if changed { Some(self.source.bytes(span)?) } else { None };
+        self.line(span, number).become_(old.as_deref().unwrap_or(now), new);
+        Ok(())
+    }
+
     /// Puts other bytes in the place of an entry's line.
     pub(super) fn replace(&mut self, ix: Ix, new: Vec<u8>, field: &str, why: Check) -> io::Result<()> {
         let id = self.id(ix)?;
-        let old_line = self.origin(self.session.entries.line(ix), self.session.span(ix));
-        let line = self.of(ix)?;
-        let (old, grown) = (line.bytes.clone(), new.len() as i64 - line.bytes.len() as i64);
-        let (was, is) = differing(&old, &new);
-        line.bytes.clone_from(&new);
-        line.changed = true;
+        let (span, number) = (self.session.span(ix), self.session.entries.line(ix));
+        let old_line = self.origin(number, span);
+        let old = self.bytes_at(span)?;
+        let grown = new.len() as i64 - old.len() as i64;
+        let (from, behind) = differing(&old, &new);
+        let (was, is) = (&old[from..old.len() - behind], &new[from..new.len() - behind]);
+        self.become_(span, number, &old, &new)?;
         self.changes.push(Change {
             path: None,
             op: "set",
@@ -162,13 +197,14 @@ impl<'a> Draft<'a> {
     pub(super) fn set_aside_at(&mut self, span: Span, number: u64, id: &str, why: Check) -> io::Result<()> {
         let origin = self.source.text.origin(number, span.offset);
         let file = self.source.file;
-        let line = self.line(span, number)?;
+        let old = self.start_of(span)?;
+        let line = self.line(span, number);
         line.gone = true;
-        let content = match origin.same && !line.changed {
+        let as_it_was = line.new.is_none() && self.source.text.is_old(span);
+        let content = match as_it_was {
             true => Piece::Keep(Span { file, offset: origin.offset, len: span.len }),
-            false => Piece::New(line.bytes.clone()),
+            false => Piece::New(self.bytes_at(span)?),
         };
-        let old = short(&line.bytes);
         self.aside.push(Aside { line: origin.line, check: why, content, bytes: span.len });
         self.changes.push(Change {
             path: None,
@@ -188,9 +224,8 @@ impl<'a> Draft<'a> {
     /// Takes a line from its place and puts it at the top.
     pub(super) fn move_to_top(&mut self, span: Span, number: u64, why: Check) -> io::Result<()> {
         let old_line = self.origin(number, span);
-        let line = self.line(span, number)?;
-        line.gone = true;
-        let bytes = line.bytes.clone();
+        let bytes = self.bytes_at(span)?;
+        self.line(span, number).gone = true;
         self.changes.push(Change {
             path: None,
             op: "move",
@@ -211,10 +246,9 @@ impl<'a> Draft<'a> {
     }
 
     /// Puts a new line behind that of an entry.
-    pub(super) fn insert_behind(&mut self, ix: Ix, new: Vec<u8>, why: Check) -> io::Result<()> {
+    pub(super) fn insert_behind(&mut self, ix: Ix, new: Vec<u8>, why: Check) {
         self.inserted("insert", &new, why);
-        self.of(ix)?.behind.push(new);
-        Ok(())
+        self.of(ix).behind.push(new);
     }
 
     /// Puts a new line at the end.
@@ -251,24 +285,7 @@ impl<'a> Draft<'a> {
             edits.push(Edit { from: at, to: at, line, lines: 0, new, fresh: true });
         }
         for line in self.lines.values() {
-            let (end, ending) = self.end_of(line.span)?;
-            let mut new = Vec::new();
-            // An object that is spread over lines is one line from now on, if it is changed at all.
-            let old = self.source.bytes(line.span)?;
-            let lines = 1 + memchr::memchr_iter(b'\n', &old).count() as u64;
-            if !line.gone {
-                new.extend_from_slice(&line.bytes);
-                new.extend_from_slice(if ending.is_empty() && !line.behind.is_empty() {
-                    usual
-                } else {
-                    &ending
-                });
-            }
-            for behind in &line.behind {
-                new.extend_from_slice(behind);
-                new.extend_from_slice(if ending.is_empty() { usual } else { &ending });
-            }
-            edits.push(Edit { from: line.span.offset, to: end, line: line.number, lines, new, fresh: false });
+            self.edits_of(line, usual, &mut edits)?;
         }
         if !self.end.is_empty() {
             let at = self.source.text.len();
@@ -279,6 +296,35 @@ impl<'a> Draft<'a> {
             edits.push(Edit { from: at, to: at, line: facts.lines + 1, lines: 0, new, fresh: true });
         }
         Ok(edits)
+    }
+
+    fn edits_of(&self, line: &Line, usual: &[u8], edits: &mut Vec<Edit>) -> io::Result<()> {
+        let span = line.span;
+        let (end, ending) = self.end_of(span)?;
+        let behind = line
+            .behind
+            .iter()
+            .flat_map(|behind| [&behind[..], if ending.is_empty() { usual } else { &ending }].concat());
+        let behind: Vec<u8> = behind.collect();
+        let fresh = Edit { line: line.number, ..Edit::default() };
+        if line.gone {
+            let lines = 1 + breaks(&self.source.bytes(span)?);
+            edits.push(Edit { from: span.offset, to: end, lines, new: behind, ..fresh });
+            return Ok(());
+        }
+        if let Some((range, new)) = &line.new {
+            // An object may be spread over lines.
+            let old = self.source.bytes(Span { len: range.end as u64, ..span })?;
+            let (from, to) = (span.offset + range.start as u64, span.offset + range.end as u64);
+            let (before, lines) = (breaks(&old[..range.start]), breaks(&old[range.clone()]));
+            edits.push(Edit { from, to, line: line.number + before, lines, new: new.clone(), ..fresh });
+        }
+        if !behind.is_empty() {
+            let number = line.number + breaks(&self.source.bytes(span)?) + u64::from(!ending.is_empty());
+            let new = if ending.is_empty() { [usual, &behind].concat() } else { behind };
+            edits.push(Edit { from: end, to: end, line: number, lines: 0, new, fresh: true });
+        }
+        Ok(())
     }
 
     /// The byte behind the ending of a line, and the ending.
@@ -294,18 +340,30 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// Bytes as a change shows them: whole where they are short.
-fn short(bytes: &[u8]) -> String {
-    const MOST: usize = 400;
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(MOST)]).into_owned();
-    if bytes.len() > MOST { format!("{text}… ({} bytes)", bytes.len()) } else { text }
+/// How many lines end in some bytes.
+fn breaks(bytes: &[u8]) -> u64 {
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// The stretches in which two lines differ.
-fn differing<'l>(old: &'l [u8], new: &'l [u8]) -> (&'l [u8], &'l [u8]) {
+/// So many bytes of a line are shown in a change.
+const MOST: usize = 400;
+
+/// Bytes as a change shows them: whole where they are short.
+fn short(bytes: &[u8]) -> String {
+    shortened(&bytes[..bytes.len().min(MOST)], bytes.len())
+}
+
+/// The first bytes of a line of some length.
+fn shortened(start: &[u8], len: usize) -> String {
+    let text = String::from_utf8_lossy(start).into_owned();
+    if len > start.len() { format!("{text}… ({len} bytes)") } else { text }
+}
+
+/// How many bytes two lines have in common at their starts, and behind these at their ends.
+fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
     let from = old.iter().zip(new).take_while(|(one, other)| one == other).count();
     let behind = old[from..].iter().rev().zip(new[from..].iter().rev()).take_while(|(a, b)| a == b).count();
-    (&old[from..old.len() - behind], &new[from..new.len() - behind])
+    (from, behind)
 }
 
 /// A JSON string, or `null` for none.

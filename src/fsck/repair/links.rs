@@ -12,6 +12,9 @@ use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::HashMap;
 use std::io;
 
+/// Entries that can be parents, by session and whether they are of a sidechain.
+type Candidates = HashMap<(Option<usize>, bool), Vec<Ix>>;
+
 /// So many entries above an orphan are tried as its parent.
 const MOST_TRIED: usize = 20_000;
 
@@ -42,6 +45,8 @@ impl Round<'_> {
         links.sort_by_key(|finding| finding.entry);
         let session = self.session;
         let mut forest = Forest::of(session);
+        let candidates = self.candidates();
+        let mut strays = HashMap::new();
         let names = self.names(&links)?;
         let torn = TornLines::of(self.mending);
         let stray: HashMap<Key, &Noted> =
@@ -66,7 +71,7 @@ impl Round<'_> {
             match check {
                 Check::IdCase => under = finding.other.filter(|to| forest.hang(ix, *to)),
                 Check::UnknownTypeLink => {
-                    let above = self.above_strays(&parent, &stray)?;
+                    let above = self.above_strays(&parent, &stray, &mut strays)?;
                     under = above.and_then(|id| names.get(&Key::of(id.as_bytes())).copied().flatten());
                     under = under.filter(|to| forest.hang(ix, *to));
                 }
@@ -105,7 +110,7 @@ impl Round<'_> {
                 _ => {}
             }
             if under.is_none() {
-                under = self.nearest(ix, &mut forest);
+                under = self.nearest(ix, &candidates, &mut forest);
                 if let Some(to) = under {
                     forest.hang(ix, to);
                 }
@@ -124,16 +129,25 @@ impl Round<'_> {
     }
 
     /// The nearest earlier entry of the file that can be a parent, and does not stand below the entry.
-    pub(super) fn nearest(&self, ix: Ix, forest: &mut Forest) -> Option<Ix> {
+    fn nearest(&self, ix: Ix, candidates: &Candidates, forest: &mut Forest) -> Option<Ix> {
+        let of_its_kind = candidates.get(&self.strand(ix))?;
+        let before = of_its_kind.partition_point(|to| *to < ix);
+        of_its_kind[..before].iter().rev().take(MOST_TRIED).copied().find(|to| !forest.together(*to, ix))
+    }
+
+    /// The entries that can be parents, in file order, by what they can be parents of.
+    fn candidates(&self) -> Candidates {
+        let mut out = Candidates::new();
+        for ix in self.session.tree.standing().filter(|ix| self.can_be_parent(*ix)) {
+            out.entry(self.strand(ix)).or_default().push(ix);
+        }
+        out
+    }
+
+    /// What an entry has in common with the parent that it may get: the session, and whether it is of a sidechain.
+    fn strand(&self, ix: Ix) -> (Option<usize>, bool) {
         let entries = &self.session.entries;
-        let side = |ix: Ix| entries.flags(ix).has(Flags::SIDECHAIN);
-        (0..ix.0).rev().take(MOST_TRIED).map(Ix).find(|to| {
-            self.session.tree.stands(*to)
-                && self.can_be_parent(*to)
-                && side(*to) == side(ix)
-                && entries.session(*to) == entries.session(ix)
-                && !forest.together(*to, ix)
-        })
+        (entries.session_at(ix), entries.flags(ix).has(Flags::SIDECHAIN))
     }
 
     fn can_be_parent(&self, ix: Ix) -> bool {
@@ -224,18 +238,30 @@ impl Round<'_> {
         self.source.text.origin(self.session.entries.line(ix), self.session.span(ix).offset).line
     }
 
-    /// The parent of a line that has no place in the tree, or of the next such line above it.
-    fn above_strays(&self, id: &str, stray: &HashMap<Key, &Noted>) -> io::Result<Option<String>> {
-        let mut id = id.to_owned();
-        for _ in 0..=stray.len() {
-            let Some(noted) = stray.get(&Key::of(id.as_bytes())) else { return Ok(Some(id)) };
-            let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
-            match text_of(&bytes, "parentUuid") {
-                Some(above) => id = above,
-                None => return Ok(None),
+    /// The parent of a line that has no place in the tree, or of the next such line above it. `known` is what was found before.
+    fn above_strays(
+        &self,
+        id: &str,
+        stray: &HashMap<Key, &Noted>,
+        known: &mut HashMap<Key, Option<String>>,
+    ) -> io::Result<Option<String>> {
+        let mut at = Some(id.to_owned());
+        let mut way = Vec::new();
+        while let Some(id) = &at {
+            let key = Key::of(id.as_bytes());
+            if let Some(above) = known.get(&key) {
+                at = above.clone();
+                break;
             }
+            let Some(noted) = stray.get(&key) else { break };
+            // Until more is known: such lines may form a ring.
+            known.insert(key, None);
+            way.push(key);
+            let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+            at = text_of(&bytes, "parentUuid");
         }
-        Ok(None)
+        known.extend(way.into_iter().map(|key| (key, at.clone())));
+        Ok(at)
     }
 
     pub(super) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &Noted> {

@@ -11,13 +11,14 @@ pub use proof::Proof;
 
 use super::checks::{Check, Level, Mend, Set};
 use super::examine::Examined;
+use super::find::Lineage;
 use super::finding::{Finding, Findings};
 use super::mend::{Aside, Mending};
 use super::scan::scan;
 use super::text::{Patched, Text};
 use super::{Around, find};
 use crate::format::{Format, Ids, Session};
-use crate::model::{Change, Plan, Source, Target, Time};
+use crate::model::{Change, Ix, Plan, Source, Target, Time};
 use draft::Draft;
 use std::io;
 
@@ -111,6 +112,14 @@ struct Round<'a> {
     source: &'a Patched<'a>,
     mending: &'a Mending,
     around: &'a dyn Around,
+    lineage: Lineage,
+}
+
+impl Round<'_> {
+    /// Whether an entry is another's ancestor, or the entry itself.
+    fn is_above(&self, above: Ix, below: Ix) -> bool {
+        self.lineage.is_above(self.session, above, below)
+    }
 }
 
 /// Makes a plan that mends what was found, and proves it: the result is read and looked through again.
@@ -141,7 +150,8 @@ pub fn repair(
     for _ in 0..ROUNDS {
         let current = session.as_ref().unwrap_or(&examined.session);
         let patched = Patched { text: &text, base: source, file: examined.file };
-        let round = Round { session: current, source: &patched, mending: &examined.mending, around };
+        let (mending, lineage) = (&examined.mending, Lineage::default());
+        let round = Round { session: current, source: &patched, mending, around, lineage };
         let mut draft = Draft::new(current, &patched);
         round.all(&mut draft, &findings.list, wishes, ids)?;
         if draft.is_empty() {

@@ -9,7 +9,7 @@ use crate::fsck::find::{Original, Same, kept_lists, own_session, text_of, tip};
 use crate::fsck::finding::Finding;
 use crate::json::{each_item, set_field, value};
 use crate::model::{Flags, Ix, Key, Parent, Source, Span, Time};
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 impl Round<'_> {
@@ -26,12 +26,13 @@ impl Round<'_> {
         self.ids(draft, &wanted, ids)?;
         self.links(draft, findings, wishes)?;
         self.tools(draft, &wanted, wishes, ids)?;
+        let mut lines = Lines::default();
         for finding in wanted {
             match (finding.check, finding.entry) {
                 (Check::DanglingLeaf, Some(ix)) => self.take_out(draft, ix, finding.check)?,
                 (Check::MissingKept, Some(ix)) => self.kept(draft, ix)?,
                 (Check::DanglingKept | Check::KeptOffPath, Some(ix)) => {
-                    self.first_kept(draft, finding, ix)?
+                    self.first_kept(draft, finding, ix, &mut lines)?
                 }
                 (Check::ObjectContent, Some(ix)) => {
                     let line = draft.bytes(ix)?;
@@ -197,7 +198,7 @@ impl Round<'_> {
 
     /// Takes an entry out, and hangs its children under its parent.
     pub(super) fn take_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
-        if draft.gone.contains(&ix) {
+        if draft.is_gone(ix) {
             return Ok(());
         }
         let names = self.session.format.names();
@@ -240,22 +241,67 @@ impl Round<'_> {
     }
 
     /// Names an entry on the path as the first that a compaction keeps.
-    fn first_kept(&self, draft: &mut Draft<'_>, finding: &Finding, ix: Ix) -> io::Result<()> {
-        let tree = &self.session.tree;
-        let path = tree.path(ix);
-        // Of an entry on another branch, the next on this one; else the newest prompt.
-        let kept = finding.other.and_then(|other| {
-            let shared = tree.common_ancestor(other, ix)?;
-            let at = path.iter().position(|on| *on == shared)?;
-            path.get(at + 1).copied().filter(|next| *next != ix).or(Some(shared))
-        });
-        let is_prompt = |ix: &&Ix| self.session.entries.kind(**ix) == crate::model::Kind::User;
-        let kept = kept.or_else(|| path[..path.len() - 1].iter().rev().find(is_prompt).copied());
+    fn first_kept(
+        &self,
+        draft: &mut Draft<'_>,
+        finding: &Finding,
+        ix: Ix,
+        lines: &mut Lines,
+    ) -> io::Result<()> {
+        let next = finding.other.and_then(|other| self.towards(ix, other, lines));
+        let kept = next.filter(|next| *next != ix).or_else(|| self.prompt_above(ix, lines));
         if let Some(kept) = kept {
             let id = draft.id(kept)?;
             draft.set(ix, &[self.session.format.names().kept], &json(Some(&id)), finding.check)?;
         }
         Ok(())
+    }
+
+    /// Of an entry on another branch, the next on this one: the first on the path to `ix` that is not on that to `other`. Where
+    /// that is `ix` itself, the last that both share.
+    fn towards(&self, ix: Ix, other: Ix, lines: &mut Lines) -> Option<Ix> {
+        if lines.other != Some(other) {
+            lines.other = Some(other);
+            lines.towards.clear();
+        }
+        let mut way = Vec::new();
+        let mut at = ix;
+        let next = loop {
+            if let Some(known) = lines.towards.get(&at) {
+                break *known;
+            }
+            match self.session.tree.parent(at) {
+                None => break None,
+                Some(above) if self.is_above(above, other) => break Some(at),
+                Some(above) => {
+                    way.push(at);
+                    at = above;
+                }
+            }
+        };
+        lines.towards.extend(way.into_iter().map(|on| (on, next)));
+        next.map(|next| if next == ix { self.session.tree.parent(ix).unwrap_or(ix) } else { next })
+    }
+
+    /// The nearest prompt above an entry.
+    fn prompt_above(&self, ix: Ix, lines: &mut Lines) -> Option<Ix> {
+        let mut way = vec![ix];
+        let mut at = self.session.tree.parent(ix);
+        let prompt = loop {
+            match at {
+                None => break None,
+                Some(ix) if self.session.entries.kind(ix) == crate::model::Kind::User => break Some(ix),
+                Some(ix) => match lines.prompts.get(&ix) {
+                    Some(known) => break *known,
+                    None => {
+                        way.push(ix);
+                        at = self.session.tree.parent(ix);
+                    }
+                },
+            }
+        };
+        lines.prompts.extend(way.into_iter().map(|on| (on, prompt)));
+        prompt
     }
 
     /// Takes empty text blocks out; one that stands alone gets a text.
@@ -312,6 +358,16 @@ impl Round<'_> {
         draft.append(line, check);
         Ok(())
     }
+}
+
+/// What was found on the way up from compactions, so that no entry is walked over twice.
+#[derive(Default)]
+struct Lines {
+    /// The nearest prompt above each.
+    prompts: HashMap<Ix, Option<Ix>>,
+    /// The entry whose branch was asked about last, and of others where their path leaves its path.
+    other: Option<Ix>,
+    towards: HashMap<Ix, Option<Ix>>,
 }
 
 /// A pointer of Claude Code to an entry.

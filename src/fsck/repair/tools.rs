@@ -3,17 +3,43 @@
 use super::draft::{Draft, json};
 use super::{Round, Wishes};
 use crate::format::tools::{ToolRole, tool_ids};
-use crate::format::{Format, Ids};
+use crate::format::{Format, Ids, Session};
 use crate::fsck::checks::Check;
 use crate::fsck::find::text_of;
 use crate::fsck::finding::Finding;
 use crate::json::{Edits, value};
-use crate::model::{Ix, Kind, Source, Time};
-use std::collections::HashMap;
+use crate::model::{Ix, Key, Kind, Source, Time};
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// What a made-up result says.
 const LOST: &str = "[The result of this call was lost.]";
+
+/// Calls and results of a session, by id and by entry; entries in file order.
+struct Tools {
+    calls: HashMap<Key, Vec<Ix>>,
+    results: HashMap<Key, Vec<Ix>>,
+    /// The result in each entry, the last where there are several.
+    result_in: HashMap<Ix, Key>,
+}
+
+impl Tools {
+    fn of(session: &Session) -> Tools {
+        let mut tools = Tools { calls: HashMap::new(), results: HashMap::new(), result_in: HashMap::new() };
+        for tool in session.side.iter().flat_map(|side| &side.tools) {
+            let by_id = if tool.result { &mut tools.results } else { &mut tools.calls };
+            by_id.entry(tool.id).or_default().push(tool.entry);
+            if tool.result {
+                tools.result_in.insert(tool.entry, tool.id);
+            }
+        }
+        tools
+    }
+
+    fn is_call(&self, ix: Ix, id: Key) -> bool {
+        self.calls.get(&id).is_some_and(|calls| calls.binary_search(&ix).is_ok())
+    }
+}
 
 impl Round<'_> {
     pub(super) fn tools(
@@ -23,29 +49,47 @@ impl Round<'_> {
         wishes: &Wishes,
         ids: &mut Ids,
     ) -> io::Result<()> {
-        let mut lost: Vec<Ix> = Vec::new();
         if self.session.format == Format::PiV1 {
             // Without ids there are no links that could be changed.
             return Ok(());
         }
+        let concerned = |finding: &&&Finding| {
+            use Check::{
+                DuplicateToolId, DuplicateToolResult, MisplacedToolResult, OrphanToolResult, UnpairedToolUse,
+            };
+            matches!(
+                finding.check,
+                UnpairedToolUse
+                    | OrphanToolResult
+                    | DuplicateToolResult
+                    | MisplacedToolResult
+                    | DuplicateToolId
+            )
+        };
+        let wanted: Vec<&Finding> = wanted.iter().filter(concerned).copied().collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let tools = Tools::of(self.session);
+        let mut lost: HashSet<Ix> = HashSet::new();
+        let mut twice: Vec<Ix> = Vec::new();
         for finding in wanted {
             let Some(ix) = finding.entry else { continue };
             match finding.check {
-                Check::UnpairedToolUse if !lost.contains(&ix) => {
-                    lost.push(ix);
-                    self.make_results(draft, ix, wishes, ids)?;
+                Check::UnpairedToolUse if lost.insert(ix) => {
+                    self.make_results(draft, ix, &tools, wishes, ids)?;
                 }
                 Check::OrphanToolResult | Check::DuplicateToolResult
                     if self.says_nothing_else(draft, ix)? =>
                 {
                     self.take_out(draft, ix, finding.check)?;
                 }
-                Check::MisplacedToolResult => self.put_under_call(draft, ix)?,
-                Check::DuplicateToolId => self.new_tool_id(draft, ix, ids)?,
+                Check::MisplacedToolResult => self.put_under_call(draft, ix, &tools)?,
+                Check::DuplicateToolId => twice.push(ix),
                 _ => {}
             }
         }
-        Ok(())
+        self.new_tool_ids(draft, &twice, &tools, ids)
     }
 
     /// Whether an entry holds one tool result and nothing else.
@@ -59,21 +103,26 @@ impl Round<'_> {
     }
 
     /// Appends a result to each call of an entry that has none, and hangs what followed the entry below them.
-    fn make_results(&self, draft: &mut Draft<'_>, ix: Ix, wishes: &Wishes, ids: &mut Ids) -> io::Result<()> {
+    fn make_results(
+        &self,
+        draft: &mut Draft<'_>,
+        ix: Ix,
+        tools: &Tools,
+        wishes: &Wishes,
+        ids: &mut Ids,
+    ) -> io::Result<()> {
         let session = self.session;
-        let Some(side) = &session.side else { return Ok(()) };
         let line = self.source.bytes(session.span(ix))?;
-        let answered = |id: &str| {
-            let key = crate::model::Key::of(id.as_bytes());
-            side.tools.iter().any(|tool| tool.result && tool.id == key)
-        };
         let calls = tool_ids(session.format, &line).into_iter().filter(|tool| tool.role == ToolRole::Call);
-        let calls: Vec<String> = calls.map(|tool| tool.id).filter(|id| !answered(id)).collect();
+        let mut calls: Vec<String> = calls.map(|tool| tool.id).collect();
+        calls.retain(|id| !tools.results.contains_key(&Key::of(id.as_bytes())));
+        let names = names_of_calls(session.format, &line);
         let mut above = draft.id(ix)?;
         for call in calls {
             let id = ids.entry(session.format, session.entries.keys());
-            let new = self.result(&line, &call, &id, &above, wishes.now)?;
-            draft.insert_behind(ix, new, Check::UnpairedToolUse)?;
+            let name = names.get(&call).map_or("", String::as_str);
+            let new = self.result(&line, (&call, name), &id, &above, wishes.now);
+            draft.insert_behind(ix, new, Check::UnpairedToolUse);
             above = id;
         }
         let group = session.entries.group(ix);
@@ -99,18 +148,18 @@ impl Round<'_> {
     fn result(
         &self,
         line: &[u8],
-        call: &str,
+        (call, name): (&str, &str),
         id: &str,
         parent: &str,
         now: Option<Time>,
-    ) -> io::Result<Vec<u8>> {
+    ) -> Vec<u8> {
         let quote = |text: &str| String::from_utf8(json(Some(text))).unwrap_or_default();
         let raw = |key: &str| value(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
         let (call, id, parent, lost) = (quote(call), quote(id), quote(parent), quote(LOST));
         let time = raw("timestamp").unwrap_or_else(|| "\"1970-01-01T00:00:00.000Z\"".into());
         let millis = crate::model::parse_time(text_of(line, "timestamp").unwrap_or_default().as_bytes());
         let millis = if millis.is_some() { millis } else { now.unwrap_or(Time(0)) };
-        Ok(match self.session.format {
+        match self.session.format {
             Format::Claude => {
                 let mut out = format!("{{\"parentUuid\":{parent},");
                 for key in ["isSidechain", "agentId", "userType", "cwd", "sessionId", "version", "gitBranch"] {
@@ -130,13 +179,7 @@ impl Round<'_> {
                  {{\"role\": \"tool\", \"content\": {lost}, \"call_id\": {call}}}}}"
             ),
             _ => {
-                let name = crate::format::content::blocks(value(line, &["message", "content"]).unwrap_or_default())
-                    .into_iter()
-                    .find_map(|block| match block {
-                        crate::format::Block::Call { id, name, .. } if quote(&id) == call => Some(name.to_string()),
-                        _ => None,
-                    });
-                let name = quote(&name.unwrap_or_default());
+                let name = quote(name);
                 format!(
                     "{{\"type\":\"message\",\"id\":{id},\"parentId\":{parent},\"timestamp\":{time},\"message\":{{\
                      \"role\":\"toolResult\",\"toolCallId\":{call},\"toolName\":{name},\"content\":[{{\"type\":\
@@ -145,38 +188,34 @@ impl Round<'_> {
                 )
             }
         }
-        .into_bytes())
+        .into_bytes()
     }
 
     /// Hangs a result under its call, and what stood between below the result.
-    fn put_under_call(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
+    fn put_under_call(&self, draft: &mut Draft<'_>, ix: Ix, tools: &Tools) -> io::Result<()> {
         let session = self.session;
-        let Some(side) = &session.side else { return Ok(()) };
-        let Some(key) = side.tools.iter().find(|tool| tool.result && tool.entry == ix).map(|tool| tool.id)
-        else {
-            return Ok(());
-        };
-        let calls: Vec<Ix> =
-            side.tools.iter().filter(|tool| !tool.result && tool.id == key).map(|tool| tool.entry).collect();
-        // From the call down to the result: what comes first on the way is hung below the result.
-        let path = session.tree.path(ix);
-        let Some(at) = path.iter().rposition(|on| calls.contains(on)) else { return Ok(()) };
+        let Some(key) = tools.result_in.get(&ix) else { return Ok(()) };
+        // From the result up to the call: what comes first below the call is hung below the result.
+        let mut way: Vec<Ix> = Vec::new();
+        let mut call = None;
+        for above in session.tree.ancestors(ix).skip(1) {
+            way.push(above);
+            if tools.is_call(above, *key) {
+                call = Some(above);
+                break;
+            }
+        }
+        let Some(call) = call else { return Ok(()) };
         // Results of the same reply stay above.
-        let by_entry: HashMap<Ix, crate::model::Key> =
-            side.tools.iter().filter(|tool| tool.result).map(|tool| (tool.entry, tool.id)).collect();
-        let of_call = |ix: &Ix| {
-            by_entry.get(ix).is_some_and(|id| {
-                side.tools.iter().any(|tool| !tool.result && tool.id == *id && tool.entry == path[at])
-            })
-        };
-        let mut last = at;
-        while last + 1 < path.len() - 1 && of_call(&path[last + 1]) {
-            last += 1;
+        let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
+        let mut last = way.len() - 1;
+        while last > 0 && of_call(way[last - 1]) {
+            last -= 1;
         }
-        if last + 1 >= path.len() - 1 {
+        if last == 0 {
             return Ok(());
         }
-        let (under, between, end) = (path[last], path[last + 1], path[path.len() - 2]);
+        let (under, between, end) = (way[last], way[last - 1], way[0]);
         let parent = session.format.names().parent;
         let (own, above, below) = (draft.id(ix)?, draft.id(under)?, draft.id(end)?);
         for child in session.tree.children(ix).collect::<Vec<_>>() {
@@ -186,49 +225,77 @@ impl Round<'_> {
         draft.set(between, &[parent], &json(Some(&own)), Check::MisplacedToolResult)
     }
 
-    /// Gives a call, and its results below it, an id of their own.
-    fn new_tool_id(&self, draft: &mut Draft<'_>, ix: Ix, ids: &mut Ids) -> io::Result<()> {
+    /// Gives calls that have the id of one above them ids of their own, and to each result the id of the nearest call above it.
+    fn new_tool_ids(
+        &self,
+        draft: &mut Draft<'_>,
+        twice: &[Ix],
+        tools: &Tools,
+        ids: &mut Ids,
+    ) -> io::Result<()> {
         let session = self.session;
-        let Some(side) = &session.side else { return Ok(()) };
-        let line = draft.bytes(ix)?;
-        let calls = side.tools.iter().filter(|tool| tool.entry == ix && !tool.result);
-        for call in calls {
-            let above = session.tree.ancestors(ix).skip(1);
-            let mut same = above.filter(|above| {
-                side.tools.iter().any(|tool| tool.entry == *above && !tool.result && tool.id == call.id)
-            });
-            if same.next().is_none() {
-                continue;
-            }
-            let old = tool_ids(session.format, &line);
-            let Some(old) = old.into_iter().find(|tool| crate::model::Key::of(tool.id.as_bytes()) == call.id)
-            else {
-                continue;
-            };
-            let fresh = json(Some(&format!("toolu_{}{}", ids.hex(16), ids.hex(8))));
-            self.rename_tool(draft, ix, &old.id, &fresh)?;
-            let results: Vec<Ix> = side
-                .tools
+        let twice: HashSet<Ix> = twice.iter().copied().collect();
+        let concerned = tools.calls.iter().filter(|(_, calls)| calls.iter().any(|ix| twice.contains(ix)));
+        let mut concerned: Vec<(&Key, &Vec<Ix>)> = concerned.collect();
+        concerned.sort_unstable();
+        for (key, calls) in concerned.into_iter().filter(|(_, calls)| calls.len() > 1) {
+            let intervals = self.lineage.intervals(session);
+            let results = tools.results.get(key).into_iter().flatten();
+            let mut all: Vec<(u32, bool, Ix)> = calls
                 .iter()
-                .filter(|tool| tool.result && tool.id == call.id && session.tree.is_ancestor(ix, tool.entry))
-                .map(|tool| tool.entry)
+                .map(|ix| (false, ix))
+                .chain(results.map(|ix| (true, ix)))
+                .map(|(result, ix)| (intervals.first(*ix), result, *ix))
                 .collect();
-            for result in results {
-                self.rename_tool(draft, result, &old.id, &fresh)?;
+            all.retain(|(.., ix)| session.tree.stands(*ix));
+            all.sort_unstable();
+            all.dedup();
+            // The calls above, the nearest last, each with its new id, if it gets one.
+            let mut above: Vec<(Ix, Option<Vec<u8>>)> = Vec::new();
+            for (_, result, ix) in all {
+                while above.last().is_some_and(|(call, _)| !self.is_above(*call, ix)) {
+                    above.pop();
+                }
+                let fresh = match (result, above.last()) {
+                    (true, Some((_, fresh))) => fresh.clone(),
+                    (false, Some(_)) if twice.contains(&ix) => {
+                        Some(json(Some(&format!("toolu_{}{}", ids.hex(16), ids.hex(8)))))
+                    }
+                    _ => None,
+                };
+                if let Some(fresh) = &fresh {
+                    self.rename_tool(draft, ix, *key, fresh)?;
+                }
+                if !result {
+                    above.push((ix, fresh));
+                }
             }
         }
         Ok(())
     }
 
-    fn rename_tool(&self, draft: &mut Draft<'_>, ix: Ix, old: &str, new: &[u8]) -> io::Result<()> {
+    fn rename_tool(&self, draft: &mut Draft<'_>, ix: Ix, old: Key, new: &[u8]) -> io::Result<()> {
         let line = draft.bytes(ix)?;
         let Some(mut edits) = Edits::of(&line) else { return Ok(()) };
         for tool in tool_ids(self.session.format, &line) {
-            if tool.id == old {
+            if Key::of(tool.id.as_bytes()) == old {
                 edits.replace(tool.at, new);
             }
         }
         let line = edits.apply();
         draft.replace(ix, line, "tool id", Check::DuplicateToolId)
     }
+}
+
+/// The names of the tools that are called in a line, by the ids of the calls.
+fn names_of_calls(format: Format, line: &[u8]) -> HashMap<String, String> {
+    if matches!(format, Format::Claude | Format::Chimera) {
+        return HashMap::new();
+    }
+    let blocks = crate::format::content::blocks(value(line, &["message", "content"]).unwrap_or_default());
+    let called = blocks.into_iter().filter_map(|block| match block {
+        crate::format::Block::Call { id, name, .. } => Some((id.to_string(), name.to_string())),
+        _ => None,
+    });
+    called.collect()
 }
