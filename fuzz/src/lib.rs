@@ -18,7 +18,7 @@ pub fn lines(data: &[u8]) {
             let sound = matches!(line.shape, Shape::Object | Shape::Scalar);
             let too_deep = |error: &serde_json::Error| error.to_string().contains("recursion limit");
             match valid {
-                Ok(_) => assert!(sound, "{:?}", line.shape),
+                Ok(_) => assert!(sound || is_deep(bytes), "{:?}", line.shape),
                 // serde_json gives up at a depth at which the reader does not.
                 Err(error) => assert!(!sound || too_deep(&error), "{error}"),
             }
@@ -32,6 +32,23 @@ pub fn lines(data: &[u8]) {
         at += 1;
     });
     assert_eq!(at, whole.len());
+}
+
+/// Whether values are nested deeper than the reader goes.
+fn is_deep(line: &[u8]) -> bool {
+    let (mut depth, mut most, mut text, mut escaped) = (0, 0, false, false);
+    for byte in line {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if text => escaped = true,
+            b'"' => text = !text,
+            b'{' | b'[' if !text => depth += 1,
+            b'}' | b']' if !text => depth -= 1,
+            _ => {}
+        }
+        most = most.max(depth);
+    }
+    most > 1024
 }
 
 fn read(text: &[u8], piece: usize, mut each: impl FnMut(&bough::json::Line<'_>)) {
@@ -73,12 +90,16 @@ pub fn repair(data: &[u8]) {
     let around = Alone("s.jsonl");
     let Ok(examined) = fsck::examine(None, &source, data.len() as u64, None, &around) else { return };
     let wishes = Wishes::default();
-    let Ok(repair) = fsck::repair(&examined, &source, &around, &wishes, &mut Ids::seeded("fuzz")) else { return };
+    let Ok(repair) = fsck::repair(&examined, &source, &around, &wishes, &mut Ids::seeded("fuzz")) else {
+        return;
+    };
     let Some(mended) = repair.plan.targets.iter().find_map(|target| content(target, &source)) else { return };
     let source = Table(vec![mended]);
     let len = source.0[0].len() as u64;
     let Ok(again) = fsck::examine(None, &source, len, None, &around) else { return };
-    let Ok(second) = fsck::repair(&again, &source, &around, &wishes, &mut Ids::seeded("fuzz")) else { return };
+    let Ok(second) = fsck::repair(&again, &source, &around, &wishes, &mut Ids::seeded("fuzz")) else {
+        return;
+    };
     if let Some(twice) = second.plan.targets.iter().find_map(|target| content(target, &source)) {
         assert!(twice == source.0[0], "a second repair changed bytes");
     }

@@ -573,7 +573,7 @@ fn random_damage_is_mended_once_and_nothing_whole_is_lost() {
 
 #[test]
 fn a_repair_of_random_damage_is_taken_back_to_the_byte() {
-    try_all(300, there_and_back);
+    try_all(120, there_and_back);
 }
 
 /// The same by the commands, for a few.

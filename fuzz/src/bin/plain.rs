@@ -48,8 +48,30 @@ impl Random {
 
 fn change(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
     const WORDS: [&[u8]; 24] = [
-        b"\"", b"\\", b"{", b"}", b"[", b"]", b",", b":", b"\n", b"\r\n", b"\0", b"\xFF", b"\xE2\x82", b"\\ud83d",
-        b"\\ude00", b"\\u00", b"null", b"1e", b"{}", b"\"id\":", b"\"parentId\":", b"\"type\":", b"\x1f", b"\xEF\xBB\xBF",
+        b"\"",
+        b"\\",
+        b"{",
+        b"}",
+        b"[",
+        b"]",
+        b",",
+        b":",
+        b"\n",
+        b"\r\n",
+        b"\0",
+        b"\xFF",
+        b"\xE2\x82",
+        b"\\ud83d",
+        b"\\ude00",
+        b"\\u00",
+        b"null",
+        b"1e",
+        b"{}",
+        b"\"id\":",
+        b"\"parentId\":",
+        b"\"type\":",
+        b"\x1f",
+        b"\xEF\xBB\xBF",
     ];
     let at = random.below(input.len() + 1);
     match random.below(8) {

@@ -116,12 +116,16 @@ impl Round<'_> {
         let calls = tool_ids(session.format, &line).into_iter().filter(|tool| tool.role == ToolRole::Call);
         let mut calls: Vec<String> = calls.map(|tool| tool.id).collect();
         calls.retain(|id| !tools.results.contains_key(&Key::of(id.as_bytes())));
+        if calls.is_empty() {
+            return Ok(());
+        }
         let names = names_of_calls(session.format, &line);
+        let near = Near::of(session.format, &line, wishes.now);
         let mut above = draft.id(ix)?;
         for call in calls {
             let id = ids.entry(session.format, session.entries.keys());
             let name = names.get(&call).map_or("", String::as_str);
-            let new = self.result(&line, (&call, name), &id, &above, wishes.now);
+            let new = near.result(session.format, (&call, name), &id, &above);
             draft.insert_behind(ix, new, Check::UnpairedToolUse);
             above = id;
         }
@@ -142,53 +146,6 @@ impl Round<'_> {
             }
         }
         Ok(())
-    }
-
-    /// A result that says that the real one was lost.
-    fn result(
-        &self,
-        line: &[u8],
-        (call, name): (&str, &str),
-        id: &str,
-        parent: &str,
-        now: Option<Time>,
-    ) -> Vec<u8> {
-        let quote = |text: &str| String::from_utf8(json(Some(text))).unwrap_or_default();
-        let raw = |key: &str| value(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
-        let (call, id, parent, lost) = (quote(call), quote(id), quote(parent), quote(LOST));
-        let time = raw("timestamp").unwrap_or_else(|| "\"1970-01-01T00:00:00.000Z\"".into());
-        let millis = crate::model::parse_time(text_of(line, "timestamp").unwrap_or_default().as_bytes());
-        let millis = if millis.is_some() { millis } else { now.unwrap_or(Time(0)) };
-        match self.session.format {
-            Format::Claude => {
-                let mut out = format!("{{\"parentUuid\":{parent},");
-                for key in ["isSidechain", "agentId", "userType", "cwd", "sessionId", "version", "gitBranch"] {
-                    if let Some(raw) = raw(key) {
-                        out.push_str(&format!("\"{key}\":{raw},"));
-                    }
-                }
-                out.push_str(&format!(
-                    "\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\"tool_use_id\":{call},\
-                     \"type\":\"tool_result\",\"is_error\":true,\"content\":{lost}}}]}},\"uuid\":{id},\
-                     \"timestamp\":{time}}}"
-                ));
-                out
-            }
-            Format::Chimera => format!(
-                "{{\"type\": \"message\", \"id\": {id}, \"parent_id\": {parent}, \"timestamp\": {time}, \"message\": \
-                 {{\"role\": \"tool\", \"content\": {lost}, \"call_id\": {call}}}}}"
-            ),
-            _ => {
-                let name = quote(name);
-                format!(
-                    "{{\"type\":\"message\",\"id\":{id},\"parentId\":{parent},\"timestamp\":{time},\"message\":{{\
-                     \"role\":\"toolResult\",\"toolCallId\":{call},\"toolName\":{name},\"content\":[{{\"type\":\
-                     \"text\",\"text\":{lost}}}],\"isError\":true,\"timestamp\":{}}}}}",
-                    millis.0
-                )
-            }
-        }
-        .into_bytes()
     }
 
     /// Hangs a result under its call, and what stood between below the result.
@@ -298,4 +255,57 @@ fn names_of_calls(format: Format, line: &[u8]) -> HashMap<String, String> {
         _ => None,
     });
     called.collect()
+}
+
+/// What a made-up result has in common with its call.
+struct Near {
+    /// The time, as it is stored.
+    time: String,
+    millis: Time,
+    /// Members of Claude Code's lines that say of what session they are, as they are stored.
+    members: String,
+}
+
+impl Near {
+    fn of(format: Format, line: &[u8], now: Option<Time>) -> Near {
+        let raw = |key: &str| value(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
+        let time = raw("timestamp").unwrap_or_else(|| "\"1970-01-01T00:00:00.000Z\"".into());
+        let millis = crate::model::parse_time(text_of(line, "timestamp").unwrap_or_default().as_bytes());
+        let millis = if millis.is_some() { millis } else { now.unwrap_or(Time(0)) };
+        let keys: &[&str] = match format {
+            Format::Claude => {
+                &["isSidechain", "agentId", "userType", "cwd", "sessionId", "version", "gitBranch"]
+            }
+            _ => &[],
+        };
+        let members = keys.iter().filter_map(|key| Some(format!("\"{key}\":{},", raw(key)?))).collect();
+        Near { time, millis, members }
+    }
+
+    /// A result that says that the real one was lost.
+    fn result(&self, format: Format, (call, name): (&str, &str), id: &str, parent: &str) -> Vec<u8> {
+        let quote = |text: &str| String::from_utf8(json(Some(text))).unwrap_or_default();
+        let (call, id, parent, lost) = (quote(call), quote(id), quote(parent), quote(LOST));
+        let Near { time, millis, members } = self;
+        match format {
+            Format::Claude => format!(
+                "{{\"parentUuid\":{parent},{members}\"type\":\"user\",\"message\":{{\"role\":\"user\",\"content\":[{{\
+                 \"tool_use_id\":{call},\"type\":\"tool_result\",\"is_error\":true,\"content\":{lost}}}]}},\"uuid\":{id},\
+                 \"timestamp\":{time}}}"
+            ),
+            Format::Chimera => format!(
+                "{{\"type\": \"message\", \"id\": {id}, \"parent_id\": {parent}, \"timestamp\": {time}, \"message\": \
+                 {{\"role\": \"tool\", \"content\": {lost}, \"call_id\": {call}}}}}"
+            ),
+            _ => {
+                let (name, millis) = (quote(name), millis.0);
+                format!(
+                    "{{\"type\":\"message\",\"id\":{id},\"parentId\":{parent},\"timestamp\":{time},\"message\":{{\
+                     \"role\":\"toolResult\",\"toolCallId\":{call},\"toolName\":{name},\"content\":[{{\"type\":\
+                     \"text\",\"text\":{lost}}}],\"isError\":true,\"timestamp\":{millis}}}}}"
+                )
+            }
+        }
+        .into_bytes()
+    }
 }
