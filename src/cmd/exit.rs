@@ -167,7 +167,7 @@ pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     } else {
         ui.note(format_args!("error: {}", crate::ui::text::safe(&message)));
         if let Some(hint) = hint {
-            ui.hint(hint);
+            ui.hint(crate::ui::text::safe(&hint));
         }
     }
     exit

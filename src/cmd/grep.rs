@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
 }
 
 /// What is wrong with an expression, on one line.
-fn reason(error: &regex::Error) -> String {
+pub(super) fn reason(error: &regex::Error) -> String {
     let words = error.to_string();
     let last = words.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()

@@ -130,11 +130,7 @@ fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     match found.as_slice() {
         [only] => Ok(*only),
         [] => Ok(revision::one(session, files, word)?),
-        several => {
-            let candidates =
-                several.iter().map(|ix| ids::name(session, files, *ix)).collect::<Result<_, _>>()?;
-            Err(crate::ops::Error::Ambiguous { revision: word.into(), candidates }.into())
-        }
+        several => Err(revision::ambiguous(session, files, word, several)?.into()),
     }
 }
 

@@ -88,6 +88,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     }
+    if files.is_empty() && !ui.look.quiet {
+        ui.note("there is no session file");
+    }
     let mut tally = Tally::default();
     for file in &files {
         let worked =

@@ -124,6 +124,13 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     } else {
         table(&rows, args, now, ui)?;
     }
+    if rows.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
+        ui.note(if args.agent.is_some() || args.since.is_some() {
+            "there is no such session"
+        } else {
+            "there is no session"
+        });
+    }
     if rows.is_empty() && !args.all && args.folders.is_empty() {
         ui.hint("`--all` lists the sessions of all folders");
     }

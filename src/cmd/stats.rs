@@ -101,6 +101,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
     match (args.by, ui.look.json) {
         (None, true) => shown.json(ui)?,
+        (None, false) if sessions.is_empty() => ui.note("there is no session"),
         (None, false) => shown.tables(ui)?,
         (Some(what), json) => shown.groups(what, by, json, ui)?,
     }

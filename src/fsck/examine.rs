@@ -33,7 +33,7 @@ pub struct Examined {
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// It is of no format that is known.
-    #[error("no session that is known")]
+    #[error("no session of a format that is known")]
     Unknown,
     /// It can't be read.
     #[error(transparent)]

@@ -10,12 +10,14 @@ pub enum Error {
         revision: String,
     },
     /// A revision that could be several.
-    #[error("`{revision}` could be {}", crate::model::Count("entry", "entries", candidates.len()))]
+    #[error("`{revision}` could be {}", crate::model::Count("entry", "entries", *count))]
     Ambiguous {
         /// What was asked for.
         revision: String,
-        /// The ids of the entries that it could be.
+        /// Some of the entries that it could be: id, kind, first words.
         candidates: Vec<String>,
+        /// How many entries it could be.
+        count: usize,
     },
     /// A revision that is not there for a reason of its own.
     #[error("`{revision}`: {why}")]
@@ -78,21 +80,34 @@ impl Error {
     /// What the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Error::NoRevision { .. } => "`bough log --all` lists the entries".into(),
-            Error::Ambiguous { candidates, .. } => {
-                let mut shown: Vec<&str> = candidates.iter().take(8).map(String::as_str).collect();
-                if candidates.len() > shown.len() {
-                    shown.push("…");
+            Error::NoRevision { revision } if is_short(revision) => {
+                format!("the beginning of an id has {} characters or more", super::revision::FEWEST)
+            }
+            Error::NoRevision { .. } => {
+                "`bough log --all` lists the entries, `man bough-revisions` tells how they are named".into()
+            }
+            Error::Ambiguous { candidates, count, .. } => {
+                let mut shown = candidates.clone();
+                if *count > shown.len() {
+                    shown.push(format!("… {} more", count - shown.len()));
                 }
                 format!("it could be one of\n  {}", shown.join("\n  "))
             }
             Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
-            Error::Malformed { .. } => "`man bough-revisions` describes how entries are named".into(),
+            Error::Malformed { .. } => "`man bough-revisions` tells how entries are named".into(),
             Error::Taken { .. } => "`--move` takes it from there".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
-            Error::BadLabel { .. } | Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => {
+            Error::BadLabel { .. } => "`bough label NAME [REV]` puts NAME on REV".into(),
+            Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => {
                 return None;
             }
         })
     }
+}
+
+/// Whether a word looks like the beginning of an id, and is too short to be taken for one.
+fn is_short(word: &str) -> bool {
+    !word.is_empty()
+        && word.len() < super::revision::FEWEST
+        && word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }

@@ -18,13 +18,19 @@
 //! | `root`, `roots`, `leaves`, `all` | the root of the path to HEAD; sets |
 
 use super::{Error, ids};
-use crate::format::Session;
+use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 
 type Result<T> = std::result::Result<T, Error>;
 
 /// The fewest bytes of an id that are taken for a prefix.
 pub const FEWEST: usize = 4;
+
+/// How many candidates of a revision that could be several are shown.
+const SHOWN: usize = 8;
+
+/// How much of the text of a candidate is shown, in characters.
+const WORDS: usize = 60;
 
 /// Returns the one entry that a revision names; a set of another size is an error.
 ///
@@ -34,15 +40,30 @@ pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix>
     match found.as_slice() {
         [ix] => Ok(*ix),
         [] => Err(Error::Unresolved { revision: revision.into(), why: "it is an empty set".into() }),
-        several => Err(Error::Ambiguous {
-            revision: revision.into(),
-            candidates: several
-                .iter()
-                .take(20)
-                .map(|ix| ids::name(session, source, *ix))
-                .collect::<std::io::Result<_>>()?,
-        }),
+        several => Err(ambiguous(session, source, revision, several)?),
     }
+}
+
+/// The error for a revision that could be any of several entries, of which some are shown.
+pub fn ambiguous(
+    session: &Session,
+    source: &dyn Source,
+    revision: &str,
+    several: &[Ix],
+) -> std::io::Result<Error> {
+    let shown = |ix: &Ix| {
+        let line = source.bytes(session.span(*ix))?;
+        let words = Content::of(session.format, &line).summary();
+        let mut words: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
+        if let Some((at, _)) = words.char_indices().nth(WORDS) {
+            words.truncate(at);
+            words.push('…');
+        }
+        let kind = session.entries.kind(*ix).word();
+        Ok(format!("{}  {kind:<9}  {words}", ids::name(session, source, *ix)?))
+    };
+    let candidates = several.iter().take(SHOWN).map(shown).collect::<std::io::Result<_>>()?;
+    Ok(Error::Ambiguous { revision: revision.into(), candidates, count: several.len() })
 }
 
 /// Returns the entries that revisions and ranges name together, each once, in file order; a path in the
@@ -175,13 +196,7 @@ fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
         return match children.as_slice() {
             [child] => Ok(*child),
             [] => Err(unresolved("it has no child".into())),
-            several => Err(Error::Ambiguous {
-                revision: text.into(),
-                candidates: several
-                    .iter()
-                    .map(|ix| ids::name(session, source, *ix))
-                    .collect::<std::io::Result<_>>()?,
-            }),
+            several => Err(ambiguous(session, source, text, several)?),
         };
     }
     Err(Error::NoRevision { revision: text.into() })
@@ -263,14 +278,7 @@ fn only(session: &Session, source: &dyn Source, word: &str, found: Vec<Ix>) -> R
     match found.as_slice() {
         [] => Ok(None),
         [ix] => Ok(Some(*ix)),
-        several => Err(Error::Ambiguous {
-            revision: word.into(),
-            candidates: several
-                .iter()
-                .take(20)
-                .map(|ix| ids::name(session, source, *ix))
-                .collect::<std::io::Result<_>>()?,
-        }),
+        several => Err(ambiguous(session, source, word, several)?),
     }
 }
 

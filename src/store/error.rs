@@ -17,13 +17,16 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file has nothing but blank lines.
-    #[error("{}: the file is empty", path.display())]
+    #[error("{}", match path.as_os_str() == "-" {
+        true => "standard input is empty".to_owned(),
+        false => format!("{}: the file is empty", path.display()),
+    })]
     Empty {
         /// The file.
         path: PathBuf,
     },
     /// The file is of no format that is known.
-    #[error("{}: no session that is known", path.display())]
+    #[error("{}: no session of a format that is known", if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() })]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -64,12 +67,15 @@ impl Error {
         Some(match self {
             Error::NotFound { .. } => "`bough sessions` lists the sessions of this folder".into(),
             Error::IsFolder { .. } => "name one of the session files in it".into(),
+            Error::Empty { path } if path.as_os_str() == "-" => return None,
             Error::Empty { path } => {
                 let path = path.display().to_string();
                 let word = shlex::try_quote(&path).unwrap_or((&*path).into());
                 format!("`bough fsck {word}` says what is left of it")
             }
-            Error::UnknownFormat { .. } => "`--input-format` forces a format".into(),
+            Error::UnknownFormat { .. } => {
+                "`man 5 bough-formats` tells what is known; `--input-format` forces a format".into()
+            }
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::SeveralSessions { candidates, .. } => {

@@ -102,6 +102,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let wishes = wishes(args)?;
     let targets = targets(args, global, ui)?;
+    if targets.is_empty() && !ui.look.quiet {
+        ui.note("there is no session file, and nothing was checked");
+    }
     let total = Total::default();
     if args.repair {
         mending::run(args, global, &targets, &wishes, total, ui)

@@ -99,15 +99,8 @@ impl Keep {
 fn pattern(text: &str) -> Result<Regex, Failure> {
     let small = !text.chars().any(char::is_uppercase);
     RegexBuilder::new(text).case_insensitive(small).multi_line(true).build().map_err(|error| Failure::Usage {
-        what: format!("`{text}` is no regular expression"),
-        hint: error
-            .to_string()
-            .lines()
-            .last()
-            .unwrap_or_default()
-            .trim_start_matches("error:")
-            .trim()
-            .to_owned(),
+        what: format!("`{text}` is no regular expression: {}", crate::cmd::grep::reason(&error)),
+        hint: String::new(),
     })
 }
 
