@@ -1,9 +1,8 @@
 //! `bough man`: the manual pages.
 
-use super::{Cli, Exit};
+use super::Exit;
 use crate::fsck::CHECKS;
 use crate::ui::Ui;
-use clap::CommandFactory;
 use clap::ValueHint;
 use std::io;
 use std::path::PathBuf;
@@ -39,9 +38,7 @@ const DATE: &str = "2026-11-27";
 /// All manual pages, by the names of their files.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
-    let mut cli = Cli::command().disable_help_subcommand(true);
-    cli.build();
-    command_pages(&cli, "bough", &mut pages)?;
+    command_pages(&super::whole(), "bough", &mut pages)?;
     for (name, section, text) in TOPICS {
         pages.push((format!("{name}.{section}"), topic(name, section, text)));
     }

@@ -42,7 +42,7 @@ pub use man::pages as man_pages;
 
 use crate::ui::Ui;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{Parser, ValueEnum};
+use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
 use config::Config;
 use global::Global;
 use std::ffi::OsString;
@@ -61,7 +61,9 @@ pub struct Cli {
     command: Command,
 }
 
+// The options of a command are made when it is called: making all of them costs more than the rest of a short run.
 #[derive(clap::Subcommand, Debug)]
+#[command(defer = true)]
 enum Command {
     Branches(branches::Args),
     Cat(cat::Args),
@@ -156,7 +158,7 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
     }
     // An alias may stand for another one; more than a few is a ring.
     for _ in 0..10 {
-        let error = match Cli::try_parse_from(&words) {
+        let error = match parse_words(&words) {
             Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
             other => return other,
         };
@@ -168,7 +170,26 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
         let meaning = shlex::split(meaning).unwrap_or_default().into_iter().map(OsString::from);
         words.splice(at + 1..at + 2, meaning);
     }
-    Cli::try_parse_from(&words)
+    parse_words(&words)
+}
+
+fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
+    Cli::try_parse_from(words).or_else(|error| {
+        if error.kind() == ErrorKind::DisplayVersion {
+            return Err(error);
+        }
+        // Help, and what an error says, may speak of all commands.
+        let mut command = whole();
+        let matches = command.try_get_matches_from_mut(words)?;
+        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    })
+}
+
+/// The command line with the options of all commands.
+fn whole() -> clap::Command {
+    let mut command = Cli::command();
+    command.build();
+    command
 }
 
 /// Spells `-3` as `-n3`, for `log`.

@@ -1,3 +1,4 @@
+use super::keys::Keys;
 use super::text;
 use crate::model::Key;
 use std::borrow::Cow;
@@ -95,66 +96,58 @@ pub enum Field {
 impl Field {
     /// How many fields there are.
     pub const COUNT: usize = Field::ResultAgent as usize + 1;
-
-    /// The field of a key at the top of a line.
-    pub(super) fn at_top(key: &[u8]) -> Option<Field> {
-        Some(match key {
-            b"type" => Field::Type,
-            b"id" => Field::Id,
-            b"uuid" => Field::Uuid,
-            b"parentId" => Field::ParentId,
-            b"parentUuid" => Field::ParentUuid,
-            b"parent_id" => Field::ParentSnake,
-            b"timestamp" => Field::Timestamp,
-            b"sessionId" => Field::SessionId,
-            b"isSidechain" => Field::IsSidechain,
-            b"agentId" => Field::AgentId,
-            b"subtype" => Field::Subtype,
-            b"isMeta" => Field::IsMeta,
-            b"isCompactSummary" => Field::IsCompactSummary,
-            b"leafUuid" => Field::LeafUuid,
-            b"explicit" => Field::Explicit,
-            b"messageId" => Field::SnapshotId,
-            b"logicalParentUuid" => Field::LogicalParent,
-            b"sourceToolAssistantUUID" => Field::SourceAssistant,
-            b"version" => Field::Version,
-            b"v" => Field::V,
-            b"kind" => Field::Kind,
-            b"customType" => Field::CustomType,
-            b"targetId" => Field::TargetId,
-            b"target_id" => Field::TargetSnake,
-            b"targetUuid" => Field::TargetUuid,
-            b"label" => Field::Label,
-            b"firstKeptEntryId" => Field::FirstKeptId,
-            b"first_kept_entry_id" => Field::FirstKeptSnake,
-            b"fromId" => Field::FromId,
-            b"cwd" => Field::Cwd,
-            b"model" => Field::Model,
-            b"message" => Field::Message,
-            b"toolUseResult" => Field::ToolUseResult,
-            _ => return None,
-        })
-    }
-
-    /// The field of a key inside `message`.
-    pub(super) fn in_message(key: &[u8]) -> Option<Field> {
-        Some(match key {
-            b"role" => Field::Role,
-            b"id" => Field::MessageId,
-            b"stopReason" => Field::StopReason,
-            b"toolCallId" => Field::ToolCallId,
-            b"call_id" => Field::CallId,
-            b"content" => Field::Content,
-            b"tool_calls" => Field::ToolCalls,
-            _ => return None,
-        })
-    }
-
-    /// The field of a key inside `toolUseResult`.
-    pub(super) fn in_result(key: &[u8]) -> Option<Field> {
-        (key == b"agentId").then_some(Field::ResultAgent)
-    }
 }
+
+/// The fields at the top of a line.
+pub(super) static AT_TOP: Keys<Field> = Keys::new(&[
+    ("type", Field::Type),
+    ("id", Field::Id),
+    ("uuid", Field::Uuid),
+    ("parentId", Field::ParentId),
+    ("parentUuid", Field::ParentUuid),
+    ("parent_id", Field::ParentSnake),
+    ("timestamp", Field::Timestamp),
+    ("sessionId", Field::SessionId),
+    ("isSidechain", Field::IsSidechain),
+    ("agentId", Field::AgentId),
+    ("subtype", Field::Subtype),
+    ("isMeta", Field::IsMeta),
+    ("isCompactSummary", Field::IsCompactSummary),
+    ("leafUuid", Field::LeafUuid),
+    ("explicit", Field::Explicit),
+    ("messageId", Field::SnapshotId),
+    ("logicalParentUuid", Field::LogicalParent),
+    ("sourceToolAssistantUUID", Field::SourceAssistant),
+    ("version", Field::Version),
+    ("v", Field::V),
+    ("kind", Field::Kind),
+    ("customType", Field::CustomType),
+    ("targetId", Field::TargetId),
+    ("target_id", Field::TargetSnake),
+    ("targetUuid", Field::TargetUuid),
+    ("label", Field::Label),
+    ("firstKeptEntryId", Field::FirstKeptId),
+    ("first_kept_entry_id", Field::FirstKeptSnake),
+    ("fromId", Field::FromId),
+    ("cwd", Field::Cwd),
+    ("model", Field::Model),
+    ("message", Field::Message),
+    ("toolUseResult", Field::ToolUseResult),
+]);
+
+/// The fields inside `message`.
+pub(super) static IN_MESSAGE: Keys<Field> = Keys::new(&[
+    ("role", Field::Role),
+    ("id", Field::MessageId),
+    ("stopReason", Field::StopReason),
+    ("toolCallId", Field::ToolCallId),
+    ("call_id", Field::CallId),
+    ("content", Field::Content),
+    ("tool_calls", Field::ToolCalls),
+]);
+
+/// The fields inside `toolUseResult`.
+pub(super) static IN_RESULT: Keys<Field> = Keys::new(&[("agentId", Field::ResultAgent)]);
 
 /// A string as it stands between its quotes, escapes unresolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -396,18 +389,14 @@ pub(super) enum InBlock {
     Text,
 }
 
-impl InBlock {
-    pub(super) fn of(key: &[u8]) -> Option<InBlock> {
-        Some(match key {
-            b"type" => InBlock::Type,
-            b"id" => InBlock::Id,
-            b"tool_use_id" => InBlock::UseId,
-            b"name" => InBlock::Name,
-            b"text" => InBlock::Text,
-            _ => return None,
-        })
-    }
-}
+/// The members of a block.
+pub(super) static IN_BLOCK: Keys<InBlock> = Keys::new(&[
+    ("type", InBlock::Type),
+    ("id", InBlock::Id),
+    ("tool_use_id", InBlock::UseId),
+    ("name", InBlock::Name),
+    ("text", InBlock::Text),
+]);
 
 /// What was found in one line; its memory serves for all lines.
 pub(super) struct Found {

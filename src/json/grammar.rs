@@ -1,15 +1,16 @@
-use super::fields::{Field, Found, InBlock, Slot, Sort, Stretch};
+use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Sort, Stretch};
 use super::reader::Shape;
+use super::scan::Mark;
 
-/// The second stage of the reader: walks the positions of whole lines with the whole grammar of JSON, and finds the
+/// The second stage of the reader: walks the marks of whole lines with the whole grammar of JSON, and finds the
 /// wanted fields.
 ///
 /// It takes lines that are objects and well, and blank ones. Of any other it says no more than that; the byte-by-byte
 /// [`Machine`](super::machine::Machine) then tells what is wrong, and where.
 pub(super) struct Grammar<'b> {
     bytes: &'b [u8],
-    positions: &'b [u32],
-    /// How many of the positions are passed.
+    marks: &'b [Mark],
+    /// How many of the marks are passed.
     passed: usize,
 }
 
@@ -20,9 +21,9 @@ type Step<T = ()> = Option<T>;
 const DEPTH: usize = 960;
 
 impl<'b> Grammar<'b> {
-    /// Begins at the first of `positions` in `bytes`; the last is that of a line feed.
-    pub(super) fn new(bytes: &'b [u8], positions: &'b [u32]) -> Grammar<'b> {
-        Grammar { bytes, positions, passed: 0 }
+    /// Begins at the first of `marks` in `bytes`; the last is that of a line feed.
+    pub(super) fn new(bytes: &'b [u8], marks: &'b [Mark]) -> Grammar<'b> {
+        Grammar { bytes, marks, passed: 0 }
     }
 
     /// Takes a line up to its line feed: an object or blank. Strings must be ended in
@@ -44,19 +45,23 @@ impl<'b> Grammar<'b> {
             self.passed += 1;
         }
         self.passed += 1;
-        self.positions[self.passed - 1] as usize
+        self.marks[self.passed - 1].at()
     }
 
     fn top(&mut self, found: &mut Found) -> Step {
         self.object(|walk, key| {
-            let Some(field) = key.field(Field::at_top) else { return walk.skip() };
+            let Some(field) = AT_TOP.at(walk.bytes, key.from as usize, key.to as usize) else {
+                return walk.skip();
+            };
             found.forget(field);
             match (field, walk.peek()) {
                 (Field::Message, b'{') => walk.message(found)?,
                 (Field::ToolUseResult, b'{') => {
-                    walk.object(|walk, key| match key.field(Field::in_result) {
-                        Some(field) => walk.value(field, found),
-                        None => walk.skip(),
+                    walk.object(|walk, key| {
+                        match IN_RESULT.at(walk.bytes, key.from as usize, key.to as usize) {
+                            Some(field) => walk.value(field, found),
+                            None => walk.skip(),
+                        }
                     })?
                 }
                 _ => return walk.value(field, found),
@@ -68,7 +73,9 @@ impl<'b> Grammar<'b> {
 
     fn message(&mut self, found: &mut Found) -> Step {
         self.object(|walk, key| {
-            let Some(field) = key.field(Field::in_message) else { return walk.skip() };
+            let Some(field) = IN_MESSAGE.at(walk.bytes, key.from as usize, key.to as usize) else {
+                return walk.skip();
+            };
             found.forget(field);
             match (field, walk.peek()) {
                 (Field::Content, b'[') => walk.blocks(false, found)?,
@@ -85,7 +92,9 @@ impl<'b> Grammar<'b> {
             b'{' => {
                 found.block(call);
                 walk.object(|walk, key| {
-                    let Some(member) = key.in_block() else { return walk.skip() };
+                    let Some(member) = IN_BLOCK.at(walk.bytes, key.from as usize, key.to as usize) else {
+                        return walk.skip();
+                    };
                     let string = if walk.peek() == b'"' {
                         Some(walk.string())
                     } else {
@@ -105,7 +114,7 @@ impl<'b> Grammar<'b> {
     }
 
     /// Takes the value of a field.
-    #[inline]
+    #[inline(always)]
     fn value(&mut self, field: Field, found: &mut Found) -> Step {
         let mut stretch = Stretch::default();
         let sort = match self.peek() {
@@ -135,16 +144,19 @@ impl<'b> Grammar<'b> {
         Some(())
     }
 
-    /// The byte at the next position.
+    /// The byte at the next mark.
     #[inline(always)]
     fn peek(&self) -> u8 {
-        self.bytes[self.positions[self.passed] as usize]
+        self.marks[self.passed].byte()
     }
 
-    /// Takes a string, at its opening quote: the next position is that of the closing one.
+    /// Takes a string, at its opening quote: the next mark is that of the closing one.
     #[inline(always)]
     fn string(&mut self) -> Stretch {
-        let stretch = Stretch { from: self.positions[self.passed] + 1, to: self.positions[self.passed + 1] };
+        let stretch = Stretch {
+            from: self.marks[self.passed].at() as u32 + 1,
+            to: self.marks[self.passed + 1].at() as u32,
+        };
         self.passed += 2;
         stretch
     }
@@ -152,40 +164,28 @@ impl<'b> Grammar<'b> {
     /// Takes a number or word.
     #[inline(always)]
     fn scalar(&mut self) -> Step<Stretch> {
-        let from = self.positions[self.passed];
-        let rest = &self.bytes[from as usize..];
-        let len = match rest[0] {
-            b't' if rest.starts_with(b"true") => 4,
-            b'n' if rest.starts_with(b"null") => 4,
-            b'f' if rest.starts_with(b"false") => 5,
-            b'-' | b'0'..=b'9' => number(rest)?,
-            _ => return None,
-        };
-        // A line feed ends the lines, so there is a byte behind.
-        matches!(rest[len], b',' | b'}' | b']' | b' ' | b'\n' | b'\t' | b'\r').then(|| {
-            self.passed += 1;
-            Stretch { from, to: from + len as u32 }
-        })
+        let from = self.marks[self.passed].at();
+        let len = scalar(&self.bytes[from..])?;
+        self.passed += 1;
+        Some(Stretch { from: from as u32, to: (from + len) as u32 })
     }
 
-    /// Takes the members of an object; `member` takes their values.
+    /// Takes the members of an object; `member` takes their values, and is given where their keys stand.
     #[inline(always)]
-    fn object(&mut self, mut member: impl FnMut(&mut Self, Name<'b>) -> Step) -> Step {
+    fn object(&mut self, mut member: impl FnMut(&mut Self, Stretch) -> Step) -> Step {
         self.passed += 1;
         if self.peek() == b'}' {
             self.passed += 1;
             return Some(());
         }
         loop {
-            if self.peek() != b'"' {
+            // The quotes of the key, and the colon. A line feed comes behind all.
+            let [open, close, colon] = *self.marks[self.passed..].first_chunk()?;
+            if open.byte() != b'"' || colon.byte() != b':' {
                 return None;
             }
-            let key = self.string();
-            if self.peek() != b':' {
-                return None;
-            }
-            self.passed += 1;
-            member(self, Name { raw: &self.bytes[key.from as usize..key.to as usize] })?;
+            self.passed += 3;
+            member(self, Stretch { from: open.at() as u32 + 1, to: close.at() as u32 })?;
             match self.peek() {
                 b',' => self.passed += 1,
                 b'}' => {
@@ -232,118 +232,116 @@ impl<'b> Grammar<'b> {
 
     /// Passes an object or list, with all that is in it; no recursion.
     fn skip_container(&mut self) -> Step {
+        let Grammar { bytes, marks, .. } = *self;
+        let mut at = self.passed;
         let mut open = Open::default();
         loop {
             // At a value.
-            match self.peek() {
-                b'"' => self.passed += 2,
+            match marks[at].byte() {
+                b'"' => at += 2,
                 b'{' => {
-                    self.passed += 1;
-                    if self.peek() != b'}' {
+                    at += 1;
+                    if marks[at].byte() != b'}' {
                         open.push(true)?;
-                        self.key()?;
+                        at = key(marks, at)?;
                         continue;
                     }
-                    self.passed += 1;
+                    at += 1;
                 }
                 b'[' => {
-                    self.passed += 1;
-                    if self.peek() != b']' {
+                    at += 1;
+                    if marks[at].byte() != b']' {
                         open.push(false)?;
                         continue;
                     }
-                    self.passed += 1;
+                    at += 1;
                 }
-                _ => _ = self.scalar()?,
+                _ => {
+                    scalar(&bytes[marks[at].at()..])?;
+                    at += 1;
+                }
             }
             // Behind a value.
             loop {
                 if open.depth == 0 {
+                    self.passed = at;
                     return Some(());
                 }
-                match self.peek() {
+                match marks[at].byte() {
                     b',' => {
-                        self.passed += 1;
-                        if open.is_object() {
-                            self.key()?;
+                        at += 1;
+                        if open.in_object() {
+                            at = key(marks, at)?;
                         }
                         break;
                     }
-                    b'}' if open.is_object() => {}
-                    b']' if !open.is_object() => {}
+                    b'}' if open.in_object() => {}
+                    b']' if !open.in_object() => {}
                     _ => return None,
                 }
-                self.passed += 1;
-                open.depth -= 1;
+                at += 1;
+                open.pop();
             }
         }
     }
+}
 
-    #[inline(always)]
-    fn key(&mut self) -> Step {
-        if self.peek() != b'"' {
-            return None;
-        }
-        self.passed += 2;
-        if self.peek() != b':' {
-            return None;
-        }
-        self.passed += 1;
-        Some(())
-    }
+/// Passes the key of a member, and the colon behind it.
+#[inline(always)]
+fn key(marks: &[Mark], at: usize) -> Step<usize> {
+    let [open, _, colon] = *marks[at..].first_chunk()?;
+    (open.byte() == b'"' && colon.byte() == b':').then_some(at + 3)
 }
 
 /// The containers that are open: a bit each, set for objects.
+#[derive(Default)]
 struct Open {
     depth: usize,
-    objects: [u64; DEPTH / 64],
-}
-
-impl Default for Open {
-    fn default() -> Open {
-        Open { depth: 0, objects: [0; DEPTH / 64] }
-    }
+    /// The innermost ones, the last in the lowest bit.
+    inner: u64,
+    /// Those around them, 64 in a word.
+    outer: [u64; DEPTH / 64],
 }
 
 impl Open {
     #[inline(always)]
     fn push(&mut self, object: bool) -> Step {
-        let word = self.objects.get_mut(self.depth / 64)?;
-        let bit = self.depth % 64;
-        *word = *word & !(1 << bit) | u64::from(object) << bit;
+        if self.depth.is_multiple_of(64) {
+            *self.outer.get_mut(self.depth / 64)? = self.inner;
+        }
+        self.inner = self.inner << 1 | u64::from(object);
         self.depth += 1;
         Some(())
     }
 
+    #[inline(always)]
+    fn pop(&mut self) {
+        self.inner >>= 1;
+        self.depth -= 1;
+        if self.depth.is_multiple_of(64) {
+            self.inner = self.outer[self.depth / 64];
+        }
+    }
+
     /// Whether the innermost is an object.
     #[inline(always)]
-    fn is_object(&self) -> bool {
-        let top = self.depth - 1;
-        self.objects[top / 64] >> (top % 64) & 1 == 1
+    fn in_object(&self) -> bool {
+        self.inner & 1 == 1
     }
 }
 
-/// The key of a member, as it stands between its quotes.
-struct Name<'b> {
-    raw: &'b [u8],
-}
-
-impl Name<'_> {
-    #[inline(always)]
-    fn field(&self, of: impl Fn(&[u8]) -> Option<Field>) -> Option<Field> {
-        of(self.raw).or_else(|| if self.is_escaped() { of(super::decode(self.raw).as_bytes()) } else { None })
-    }
-
-    #[inline(always)]
-    fn in_block(&self) -> Option<InBlock> {
-        let of = InBlock::of;
-        of(self.raw).or_else(|| if self.is_escaped() { of(super::decode(self.raw).as_bytes()) } else { None })
-    }
-
-    #[inline(always)]
-    fn is_escaped(&self) -> bool {
-        super::text::is_escaped(self.raw)
-    }
+/// How many bytes a number or word takes, at the start of `text`.
+#[inline(always)]
+fn scalar(text: &[u8]) -> Step<usize> {
+    let len = match text[0] {
+        b't' if text.starts_with(b"true") => 4,
+        b'n' if text.starts_with(b"null") => 4,
+        b'f' if text.starts_with(b"false") => 5,
+        b'-' | b'0'..=b'9' => number(text)?,
+        _ => return None,
+    };
+    // A line feed ends the lines, so there is a byte behind.
+    matches!(text[len], b',' | b'}' | b']' | b' ' | b'\n' | b'\t' | b'\r').then_some(len)
 }
 
 /// How many bytes a number takes.

@@ -1,4 +1,4 @@
-use super::fields::{Field, Found, InBlock, Slot, Sort, Stretch};
+use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, InBlock, Slot, Sort, Stretch};
 use super::reader::Shape;
 
 /// Reads one line byte by byte, in pieces of any size.
@@ -428,15 +428,15 @@ impl Machine {
         let key = super::decode(&self.copies[self.copy_from..]);
         let place = self.open.last().expect("a key stands in an object").place;
         let field = match place {
-            Place::Top => Field::at_top(key.as_bytes()),
-            Place::Message => Field::in_message(key.as_bytes()),
-            Place::Result => Field::in_result(key.as_bytes()),
+            Place::Top => AT_TOP.of(key.as_bytes()),
+            Place::Message => IN_MESSAGE.of(key.as_bytes()),
+            Place::Result => IN_RESULT.of(key.as_bytes()),
             _ => None,
         };
         self.wanted = match field {
             Some(field) => Wanted::Field(field),
             None if place == Place::Block => {
-                InBlock::of(key.as_bytes()).map_or(Wanted::Nothing, Wanted::InBlock)
+                IN_BLOCK.of(key.as_bytes()).map_or(Wanted::Nothing, Wanted::InBlock)
             }
             None => Wanted::Nothing,
         };

@@ -10,6 +10,7 @@ mod edit;
 mod edits;
 mod fields;
 mod grammar;
+mod keys;
 mod machine;
 mod pretty;
 mod reader;

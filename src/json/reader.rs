@@ -239,7 +239,7 @@ impl Lines {
         let Lines { number, machine, found, .. } = self;
         let Some((bytes, base)) = block.lines() else { return };
         let mut suspects = block.index.suspects();
-        let mut grammar = Grammar::new(bytes, block.index.positions());
+        let mut grammar = Grammar::new(bytes, block.index.marks());
         let mut from = 0;
         while from < bytes.len() {
             *number += 1;

@@ -2,15 +2,17 @@
 //!
 //! Bytes are looked at 64 at a time, as masks with one bit a byte. Which bytes are escaped and which are inside
 //! strings follows by arithmetic on these masks, with a carry from one block to the next; nothing branches on
-//! single bytes. What is left is a list of positions: structural characters, both quotes of each string, the
+//! single bytes. What is left is a list of [`Mark`]s: structural characters, both quotes of each string, the
 //! first byte of each number and word, and line feeds. The second stage (`grammar`) walks that list.
 //!
 //! What is rare is not settled here. A block in which a string has a control character, an escape that is none,
 //! a lone surrogate, or a line feed is noted as a *suspect*, and the lines that touch it are read again, byte by byte.
 //!
-//! The masks come from a [`Kernel`]: AVX2 or NEON, and arithmetic on 64-bit words elsewhere. This module and those
+//! The masks come from a [`Kernel`]: AVX-512, AVX2 or NEON, and arithmetic on 64-bit words elsewhere. This module and those
 //! below it are the only ones with `unsafe` code.
 
+#[cfg(target_arch = "x86_64")]
+mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
@@ -53,6 +55,23 @@ trait Kernel: Copy {
     /// The letter `u`.
     fn u(self, block: &Block) -> u64;
 
+    /// Writes the marks of the bits, the lowest first; what is written beyond them is of no account.
+    #[inline(always)]
+    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
+        const STEP: usize = 8;
+        let count = bits.count_ones() as usize;
+        for (step, out) in out.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
+            if step > 0 && count <= step * STEP {
+                break;
+            }
+            for mark in out {
+                let place = bits.trailing_zeros() as usize;
+                *mark = Mark::new(at + place, block[place % 64]);
+                bits &= bits.wrapping_sub(1);
+            }
+        }
+    }
+
     /// Each bit of the result is the parity of the bits up to it: from quotes to what they enclose.
     #[inline(always)]
     fn parity(self, bits: u64) -> u64 {
@@ -68,6 +87,8 @@ trait Kernel: Copy {
 #[derive(Clone, Copy, Debug)]
 pub(in crate::json) enum Scanner {
     #[cfg(target_arch = "x86_64")]
+    Avx512(avx512::Avx512),
+    #[cfg(target_arch = "x86_64")]
     Avx2(x86::Avx2),
     #[cfg(target_arch = "aarch64")]
     Neon(neon::Neon),
@@ -76,6 +97,10 @@ pub(in crate::json) enum Scanner {
 
 impl Scanner {
     pub(super) fn best() -> Scanner {
+        #[cfg(target_arch = "x86_64")]
+        if let Some(avx512) = avx512::Avx512::detect() {
+            return Scanner::Avx512(avx512);
+        }
         #[cfg(target_arch = "x86_64")]
         if let Some(avx2) = x86::Avx2::detect() {
             return Scanner::Avx2(avx2);
@@ -89,25 +114,76 @@ impl Scanner {
     /// All that this machine has.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Scanner> {
-        match Scanner::best() {
-            Scanner::Portable => vec![Scanner::Portable],
-            best => vec![best, Scanner::Portable],
-        }
+        let mut all = vec![Scanner::best(), Scanner::Portable];
+        #[cfg(target_arch = "x86_64")]
+        all.extend(x86::Avx2::detect().map(Scanner::Avx2));
+        all
     }
 }
 
-/// The positions in one stretch of lines; its memory serves for all stretches.
+/// Something that stands in a stretch: where, and which byte it is.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(transparent)]
+pub(super) struct Mark(u32);
+
+impl Mark {
+    /// How long a stretch may be.
+    const MOST: usize = 1 << 24;
+
+    #[inline(always)]
+    fn new(at: usize, byte: u8) -> Mark {
+        Mark(u32::from(byte) << 24 | at as u32)
+    }
+
+    /// Where it stands.
+    #[inline(always)]
+    pub(super) fn at(self) -> usize {
+        (self.0 & 0xFF_FFFF) as usize
+    }
+
+    /// The byte that stands there.
+    #[inline(always)]
+    pub(super) fn byte(self) -> u8 {
+        (self.0 >> 24) as u8
+    }
+}
+
+/// The marks in one stretch of lines; its memory serves for all stretches.
 pub(super) struct Index {
     scanner: Scanner,
-    /// Room for the positions, and for a block of them behind the last.
-    positions: Vec<u32>,
-    count: usize,
+    marks: Marks,
     suspects: Vec<u32>,
+}
+
+/// Marks, and room for a block of them behind the last.
+#[derive(Default)]
+struct Marks {
+    list: Vec<Mark>,
+    count: usize,
+}
+
+impl Marks {
+    /// Puts what the bits of a block say behind the others.
+    #[inline(always)]
+    fn put<K: Kernel>(&mut self, kernel: K, bits: u64, block: &Block, at: usize) {
+        if self.list.len() - self.count < 64 {
+            self.grow();
+        }
+        // What is written beyond the count is written over by the next block.
+        kernel.marks(bits, block, at, self.list[self.count..].first_chunk_mut().expect("room for a block"));
+        self.count += bits.count_ones() as usize;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.list.resize((self.list.len() * 2).max(4096), Mark::default());
+    }
 }
 
 impl Index {
     pub(super) fn new(scanner: Scanner) -> Index {
-        Index { scanner, positions: Vec::new(), count: 0, suspects: Vec::new() }
+        Index { scanner, marks: Marks::default(), suspects: Vec::new() }
     }
 
     /// Another one of its kind.
@@ -117,26 +193,23 @@ impl Index {
 
     /// Looks through whole lines: the last byte is a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
-        assert!(u32::try_from(lines.len()).is_ok(), "positions are 32 bits");
-        let room = lines.len() + size_of::<Block>();
-        if self.positions.len() < room {
-            // Fresh zeros, since the system gives them untouched: most of the room is never needed.
-            self.positions = Vec::new();
-            self.positions = vec![0; room.next_power_of_two()];
-        }
+        assert!(lines.len() <= Mark::MOST, "positions are 24 bits");
         self.suspects.clear();
-        self.count = match self.scanner {
+        self.marks.count = 0;
+        match self.scanner {
             #[cfg(target_arch = "x86_64")]
-            Scanner::Avx2(avx2) => avx2.scan(lines, &mut self.positions, &mut self.suspects),
+            Scanner::Avx512(avx512) => avx512.scan(lines, &mut self.marks, &mut self.suspects),
+            #[cfg(target_arch = "x86_64")]
+            Scanner::Avx2(avx2) => avx2.scan(lines, &mut self.marks, &mut self.suspects),
             #[cfg(target_arch = "aarch64")]
-            Scanner::Neon(neon) => scan(neon, lines, &mut self.positions, &mut self.suspects),
-            Scanner::Portable => scan(portable::Portable, lines, &mut self.positions, &mut self.suspects),
-        };
+            Scanner::Neon(neon) => scan(neon, lines, &mut self.marks, &mut self.suspects),
+            Scanner::Portable => scan(portable::Portable, lines, &mut self.marks, &mut self.suspects),
+        }
     }
 
-    /// Where something stands, ascending. The last is that of the last line feed.
-    pub(super) fn positions(&self) -> &[u32] {
-        &self.positions[..self.count]
+    /// What stands where, ascending. The last is the last line feed.
+    pub(super) fn marks(&self) -> &[Mark] {
+        &self.marks.list[..self.marks.count]
     }
 
     /// The first bytes of the blocks that a second look is due, ascending.
@@ -158,23 +231,19 @@ struct Carry {
     low_at: usize,
 }
 
-/// Writes the positions in `lines` and the suspect blocks; gives how many positions there are.
+/// Marks what stands in `lines`, and the suspect blocks.
 #[inline(always)]
-fn scan<K: Kernel>(kernel: K, lines: &[u8], positions: &mut [u32], suspects: &mut Vec<u32>) -> usize {
+fn scan<K: Kernel>(kernel: K, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
     let mut carry = Carry::default();
-    let mut count = 0;
     let (blocks, rest) = lines.as_chunks::<64>();
     for (number, block) in blocks.iter().enumerate() {
-        let out = positions[count..].first_chunk_mut().expect("room for a block");
-        count += scan_block(kernel, block, lines, number * 64, &mut carry, out, suspects);
+        scan_block(kernel, block, lines, number * 64, &mut carry, marks, suspects);
     }
     if !rest.is_empty() {
         let mut block = [b' '; 64];
         block[..rest.len()].copy_from_slice(rest);
-        let out = positions[count..].first_chunk_mut().expect("room for a block");
-        count += scan_block(kernel, &block, lines, blocks.len() * 64, &mut carry, out, suspects);
+        scan_block(kernel, &block, lines, blocks.len() * 64, &mut carry, marks, suspects);
     }
-    count
 }
 
 #[inline(always)]
@@ -184,9 +253,9 @@ fn scan_block<K: Kernel>(
     lines: &[u8],
     at: usize,
     carry: &mut Carry,
-    out: &mut [u32; 64],
+    marks: &mut Marks,
     suspects: &mut Vec<u32>,
-) -> usize {
+) {
     let inside = kernel.inside(block);
     let was_escaped = carry.escaped;
     let escaped = escaped(inside.backslash, &mut carry.escaped);
@@ -198,7 +267,7 @@ fn scan_block<K: Kernel>(
             check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry, suspects);
         }
         carry.in_word = 0;
-        return 0;
+        return;
     }
 
     let outside = kernel.outside(block);
@@ -206,7 +275,7 @@ fn scan_block<K: Kernel>(
     let string = kernel.parity(quote) ^ carry.in_string;
     if outside.newline & string != 0 {
         carry.escaped = was_escaped;
-        return scan_torn(kernel, block, at, carry, out, suspects);
+        return scan_torn(kernel, block, at, carry, marks, suspects);
     }
     carry.in_string = ((string as i64) >> 63) as u64;
     let word = !(outside.structural | outside.space | quote);
@@ -218,7 +287,7 @@ fn scan_block<K: Kernel>(
         check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry, suspects);
     }
     let bits = (outside.structural | word & !goes_on) & !string | quote | outside.newline;
-    write_positions(bits, at as u32, out)
+    marks.put(kernel, bits, block, at);
 }
 
 /// The bytes behind an odd number of backslashes, by the carry of an addition through each run of them.
@@ -279,23 +348,6 @@ fn are_units(lines: &[u8], at: usize, mut unicode: u64, low_at: &mut usize) -> b
     fine
 }
 
-/// Writes the positions of the bits, eight at a time, and gives how many there are.
-#[inline(always)]
-fn write_positions(mut bits: u64, at: u32, out: &mut [u32; 64]) -> usize {
-    let count = bits.count_ones() as usize;
-    // What is written beyond the count is written over by the next block.
-    for (place, eight) in out.as_chunks_mut::<8>().0.iter_mut().enumerate() {
-        if place > 0 && count <= place * 8 {
-            break;
-        }
-        for position in eight {
-            *position = at.wrapping_add(bits.trailing_zeros());
-            bits &= bits.wrapping_sub(1);
-        }
-    }
-    count
-}
-
 /// A block in which a line feed stands in a string: that line is broken, and the next one begins afresh.
 #[cold]
 #[inline(never)]
@@ -304,9 +356,9 @@ fn scan_torn<K: Kernel>(
     block: &Block,
     at: usize,
     carry: &mut Carry,
-    out: &mut [u32; 64],
+    marks: &mut Marks,
     suspects: &mut Vec<u32>,
-) -> usize {
+) {
     let outside = kernel.outside(block);
     let mut in_string = carry.in_string != 0;
     let mut escaped = carry.escaped != 0;
@@ -341,7 +393,7 @@ fn scan_torn<K: Kernel>(
     carry.in_string = if in_string { u64::MAX } else { 0 };
     carry.escaped = u64::from(escaped);
     carry.in_word = u64::from(in_word);
-    write_positions(bits, at as u32, out)
+    marks.put(kernel, bits, block, at);
 }
 
 #[cfg(test)]

@@ -78,32 +78,32 @@ proptest! {
     }
 
     #[test]
-    fn each_scanner_gives_the_same_positions(text in r#"([\\"{}:,a1u\n \u{0}d8c0]|\\u[dD][89a-cA-C][0-9a-f]{2}){0,400}"#) {
+    fn each_scanner_gives_the_same_marks(text in r#"([\\"{}:,a1u\n \u{0}d8c0]|\\u[dD][89a-cA-C][0-9a-f]{2}){0,400}"#) {
         let lines = format!("{text}\n").into_bytes();
         let of = |scanner| {
             let mut index = Index::new(scanner);
             index.build(&lines);
-            (index.positions().to_vec(), index.suspects().to_vec())
+            (index.marks().to_vec(), index.suspects().to_vec())
         };
-        let mut positions = vec![0; lines.len() + 64];
+        let mut marks = Marks::default();
         let mut suspects = Vec::new();
-        let count = scan(Plain, &lines, &mut positions, &mut suspects);
-        positions.truncate(count);
+        scan(Plain, &lines, &mut marks, &mut suspects);
+        let marks = &marks.list[..marks.count];
+        prop_assert!(marks.iter().all(|mark| lines[mark.at()] == mark.byte()));
         for scanner in Scanner::all() {
-            prop_assert_eq!(of(scanner), (positions.clone(), suspects.clone()), "{:?}", scanner);
+            prop_assert_eq!(of(scanner), (marks.to_vec(), suspects.clone()), "{:?}", scanner);
         }
     }
 }
 
-/// `line`: a line's bytes with what is at each, or a blank.
-fn check(lines: &str, positions: &str) {
+fn check(lines: &str, marked: &str) {
     for scanner in Scanner::all() {
         let mut index = Index::new(scanner);
         index.build(lines.as_bytes());
         let got: String = (0..lines.len())
-            .map(|at| if index.positions().contains(&(at as u32)) { '^' } else { ' ' })
+            .map(|at| if index.marks().iter().any(|mark| mark.at() == at) { '^' } else { ' ' })
             .collect();
-        assert_eq!(got.trim_end(), positions, "{lines}");
+        assert_eq!(got.trim_end(), marked, "{lines}");
     }
 }
 

@@ -1,4 +1,4 @@
-use super::{Block, Inside, Kernel, Outside};
+use super::{Block, Inside, Kernel, Marks, Outside};
 use std::arch::x86_64::*;
 
 /// Masks by AVX2, and carry-less multiplication for what quotes enclose.
@@ -20,15 +20,15 @@ impl Avx2 {
     }
 
     /// [`super::scan`], compiled for this kernel.
-    pub(super) fn scan(self, lines: &[u8], positions: &mut [u32], suspects: &mut Vec<u32>) -> usize {
+    pub(super) fn scan(self, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
         // SAFETY: the machine has the features, else there were no `Avx2`.
-        unsafe { scan(self, lines, positions, suspects) }
+        unsafe { scan(self, lines, marks, suspects) }
     }
 }
 
 #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-fn scan(kernel: Avx2, lines: &[u8], positions: &mut [u32], suspects: &mut Vec<u32>) -> usize {
-    super::scan(kernel, lines, positions, suspects)
+fn scan(kernel: Avx2, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
+    super::scan(kernel, lines, marks, suspects)
 }
 
 impl Kernel for Avx2 {
@@ -51,8 +51,6 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn outside(self, block: &Block) -> Outside {
-        const SPACES: [u8; 16] = table(&[(0x0, b' '), (0x9, b'\t'), (0xA, b'\n'), (0xD, b'\r')]);
-        const STRUCTURALS: [u8; 16] = table(&[(0xA, b':'), (0xB, b'{'), (0xC, b','), (0xD, b'}')]);
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
             let (low, high) = load(block);
@@ -71,16 +69,13 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn plain_escapes(self, block: &Block) -> u64 {
-        // `r` shares its low four bits with `b`, and is compared by itself.
-        const MOST: [u8; 16] =
-            table(&[(0x2, b'b'), (0x4, b't'), (0x6, b'f'), (0xC, b'\\'), (0xE, b'n'), (0xF, b'/')]);
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
             let (low, high) = load(block);
             let r = _mm256_set1_epi8(b'r' as i8);
             mask(
-                _mm256_or_si256(of_class(&MOST, low, low), _mm256_cmpeq_epi8(low, r)),
-                _mm256_or_si256(of_class(&MOST, high, high), _mm256_cmpeq_epi8(high, r)),
+                _mm256_or_si256(of_class(&MOST_ESCAPES, low, low), _mm256_cmpeq_epi8(low, r)),
+                _mm256_or_si256(of_class(&MOST_ESCAPES, high, high), _mm256_cmpeq_epi8(high, r)),
             )
         }
     }
@@ -103,6 +98,15 @@ impl Kernel for Avx2 {
         }
     }
 }
+
+pub(super) const SPACES: [u8; 16] = table(&[(0x0, b' '), (0x9, b'\t'), (0xA, b'\n'), (0xD, b'\r')]);
+
+/// With the bit 0x20 set: brackets become braces.
+pub(super) const STRUCTURALS: [u8; 16] = table(&[(0xA, b':'), (0xB, b'{'), (0xC, b','), (0xD, b'}')]);
+
+/// What may stand behind a backslash, but for quotes, `u`, and `r`, which shares its low four bits with `b`.
+pub(super) const MOST_ESCAPES: [u8; 16] =
+    table(&[(0x2, b'b'), (0x4, b't'), (0x6, b'f'), (0xC, b'\\'), (0xE, b'n'), (0xF, b'/')]);
 
 /// By their low four bits, the characters of a class. Elsewhere stands what no byte there is equal to: a shuffle
 /// gives 0 for bytes of 0x80 and more, and place 0 is never looked at but for bytes that end in 0.

@@ -1,0 +1,152 @@
+use super::{Block, Inside, Kernel, Mark, Marks, Outside, x86};
+use std::arch::x86_64::*;
+
+/// Masks by AVX-512, which gives them as such, and marks by packing the bytes that have a bit.
+///
+/// One exists only where the machine was found to have all of it, and what [`x86::Avx2`] needs: the private field sees to
+/// that, and all `unsafe` code of this module rests on it.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::json) struct Avx512(x86::Avx2);
+
+impl Avx512 {
+    pub(super) fn detect() -> Option<Avx512> {
+        let has = is_x86_feature_detected!("avx512f")
+            && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi2");
+        x86::Avx2::detect().filter(|_| has).map(Avx512)
+    }
+
+    /// [`super::scan`], compiled for this kernel.
+    pub(super) fn scan(self, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
+        // SAFETY: the machine has the features, else there were no `Avx512`.
+        unsafe { scan(self, lines, marks, suspects) }
+    }
+}
+
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+fn scan(kernel: Avx512, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
+    super::scan(kernel, lines, marks, suspects)
+}
+
+impl Kernel for Avx512 {
+    #[inline(always)]
+    fn inside(self, block: &Block) -> Inside {
+        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        unsafe {
+            let bytes = load(block);
+            Inside {
+                quote: _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'"' as i8)),
+                backslash: _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\\' as i8)),
+                control: _mm512_cmplt_epu8_mask(bytes, _mm512_set1_epi8(0x20)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn outside(self, block: &Block) -> Outside {
+        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        unsafe {
+            let bytes = load(block);
+            // Brackets and braces differ in the bit 0x20 alone.
+            let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
+            Outside {
+                structural: of_class(&x86::STRUCTURALS, bytes, folded),
+                space: of_class(&x86::SPACES, bytes, bytes),
+                newline: _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\n' as i8)),
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn plain_escapes(self, block: &Block) -> u64 {
+        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        unsafe {
+            let bytes = load(block);
+            of_class(&x86::MOST_ESCAPES, bytes, bytes) | _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'r' as i8))
+        }
+    }
+
+    #[inline(always)]
+    fn u(self, block: &Block) -> u64 {
+        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        unsafe { _mm512_cmpeq_epi8_mask(load(block), _mm512_set1_epi8(b'u' as i8)) }
+    }
+
+    #[inline(always)]
+    fn marks(self, bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
+        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        unsafe {
+            let mut places = _mm512_maskz_compress_epi8(bits, load(&PLACES));
+            let mut bytes = _mm512_maskz_compress_epi8(bits, load(block));
+            let mut left = bits.count_ones();
+            for out in out.as_chunks_mut::<16>().0 {
+                store(out, places, bytes, at);
+                if left <= 16 {
+                    break;
+                }
+                left -= 16;
+                // The next sixteen come to the front.
+                places = _mm512_alignr_epi32(places, places, 4);
+                bytes = _mm512_alignr_epi32(bytes, bytes, 4);
+            }
+        }
+    }
+
+    #[inline(always)]
+    fn parity(self, bits: u64) -> u64 {
+        self.0.parity(bits)
+    }
+}
+
+/// The places of a block.
+const PLACES: Block = {
+    let mut places = [0; 64];
+    let mut at = 0;
+    while at < 64 {
+        places[at] = at as u8;
+        at += 1;
+    }
+    places
+};
+
+/// The bytes of a block.
+///
+/// # Safety
+///
+/// The machine has AVX-512.
+#[inline(always)]
+unsafe fn load(block: &Block) -> __m512i {
+    // SAFETY: AVX-512 is there; the load reads the 64 bytes of the block, and needs no alignment.
+    unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
+}
+
+/// Writes sixteen marks, of the first sixteen bytes and their places.
+///
+/// # Safety
+///
+/// The machine has AVX-512.
+#[inline(always)]
+unsafe fn store(out: &mut [Mark; 16], places: __m512i, bytes: __m512i, at: usize) {
+    // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks are, each a `u32`, and needs no alignment.
+    unsafe {
+        let places = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
+        let bytes = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(bytes));
+        let at = _mm512_add_epi32(places, _mm512_set1_epi32(at as i32));
+        let marks = _mm512_or_si512(_mm512_slli_epi32(bytes, 24), at);
+        _mm512_storeu_si512(out.as_mut_ptr().cast(), marks);
+    }
+}
+
+/// A bit for each byte that, as `folded`, is the one character of a class that has the low four bits of `bytes`.
+///
+/// # Safety
+///
+/// The machine has AVX-512.
+#[inline(always)]
+unsafe fn of_class(table: &[u8; 16], bytes: __m512i, folded: __m512i) -> u64 {
+    // SAFETY: AVX-512 is there; the load reads the 16 bytes of the table, and needs no alignment.
+    unsafe {
+        let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
+        _mm512_cmpeq_epi8_mask(folded, _mm512_shuffle_epi8(table, bytes))
+    }
+}
