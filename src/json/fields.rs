@@ -163,6 +163,7 @@ impl<'l> Str<'l> {
     }
 
     /// The bytes of the string, escapes resolved. Costs a copy only where there are escapes.
+    #[inline]
     pub fn resolved(self) -> Cow<'l, [u8]> {
         if !text::is_escaped(self.raw) {
             return Cow::Borrowed(self.raw);
@@ -171,27 +172,51 @@ impl<'l> Str<'l> {
     }
 
     /// The key of the string as an id. Costs a copy only where there are escapes.
+    #[inline]
     pub fn key(self) -> Key {
-        Key::of(&self.resolved())
+        match text::is_escaped(self.raw) {
+            true => Key::of(&self.resolved()),
+            false => Key::of(self.raw),
+        }
     }
 
     /// The first eight bytes of the string, where it has more.
     pub fn start(self) -> Option<[u8; 8]> {
-        if memchr::memchr(b'\\', self.raw).is_some() {
+        if self.raw.len() <= 8 {
+            return None;
+        }
+        if text::is_escaped(self.raw) {
             let text = self.text();
             return text.as_bytes().get(..8)?.try_into().ok().filter(|_| text.len() > 8);
         }
-        self.raw.get(..8)?.try_into().ok().filter(|_| self.raw.len() > 8)
+        self.raw.first_chunk().copied()
     }
 
     /// Whether the string is `wanted`.
+    #[inline]
     pub fn is(self, wanted: &str) -> bool {
-        self.raw == wanted.as_bytes()
-            || self.raw.len() > wanted.len() && text::is_escaped(self.raw) && self.text() == wanted
+        let wanted_bytes = wanted.as_bytes();
+        // Escapes make it longer, and begin with a backslash.
+        let may_be_spelled = self.raw.len() > wanted.len()
+            && (self.raw.first() == wanted_bytes.first() || self.raw.first() == Some(&b'\\'));
+        self.raw == wanted_bytes || may_be_spelled && self.is_spelled(wanted)
+    }
+
+    /// Whether the string is `wanted`, spelled with escapes.
+    fn is_spelled(self, wanted: &str) -> bool {
+        text::is_escaped(self.raw) && self.text() == wanted
     }
 
     /// Whether nothing but white space is in the string. Looks no further than the first character that is none.
+    #[inline]
     pub fn is_blank(self) -> bool {
+        match self.raw {
+            [b'!'..=b'[' | b']'..=b'~', ..] => false,
+            _ => self.is_all_blank(),
+        }
+    }
+
+    fn is_all_blank(self) -> bool {
         let mut rest = self.raw;
         loop {
             rest = match rest {
@@ -269,6 +294,7 @@ pub enum BlockKind {
 
 impl BlockKind {
     /// The kind that a block's `type` names.
+    #[inline]
     fn of(ty: Str<'_>) -> BlockKind {
         match &*ty.resolved() {
             b"text" => BlockKind::Text,

@@ -8,14 +8,13 @@ use super::scan::Mark;
 /// It takes lines that are objects and well, and blank ones. Of any other it says no more than that; the byte-by-byte
 /// [`Machine`](super::machine::Machine) then tells what is wrong, and where.
 pub(super) struct Grammar<'b> {
-    bytes: &'b [u8],
-    marks: &'b [Mark],
+    walk: Walk<'b>,
     /// How many of the marks are passed.
     passed: usize,
 }
 
 /// A step through the grammar; `None` where the line does not follow it, or where this is not the place to tell.
-type Step<T = ()> = Option<T>;
+type Step<T> = Option<T>;
 
 /// How deep a value may be nested that is passed here; more is left to the machine.
 const DEPTH: usize = 960;
@@ -23,195 +22,177 @@ const DEPTH: usize = 960;
 impl<'b> Grammar<'b> {
     /// Begins at the first of `marks` in `bytes`; the last is that of a line feed.
     pub(super) fn new(bytes: &'b [u8], marks: &'b [Mark]) -> Grammar<'b> {
-        Grammar { bytes, marks, passed: 0 }
+        Grammar { walk: Walk { bytes, marks }, passed: 0 }
     }
 
     /// Takes a line up to its line feed: an object or blank. Strings must be ended in
     /// the lines that they begin in, as [`super::scan::Index::suspects`] tells.
     #[inline]
     pub(super) fn line(&mut self, found: &mut Found) -> Step<Shape> {
-        match self.peek() {
+        match self.walk.byte(self.passed) {
             b'\n' => return Some(Shape::Blank),
-            b'{' => self.top(found)?,
+            b'{' => self.passed = self.walk.top(self.passed, found)?,
             _ => return None,
         }
-        (self.peek() == b'\n').then_some(Shape::Object)
+        (self.walk.byte(self.passed) == b'\n').then_some(Shape::Object)
     }
 
     /// Goes behind the line feed of the line at hand; gives its place.
     #[inline]
     pub(super) fn next_line(&mut self) -> usize {
-        while self.peek() != b'\n' {
+        while self.walk.byte(self.passed) != b'\n' {
             self.passed += 1;
         }
         self.passed += 1;
-        self.marks[self.passed - 1].at()
+        self.walk.marks[self.passed - 1].at()
     }
+}
 
-    fn top(&mut self, found: &mut Found) -> Step {
-        self.object(|walk, key| {
-            let Some(field) = AT_TOP.at(walk.bytes, key.from as usize, key.to as usize) else {
-                return walk.skip();
-            };
+/// What is walked on. Each method begins at a mark, and gives the one behind what it has taken: a number that goes by
+/// value stays in a register, where a cursor that is lent would be written and read at each step.
+#[derive(Clone, Copy)]
+struct Walk<'b> {
+    bytes: &'b [u8],
+    marks: &'b [Mark],
+}
+
+impl Walk<'_> {
+    fn top(self, at: usize, found: &mut Found) -> Step<usize> {
+        self.object(at, |at, key| {
+            let Some(field) = AT_TOP.at(self.bytes, key) else { return self.skip(at) };
             found.forget(field);
-            match (field, walk.peek()) {
-                (Field::Message, b'{') => walk.message(found)?,
+            let behind = match (field, self.byte(at)) {
+                (Field::Message, b'{') => self.message(at, found)?,
                 (Field::ToolUseResult, b'{') => {
-                    walk.object(|walk, key| {
-                        match IN_RESULT.at(walk.bytes, key.from as usize, key.to as usize) {
-                            Some(field) => walk.value(field, found),
-                            None => walk.skip(),
-                        }
+                    self.object(at, |at, key| match IN_RESULT.at(self.bytes, key) {
+                        Some(field) => self.value(at, field, found),
+                        None => self.skip(at),
                     })?
                 }
-                _ => return walk.value(field, found),
-            }
-            found.put(field, Slot { sort: Sort::Object, stretch: Stretch::default() });
-            Some(())
-        })
-    }
-
-    fn message(&mut self, found: &mut Found) -> Step {
-        self.object(|walk, key| {
-            let Some(field) = IN_MESSAGE.at(walk.bytes, key.from as usize, key.to as usize) else {
-                return walk.skip();
+                _ => return self.value(at, field, found),
             };
-            found.forget(field);
-            match (field, walk.peek()) {
-                (Field::Content, b'[') => walk.blocks(false, found)?,
-                (Field::ToolCalls, b'[') => walk.blocks(true, found)?,
-                _ => return walk.value(field, found),
-            }
-            found.put(field, Slot { sort: Sort::List, stretch: Stretch::default() });
-            Some(())
+            found.put(field, Slot { sort: Sort::Object, stretch: Stretch::default() });
+            Some(behind)
         })
     }
 
-    fn blocks(&mut self, call: bool, found: &mut Found) -> Step {
-        self.list(|walk| match walk.peek() {
+    fn message(self, at: usize, found: &mut Found) -> Step<usize> {
+        self.object(at, |at, key| {
+            let Some(field) = IN_MESSAGE.at(self.bytes, key) else { return self.skip(at) };
+            found.forget(field);
+            let behind = match (field, self.byte(at)) {
+                (Field::Content, b'[') => self.blocks(at, false, found)?,
+                (Field::ToolCalls, b'[') => self.blocks(at, true, found)?,
+                _ => return self.value(at, field, found),
+            };
+            found.put(field, Slot { sort: Sort::List, stretch: Stretch::default() });
+            Some(behind)
+        })
+    }
+
+    fn blocks(self, at: usize, call: bool, found: &mut Found) -> Step<usize> {
+        self.list(at, |at| match self.byte(at) {
             b'{' => {
                 found.block(call);
-                walk.object(|walk, key| {
-                    let Some(member) = IN_BLOCK.at(walk.bytes, key.from as usize, key.to as usize) else {
-                        return walk.skip();
+                self.object(at, |at, key| {
+                    let Some(member) = IN_BLOCK.at(self.bytes, key) else { return self.skip(at) };
+                    let (behind, string) = match self.byte(at) {
+                        b'"' => (at + 2, Some(self.string(at))),
+                        _ => (self.skip(at)?, None),
                     };
-                    let string = if walk.peek() == b'"' {
-                        Some(walk.string())
-                    } else {
-                        walk.skip()?;
-                        None
-                    };
-                    found.in_block(member, walk.bytes, string);
-                    Some(())
+                    found.in_block(member, self.bytes, string);
+                    Some(behind)
                 })
             }
             b'[' => {
                 found.block(call);
-                walk.skip()
+                self.skip(at)
             }
-            _ => walk.skip(),
+            _ => self.skip(at),
         })
     }
 
     /// Takes the value of a field.
     #[inline(always)]
-    fn value(&mut self, field: Field, found: &mut Found) -> Step {
+    fn value(self, at: usize, field: Field, found: &mut Found) -> Step<usize> {
         let mut stretch = Stretch::default();
-        let sort = match self.peek() {
+        let (behind, sort) = match self.byte(at) {
             b'"' => {
-                stretch = self.string();
-                Sort::String
+                stretch = self.string(at);
+                (at + 2, Sort::String)
             }
-            b'{' => {
-                self.skip_container()?;
-                Sort::Object
-            }
-            b'[' => {
-                self.skip_container()?;
-                Sort::List
-            }
+            b'{' => (self.skip_container(at)?, Sort::Object),
+            b'[' => (self.skip_container(at)?, Sort::List),
             first => {
-                stretch = self.scalar()?;
-                match first {
+                let from = self.marks[at].at();
+                stretch = Stretch { from: from as u32, to: (from + scalar(&self.bytes[from..])?) as u32 };
+                let sort = match first {
                     b'n' => Sort::Null,
                     b't' => Sort::True,
                     b'f' => Sort::False,
                     _ => Sort::Number,
-                }
+                };
+                (at + 1, sort)
             }
         };
         found.put(field, Slot { sort, stretch });
-        Some(())
+        Some(behind)
     }
 
-    /// The byte at the next mark.
+    /// The byte at a mark.
     #[inline(always)]
-    fn peek(&self) -> u8 {
-        self.marks[self.passed].byte()
+    fn byte(self, at: usize) -> u8 {
+        self.marks[at].byte()
     }
 
-    /// Takes a string, at its opening quote: the next mark is that of the closing one.
+    /// A string, at its opening quote: the next mark is that of the closing one.
     #[inline(always)]
-    fn string(&mut self) -> Stretch {
-        let stretch = Stretch {
-            from: self.marks[self.passed].at() as u32 + 1,
-            to: self.marks[self.passed + 1].at() as u32,
-        };
-        self.passed += 2;
-        stretch
-    }
-
-    /// Takes a number or word.
-    #[inline(always)]
-    fn scalar(&mut self) -> Step<Stretch> {
-        let from = self.marks[self.passed].at();
-        let len = scalar(&self.bytes[from..])?;
-        self.passed += 1;
-        Some(Stretch { from: from as u32, to: (from + len) as u32 })
+    fn string(self, at: usize) -> Stretch {
+        Stretch { from: self.marks[at].at() as u32 + 1, to: self.marks[at + 1].at() as u32 }
     }
 
     /// Takes the members of an object; `member` takes their values, and is given where their keys stand.
     #[inline(always)]
-    fn object(&mut self, mut member: impl FnMut(&mut Self, Stretch) -> Step) -> Step {
-        self.passed += 1;
-        if self.peek() == b'}' {
-            self.passed += 1;
-            return Some(());
+    fn object(
+        self,
+        mut at: usize,
+        mut member: impl FnMut(usize, Stretch) -> Step<usize>,
+    ) -> Step<usize> {
+        at += 1;
+        if self.byte(at) == b'}' {
+            return Some(at + 1);
         }
         loop {
-            // The quotes of the key, and the colon. A line feed comes behind all.
-            let [open, close, colon] = *self.marks[self.passed..].first_chunk()?;
-            if open.byte() != b'"' || colon.byte() != b':' {
-                return None;
-            }
-            self.passed += 3;
-            member(self, Stretch { from: open.at() as u32 + 1, to: close.at() as u32 })?;
-            match self.peek() {
-                b',' => self.passed += 1,
-                b'}' => {
-                    self.passed += 1;
-                    return Some(());
-                }
+            let (behind, key) = self.key(at)?;
+            at = member(behind, key)?;
+            match self.byte(at) {
+                b',' => at += 1,
+                b'}' => return Some(at + 1),
                 _ => return None,
             }
         }
     }
 
+    /// Takes the key of a member, and the colon behind it.
     #[inline(always)]
-    fn list(&mut self, mut item: impl FnMut(&mut Self) -> Step) -> Step {
-        self.passed += 1;
-        if self.peek() == b']' {
-            self.passed += 1;
-            return Some(());
+    fn key(self, at: usize) -> Step<(usize, Stretch)> {
+        // Behind an object comes a line feed, if nothing else.
+        let [open, close, colon] = *self.marks[at..].first_chunk()?;
+        let key = Stretch { from: open.at() as u32 + 1, to: close.at() as u32 };
+        (open.byte() == b'"' && colon.byte() == b':').then_some((at + 3, key))
+    }
+
+    #[inline(always)]
+    fn list(self, mut at: usize, mut item: impl FnMut(usize) -> Step<usize>) -> Step<usize> {
+        at += 1;
+        if self.byte(at) == b']' {
+            return Some(at + 1);
         }
         loop {
-            item(self)?;
-            match self.peek() {
-                b',' => self.passed += 1,
-                b']' => {
-                    self.passed += 1;
-                    return Some(());
-                }
+            at = item(at)?;
+            match self.byte(at) {
+                b',' => at += 1,
+                b']' => return Some(at + 1),
                 _ => return None,
             }
         }
@@ -219,59 +200,56 @@ impl<'b> Grammar<'b> {
 
     /// Passes a value.
     #[inline(always)]
-    fn skip(&mut self) -> Step {
-        match self.peek() {
-            b'"' => {
-                self.passed += 2;
-                Some(())
-            }
-            b'{' | b'[' => self.skip_container(),
-            _ => self.scalar().map(|_| ()),
+    fn skip(self, at: usize) -> Step<usize> {
+        match self.byte(at) {
+            b'"' => Some(at + 2),
+            b'{' | b'[' => self.skip_container(at),
+            _ => self.skip_scalar(at),
         }
     }
 
+    /// Passes a number or word.
+    #[inline(always)]
+    fn skip_scalar(self, at: usize) -> Step<usize> {
+        scalar(&self.bytes[self.marks[at].at()..]).map(|_| at + 1)
+    }
+
     /// Passes an object or list, with all that is in it; no recursion.
-    fn skip_container(&mut self) -> Step {
-        let Grammar { bytes, marks, .. } = *self;
-        let mut at = self.passed;
+    fn skip_container(self, mut at: usize) -> Step<usize> {
         let mut open = Open::default();
         loop {
             // At a value.
-            match marks[at].byte() {
+            match self.byte(at) {
                 b'"' => at += 2,
                 b'{' => {
                     at += 1;
-                    if marks[at].byte() != b'}' {
+                    if self.byte(at) != b'}' {
                         open.push(true)?;
-                        at = key(marks, at)?;
+                        at = self.key(at)?.0;
                         continue;
                     }
                     at += 1;
                 }
                 b'[' => {
                     at += 1;
-                    if marks[at].byte() != b']' {
+                    if self.byte(at) != b']' {
                         open.push(false)?;
                         continue;
                     }
                     at += 1;
                 }
-                _ => {
-                    scalar(&bytes[marks[at].at()..])?;
-                    at += 1;
-                }
+                _ => at = self.skip_scalar(at)?,
             }
             // Behind a value.
             loop {
                 if open.depth == 0 {
-                    self.passed = at;
-                    return Some(());
+                    return Some(at);
                 }
-                match marks[at].byte() {
+                match self.byte(at) {
                     b',' => {
                         at += 1;
                         if open.in_object() {
-                            at = key(marks, at)?;
+                            at = self.key(at)?.0;
                         }
                         break;
                     }
@@ -286,13 +264,6 @@ impl<'b> Grammar<'b> {
     }
 }
 
-/// Passes the key of a member, and the colon behind it.
-#[inline(always)]
-fn key(marks: &[Mark], at: usize) -> Step<usize> {
-    let [open, _, colon] = *marks[at..].first_chunk()?;
-    (open.byte() == b'"' && colon.byte() == b':').then_some(at + 3)
-}
-
 /// The containers that are open: a bit each, set for objects.
 #[derive(Default)]
 struct Open {
@@ -305,7 +276,7 @@ struct Open {
 
 impl Open {
     #[inline(always)]
-    fn push(&mut self, object: bool) -> Step {
+    fn push(&mut self, object: bool) -> Step<()> {
         if self.depth.is_multiple_of(64) {
             *self.outer.get_mut(self.depth / 64)? = self.inner;
         }

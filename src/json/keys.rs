@@ -1,3 +1,4 @@
+use super::fields::Stretch;
 use super::text;
 
 /// A few keys and what each stands for, found by one multiplication and one comparison.
@@ -40,16 +41,19 @@ impl<T: Copy> Keys<T> {
         }
     }
 
-    /// What the key from `from` to `to` stands for, given as it stands between its quotes.
+    /// What a key stands for, given where it stands between its quotes.
     #[inline(always)]
-    pub(super) fn at(&self, bytes: &[u8], from: usize, to: usize) -> Option<T> {
+    pub(super) fn at(&self, bytes: &[u8], key: Stretch) -> Option<T> {
+        let (from, to) = (key.from as usize, key.to as usize);
         let len = to - from;
         let start = start(bytes, from, len);
         let slot = &self.slots[place(self.multiplier, start, len)];
         if slot.start == start && slot.name.len() == len && (len <= 8 || slot.name == &bytes[from..to]) {
             return slot.meaning;
         }
-        if len <= 8 && !holds_backslash(start) {
+        // Most keys that are not wanted have no backslash, and no more than sixteen bytes.
+        let last = if len <= 8 { 0 } else { self::start(bytes, to - 8, 8) };
+        if len <= 16 && !text::holds(start, b'\\') && !text::holds(last, b'\\') {
             return None;
         }
         self.escaped(&bytes[from..to])
@@ -89,14 +93,6 @@ const fn start(bytes: &[u8], from: usize, len: usize) -> u64 {
     word
 }
 
-/// Whether one of the eight bytes is a backslash.
-#[inline(always)]
-fn holds_backslash(word: u64) -> bool {
-    const ONES: u64 = 0x0101_0101_0101_0101;
-    let other = word ^ ONES * b'\\' as u64;
-    other.wrapping_sub(ONES) & !other & (ONES * 0x80) != 0
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -109,7 +105,7 @@ mod tests {
         let check = |raw: &str, meaning: Option<u8>| {
             // At the end of the bytes, and with others behind.
             for text in [format!("\"{raw}"), format!("\"{raw}\":\"id and so on\"")] {
-                assert_eq!(KEYS.at(text.as_bytes(), 1, 1 + raw.len()), meaning, "{text}");
+                assert_eq!(KEYS.at(text.as_bytes(), Stretch { from: 1, to: 1 + raw.len() as u32 }), meaning, "{text}");
             }
         };
         check("",                                    Some(0));

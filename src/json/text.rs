@@ -3,11 +3,21 @@ use std::borrow::Cow;
 /// Whether there are escapes in a string, given as it stands between its quotes.
 #[inline]
 pub(super) fn is_escaped(raw: &[u8]) -> bool {
+    // Ids and names are short: a call would cost more than the look itself.
     if raw.len() > 64 {
         return memchr::memchr(b'\\', raw).is_some();
     }
-    // Ids and names are short: a call would cost more than the look itself.
-    raw.iter().fold(false, |found, byte| found | (*byte == b'\\'))
+    let Some(last) = raw.last_chunk::<8>() else { return raw.contains(&b'\\') };
+    let is_in = |word: &[u8; 8]| holds(u64::from_le_bytes(*word), b'\\');
+    raw.as_chunks().0.iter().any(is_in) || is_in(last)
+}
+
+/// Whether one of the eight bytes of a word is `byte`.
+#[inline(always)]
+pub(super) fn holds(word: u64, byte: u8) -> bool {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let other = word ^ (ONES * byte as u64);
+    other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
 }
 
 /// Resolves the escapes of a string, given as it stands between its quotes.

@@ -11,11 +11,16 @@ impl Key {
     pub const NONE: Key = Key(0);
 
     /// Returns the key of an id, given as the string that it is (escapes resolved).
+    #[inline]
     pub fn of(id: &[u8]) -> Key {
-        let n = id.len();
-        if n == 8 {
-            return Key(word(id, 0));
+        match id.try_into() {
+            Ok(eight) => Key(u64::from_le_bytes(eight)),
+            Err(_) => Key::of_other(id),
         }
+    }
+
+    fn of_other(id: &[u8]) -> Key {
+        let n = id.len();
         if n < 8 {
             let mut bytes = [0; 8];
             bytes[..n].copy_from_slice(id);

@@ -33,27 +33,34 @@ pub fn parse_time(text: &[u8]) -> Time {
 }
 
 /// Reads a time as nearly all are spelled, `2026-03-02T00:00:00.000Z`; `None` for any other spelling, right or wrong.
+#[inline]
 fn usual(text: &[u8]) -> Option<Time> {
-    let text: &[u8; 24] = text.try_into().ok()?;
-    let signs = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':'), (19, b'.'), (23, b'Z')];
-    let mut wrong = signs.iter().any(|(at, sign)| text[*at] != *sign);
-    let mut number = |from: usize, to: usize| {
-        text[from..to].iter().fold(0, |value, byte| {
-            let digit = u32::from(byte.wrapping_sub(b'0'));
-            wrong |= digit > 9;
-            value * 10 + digit
-        })
-    };
-    let (year, month, day) = (number(0, 4), number(5, 7), number(8, 10));
-    let (hour, minute, second, milli) = (number(11, 13), number(14, 16), number(17, 19), number(20, 23));
-    wrong |=
-        month.wrapping_sub(1) > 11 || day.wrapping_sub(1) > 30 || hour > 24 || minute > 59 || second > 60;
-    if wrong {
+    let words: &[[u8; 8]; 3] = <&[u8; 24]>::try_from(text).ok()?.as_chunks().0.as_array()?;
+    let date = pairs(words[0], *b"0000-00-", *b"\0\0\0\0\xFF\0\0\xFF")?;
+    let hours = pairs(words[1], *b"00T00:00", *b"\0\0\xFF\0\0\xFF\0\0")?;
+    let seconds = pairs(words[2], *b":00.000Z", *b"\xFF\0\0\xFF\0\0\0\xFF")?;
+    let at = |pairs: u64, place: u32| (pairs >> (place * 8) & 0xFF) as u32;
+    let (year, month, day) = (at(date, 0) * 100 + at(date, 2), at(date, 5), at(hours, 0));
+    let (hour, minute, second) = (at(hours, 3), at(hours, 6), at(seconds, 1));
+    let milli = at(seconds, 3) * 100 + at(seconds, 5);
+    if month.wrapping_sub(1) > 11 || day.wrapping_sub(1) > 30 || hour > 24 || minute > 59 || second > 60 {
         return None;
     }
     let days = days_since_1970(i64::from(year), i64::from(month), i64::from(day));
-    let seconds = (days * 24 + i64::from(hour)) * 3600 + i64::from(minute * 60 + second);
+    let seconds = days * 86_400 + i64::from((hour * 60 + minute) * 60 + second);
     Some(Time(seconds * 1000 + i64::from(milli)))
+}
+
+/// Of eight characters the numbers that each two of them make, where they are spelled as `spelled` is: any digit for a zero,
+/// and the same `signs`. At each byte of the result stands the number of the digits there and behind.
+#[inline(always)]
+fn pairs(word: [u8; 8], spelled: [u8; 8], signs: [u8; 8]) -> Option<u64> {
+    const EACH: u64 = u64::MAX / 0xFF;
+    // Digits become what they count, and signs zeros, by the bits in which they differ.
+    let digits = u64::from_le_bytes(word) ^ u64::from_le_bytes(spelled);
+    let over = digits | ((digits & (EACH * 0x7F)) + EACH * (0x80 - 10));
+    let wrong = over & (EACH * 0x80) | digits & u64::from_le_bytes(signs);
+    (wrong == 0).then(|| digits * 10 + (digits >> 8))
 }
 
 fn read(text: &[u8]) -> Option<Time> {
@@ -113,13 +120,13 @@ fn read(text: &[u8]) -> Option<Time> {
     Some(Time((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000 + milli))
 }
 
-/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar.
+/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar, in the years from 0 to 9999.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    let year = if month <= 2 { year - 1 } else { year };
-    let era = year.div_euclid(400);
-    let year_of_era = year.rem_euclid(400);
-    let day_of_year = (153 * ((month + 9) % 12) + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    // Years begin in March, and there is a cycle of 400 more, so that nothing is below zero.
+    let year = (year + if month <= 2 { 399 } else { 400 }) as u32;
+    let day_of_year = (153 * ((month as u32 + 9) % 12) + 2) / 5 + day as u32 - 1;
+    let days = year * 365 + year / 4 - year / 100 + year / 400 + day_of_year;
+    i64::from(days) - 146_097 - 719_468
 }
 
 /// The date of the proleptic Gregorian calendar, of days since 1970-01-01.
@@ -155,6 +162,12 @@ mod tests {
         check("2024-02-29T23:59:59.999Z",          Some(1_709_251_199_999));
         check("0000-01-01T00:00:00.000Z",          Some(-62_167_219_200_000));
         check("2026-03-02T00:00:00.00xZ",          None);
+        check("2026-03-02T00:00:00.00:Z",          None);
+        check("2026-03-02T00:00:00.00\u{7f}Z",      None);
+        check("2026-03-02T00:00:00.00éZ",          None);
+        check("2026-03-02T00:00:00/000Z",          None);
+        check("2026-03-02T00;00:00.000Z",          None);
+        check("2026-03-02T24:59:60.999Z",          Some(1_772_499_600_999));
         check("2026-03-02T00:60:00.000Z",          None);
         check("2026-03-32T00:00:00.000Z",          None);
         check("2026-13-02T00:00:00.000Z",          None);
