@@ -23,17 +23,6 @@ fn main() {
         feed(&mut reader, text, &mut lines);
         lines
     });
-    best("lines: reader, first stage ahead", &text, |text| {
-        let (mut reader, mut lines, mut rest) = (Reader::new(), 0, text);
-        let fill = |space: &mut [u8]| -> Result<usize, ()> {
-            let count = space.len().min(rest.len());
-            space[..count].copy_from_slice(&rest[..count]);
-            rest = &rest[count..];
-            Ok(count)
-        };
-        reader.read_all(fill, |_| lines += 1).expect("nothing fails");
-        lines
-    });
     best("lines: serde_json", &text, |text| {
         let lines = text.split(|byte| *byte == b'\n');
         lines.filter(|line| serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok()).count()

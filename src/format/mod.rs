@@ -27,6 +27,7 @@ pub use names::Names;
 pub use one_line::OneLine;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
+    Stretch,
 };
 pub use side::{Noted, NotedKind, Side, ToolRef};
 pub use write::{New, Object};

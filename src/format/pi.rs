@@ -50,6 +50,15 @@ enum Ids {
     Uuid,
 }
 
+impl Marks {
+    /// Takes the marks of a further stretch of the file.
+    pub(super) fn append(&mut self, other: Marks) {
+        self.pi |= other.pi;
+        self.omp |= other.omp;
+        self.harness |= other.harness;
+    }
+}
+
 impl Dialect for Pi {
     fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
         match line.shape {
@@ -236,6 +245,7 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             let name = string(line, "name").unwrap_or_default();
             let name = name.split(['\r', '\n']).filter(|part| !part.is_empty()).collect::<Vec<_>>().join(" ");
             gathered.name = Some(name.trim().to_owned()).filter(|name| !name.is_empty());
+            gathered.renamed = true;
             setting(&mut flags)
         }
         b"usage" => {

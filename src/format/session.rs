@@ -1,3 +1,7 @@
+mod append;
+
+pub use append::Stretch;
+
 use super::side::Side;
 use super::spread::Spread;
 use super::{Format, Link, ParentRef, Place};
@@ -199,6 +203,8 @@ pub struct Gathered {
     pub header: Option<Header>,
     /// The name or title in force so far.
     pub name: Option<String>,
+    /// Whether a line of the file, and not its header, gave the name or took it away.
+    pub renamed: bool,
     /// The lines about labels.
     pub labels: Vec<LabelLine>,
     /// The lines that point at the position.

@@ -3,6 +3,8 @@
 use super::{Link, OtherKind, image};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Ix, Key};
+use memchr::memmem::Finder;
+use std::sync::LazyLock;
 
 /// What is gathered of a session beside its tree, where [`super::Builder::side`] asked for it.
 ///
@@ -85,6 +87,7 @@ impl Side {
     pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, claude: bool) {
         let fields = &line.fields;
         let mut image = link.flags.has(Flags::IMAGE);
+        let (mut nested, mut in_file) = (false, false);
         for block in fields.blocks() {
             let result = match block.kind {
                 BlockKind::Call => false,
@@ -94,6 +97,8 @@ impl Side {
             if let Some(id) = block.id.filter(|id| !id.raw.is_empty()) {
                 self.tools.push(ToolRef { id: id.key(), entry: ix, result });
             }
+            nested |= block.nested;
+            in_file |= block.content.is_some_and(names_a_file);
         }
         if link.flags.has(Flags::RESULT)
             && let Some(id) = fields.str(Field::ToolCallId).or(fields.str(Field::CallId))
@@ -127,14 +132,13 @@ impl Side {
             if let Some(agent) = fields.str(Field::ResultAgent).filter(|id| !id.raw.is_empty()) {
                 note(NotedKind::Agent, agent.key());
             }
-            if link.flags.has(Flags::RESULT)
-                && let Some(bytes) = line.bytes
-            {
-                // Pictures stand inside the blocks of a result, deeper than the reader looks.
+            if nested && let Some(bytes) = line.bytes {
+                // What stands inside the blocks of a result is deeper than the reader looks.
                 image |= memchr::memmem::find(bytes, b"\"image\"").is_some();
-                if memchr::memmem::find(bytes, b"/tool-results/").is_some() {
-                    note(NotedKind::ResultFile, Key::NONE);
-                }
+                in_file |= memchr::memmem::find(bytes, RESULT_FILES).is_some();
+            }
+            if in_file {
+                note(NotedKind::ResultFile, Key::NONE);
             }
         }
         if line.bytes.is_none() && (image || claude && link.flags.has(Flags::RESULT)) {
@@ -149,6 +153,18 @@ impl Side {
                 note(NotedKind::Blob, Key::NONE);
             }
         }
+    }
+
+    /// Takes what was noted of a further stretch of the file, before which there are some `entries` and `lines`.
+    pub(super) fn append(&mut self, other: Side, entries: u32, lines: u64, file: u16) {
+        let later = |ix: Ix| Ix(ix.0 + entries);
+        self.tools.extend(other.tools.iter().map(|tool| ToolRef { entry: later(tool.entry), ..*tool }));
+        self.notes.extend(other.notes.iter().map(|noted| Noted {
+            entry: later(noted.entry),
+            line: u32::try_from(u64::from(noted.line) + lines).unwrap_or(u32::MAX),
+            file,
+            ..*noted
+        }));
     }
 
     /// Takes a line that is no entry; `entries` stand before it.
@@ -176,6 +192,16 @@ impl Side {
             note(NotedKind::Snapshot, id.key());
         }
     }
+}
+
+/// The folder of results that were too long for the transcript, in a path.
+const RESULT_FILES: &[u8] = b"/tool-results/";
+
+/// Whether a result says that it lies in a file of its own: that stands at its start, before what is left of the result.
+fn names_a_file(content: Str<'_>) -> bool {
+    const START: usize = 1024;
+    static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_FILES));
+    FINDER.find(&content.raw[..content.raw.len().min(START)]).is_some()
 }
 
 impl Noted {

@@ -49,6 +49,11 @@ impl Spread {
         true
     }
 
+    /// Whether no line is held.
+    pub fn is_empty(&self) -> bool {
+        self.held.is_empty()
+    }
+
     /// What is certain by now: lines as they are, and lines joined. `end` says that no more will come.
     pub fn next(&mut self, end: bool) -> Option<Raw> {
         while self.fed < self.held.len() {

@@ -273,6 +273,10 @@ pub struct Block<'l> {
     pub says: bool,
     /// Whether it has a `text` of no characters at all.
     pub empty: bool,
+    /// Of a result its `content`, where that is a string.
+    pub content: Option<Str<'l>>,
+    /// Whether its `content` is a list, or anything else that is no string.
+    pub nested: bool,
 }
 
 /// The kinds of [`Block`].
@@ -358,6 +362,8 @@ impl<'l> Fields<'l> {
                 name: self.string(block.name),
                 says: block.says,
                 empty: block.empty,
+                content: self.string(block.content),
+                nested: block.nested,
             }
         })
     }
@@ -400,9 +406,11 @@ struct RawBlock {
     kind: BlockKind,
     says: bool,
     empty: bool,
+    nested: bool,
     id: Option<Stretch>,
     use_id: Option<Stretch>,
     name: Option<Stretch>,
+    content: Option<Stretch>,
 }
 
 /// The members of a block that are wanted.
@@ -413,6 +421,7 @@ pub(super) enum InBlock {
     UseId,
     Name,
     Text,
+    Content,
 }
 
 /// The members of a block.
@@ -422,6 +431,7 @@ pub(super) static IN_BLOCK: Keys<InBlock> = Keys::new(&[
     ("tool_use_id", InBlock::UseId),
     ("name", InBlock::Name),
     ("text", InBlock::Text),
+    ("content", InBlock::Content),
 ]);
 
 /// What was found in one line; its memory serves for all lines.
@@ -505,9 +515,11 @@ impl Found {
             kind,
             says: false,
             empty: false,
+            nested: false,
             id: None,
             use_id: None,
             name: None,
+            content: None,
         });
     }
 
@@ -522,6 +534,7 @@ impl Found {
             InBlock::Id => block.id = at,
             InBlock::UseId => block.use_id = at,
             InBlock::Name => block.name = at,
+            InBlock::Content => (block.content, block.nested) = (at, at.is_none()),
             InBlock::Text => {
                 block.says = string.is_some_and(|text| !text.is_blank());
                 block.empty = string.is_some_and(|text| text.raw.is_empty());

@@ -14,6 +14,8 @@ const SLOTS: usize = 128;
 #[derive(Clone, Copy)]
 struct Slot<T: 'static> {
     start: u64,
+    /// The last eight bytes of a longer key.
+    last: u64,
     name: &'static [u8],
     meaning: Option<T>,
 }
@@ -24,7 +26,7 @@ impl<T: Copy> Keys<T> {
         let mut multiplier = 0x9E37_79B9_7F4A_7C15u64;
         'next: loop {
             multiplier = multiplier.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut slots = [Slot { start: 0, name: b"", meaning: None }; SLOTS];
+            let mut slots = [Slot { start: 0, last: 0, name: b"", meaning: None }; SLOTS];
             let mut at = 0;
             while at < keys.len() {
                 let (name, meaning) = keys[at];
@@ -34,7 +36,7 @@ impl<T: Copy> Keys<T> {
                 if slot.meaning.is_some() {
                     continue 'next;
                 }
-                *slot = Slot { start, name, meaning: Some(meaning) };
+                *slot = Slot { start, last: last(name, name.len(), name.len()), name, meaning: Some(meaning) };
                 at += 1;
             }
             return Keys { multiplier, slots };
@@ -47,12 +49,13 @@ impl<T: Copy> Keys<T> {
         let (from, to) = (key.from as usize, key.to as usize);
         let len = to - from;
         let start = start(bytes, from, len);
+        let last = last(bytes, to, len);
         let slot = &self.slots[place(self.multiplier, start, len)];
-        if slot.start == start && slot.name.len() == len && (len <= 8 || slot.name == &bytes[from..to]) {
+        let same = slot.start == start && slot.last == last && slot.name.len() == len;
+        if same && (len <= 16 || slot.name == &bytes[from..to]) {
             return slot.meaning;
         }
         // Most keys that are not wanted have no backslash, and no more than sixteen bytes.
-        let last = if len <= 8 { 0 } else { self::start(bytes, to - 8, 8) };
         if len <= 16 && !text::holds(start, b'\\') && !text::holds(last, b'\\') {
             return None;
         }
@@ -91,6 +94,12 @@ const fn start(bytes: &[u8], from: usize, len: usize) -> u64 {
         at += 1;
     }
     word
+}
+
+/// The last eight bytes of a key that has more; else nothing.
+#[inline(always)]
+const fn last(bytes: &[u8], to: usize, len: usize) -> u64 {
+    if len <= 8 { 0 } else { start(bytes, to - 8, 8) }
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use super::machine::{Limits, Machine};
 use super::scan::Scanner;
 use block::{Block, Cutter, SIZES, Sizes};
 use long::Long;
-use std::sync::mpsc;
 
 /// One line of a file, as the reader hands it out.
 pub struct Line<'r> {
@@ -136,59 +135,7 @@ impl Reader {
         self.lines.finish(&self.block, &mut each);
         self.restart(self.block.end(), self.lines.number);
     }
-
-    /// Reads all that `fill` gives, until it gives none, and hands out the lines: as [`Reader::advance`] and
-    /// [`Reader::finish`] do, in half the time where there is a second processor to be had.
-    ///
-    /// The bytes are fetched, and the first stage is done, on a thread of its own, some blocks ahead. At an error the
-    /// lines that end before it are handed out, and it is given back.
-    pub fn read_all<E: Send>(
-        &mut self,
-        mut fill: impl FnMut(&mut [u8]) -> Result<usize, E> + Send,
-        mut each: impl FnMut(&Line<'_>),
-    ) -> Result<(), E> {
-        let Reader { cutter, block, lines } = self;
-        let (give, taken) = mpsc::channel::<Block>();
-        let (give_back, free) = mpsc::channel::<Block>();
-        for _ in 1..AHEAD {
-            give_back.send(block.like()).expect("the other end is at hand");
-        }
-        let mut fetched = std::mem::replace(block, block.like());
-        let rest = std::thread::scope(|scope| {
-            let ahead = scope.spawn(move || -> Result<Option<Block>, E> {
-                loop {
-                    let count = fill(cutter.space(&mut fetched))?;
-                    if count == 0 {
-                        return Ok(Some(fetched));
-                    }
-                    cutter.cut(&mut fetched, count);
-                    if fetched.taken() == 0 {
-                        continue;
-                    }
-                    let Ok(mut next) = free.recv() else { return Ok(None) };
-                    next.go_on_from(&fetched);
-                    if give.send(std::mem::replace(&mut fetched, next)).is_err() {
-                        return Ok(None);
-                    }
-                }
-            });
-            for block in taken {
-                lines.take(&block, &mut each);
-                // At the end of the file there is nobody to take it back.
-                let _ = give_back.send(block);
-            }
-            ahead.join().expect("the thread ahead does not panic")
-        });
-        if let Some(rest) = rest? {
-            *block = rest;
-            self.finish(each);
-        }
-        Ok(())
-    }
 }
-
-/// How many blocks there are in [`Reader::read_all`]: one that is filled, one that is taken, and some that wait.
-const AHEAD: usize = 3;
 
 impl Default for Reader {
     fn default() -> Reader {

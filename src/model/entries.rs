@@ -166,6 +166,8 @@ pub struct Entries {
     types: Names,
     /// Which session each entry says it is of, as an index into `sessions`; empty where none says so.
     session: Vec<u16>,
+    /// The first entry that says so.
+    first_session: u32,
     sessions: Names,
     /// The reply that an entry is a part of; empty where the format keeps replies whole.
     group: Vec<Key>,
@@ -246,11 +248,7 @@ impl Entries {
             PENDING
         };
         let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
-        if !entry.session.is_empty() || !self.session.is_empty() {
-            lengthen(&mut self.session, ix, self.expected, 0);
-            let known = self.sessions.place(entry.session, u16::MAX as usize);
-            self.session.push(known as u16);
-        }
+        self.push_session(ix, entry.session);
         if entry.group.is_some() || !self.group.is_empty() {
             lengthen(&mut self.group, ix, self.expected, Key::NONE);
             self.group.push(entry.group);
@@ -276,6 +274,85 @@ impl Entries {
         self.ty.push(ty);
         self.flags.push(flags);
         Ix(ix)
+    }
+
+    fn push_session(&mut self, ix: u32, session: &[u8]) {
+        if session.is_empty() && self.session.is_empty() {
+            return;
+        }
+        if self.session.is_empty() {
+            self.first_session = ix;
+        }
+        lengthen(&mut self.session, ix, self.expected, 0);
+        let known = self.sessions.place(session, u16::MAX as usize);
+        self.session.push(known as u16);
+    }
+
+    /// Puts the entries of a further stretch of the same file behind these; `lines` of the file stand before it.
+    ///
+    /// The stretch was read by itself, as if it were a file. Its first entry hangs under the last one here where it `follows`, or
+    /// names it.
+    pub fn append(&mut self, other: Entries, lines: u64, follows: bool) {
+        let first = self.len() as u32;
+        let Some(first_key) = self.key.last().copied().filter(|_| !other.is_empty()) else {
+            if first == 0 {
+                let files = std::mem::take(&mut self.files);
+                let expected = self.expected;
+                *self = Entries { files, expected, ..other };
+                self.lines.iter_mut().for_each(|(_, line)| *line = add_lines(*line, lines));
+            }
+            return;
+        };
+        self.offset.extend_from_slice(&other.offset);
+        self.len.extend_from_slice(&other.len);
+        self.key.extend_from_slice(&other.key);
+        self.time.extend_from_slice(&other.time);
+        self.kind.extend_from_slice(&other.kind);
+        self.flags.extend_from_slice(&other.flags);
+        self.link.extend(other.link.iter().map(|link| if *link < PENDING { link + first } else { *link }));
+        let mut pending = &other.pending[..];
+        match pending {
+            [(0, parent), rest @ ..] if *parent == first_key => {
+                self.link[first as usize] = first - 1;
+                pending = rest;
+            }
+            _ if follows => self.link[first as usize] = first - 1,
+            _ => {}
+        }
+        self.pending.extend(pending.iter().map(|(ix, parent)| (ix + first, *parent)));
+        for (ix, line) in &other.lines {
+            let (ix, line) = (ix + first, add_lines(*line, lines));
+            let goes_on = |(first, at): &(u32, u32)| *at + (ix - first) == line;
+            if !self.lines.last().is_some_and(goes_on) {
+                self.lines.push((ix, line));
+            }
+        }
+        let types: Vec<u8> = other
+            .types
+            .list
+            .iter()
+            .map(|ty| self.types.place(ty.as_bytes(), u8::MAX as usize) as u8)
+            .collect();
+        self.ty.extend(other.ty.iter().map(|ty| types[usize::from(*ty)]));
+        for at in 0..other.len() {
+            let known = other.session.get(at).filter(|_| at as u32 >= other.first_session);
+            let session = known.map_or("", |known| &other.sessions.list[usize::from(*known)]);
+            if session.is_empty() && self.session.is_empty() {
+                continue;
+            }
+            self.push_session(first + at as u32, session.as_bytes());
+        }
+        let count = self.len();
+        if !other.group.is_empty() || !self.group.is_empty() {
+            lengthen(&mut self.group, first, self.expected, Key::NONE);
+            self.group.extend_from_slice(&other.group);
+            self.group.resize(count, Key::NONE);
+        }
+        if !other.start.is_empty() || !self.start.is_empty() {
+            lengthen(&mut self.start, first, self.expected, [0; 8]);
+            self.start.extend_from_slice(&other.start);
+            self.start.resize(count, [0; 8]);
+        }
     }
 
     /// How many entries there are, copies of one id included.
@@ -422,6 +499,11 @@ impl Entries {
     pub fn group(&self, ix: Ix) -> Key {
         self.group.get(ix.at()).copied().unwrap_or(Key::NONE)
     }
+}
+
+/// The number of a line, with others before it.
+fn add_lines(line: u32, before: u64) -> u32 {
+    (u64::from(line) + before).min(u64::from(u32::MAX)) as u32
 }
 
 /// Fills a column that not all entries have, up to the entry at hand.

@@ -51,11 +51,12 @@ struct Children {
 impl Tree {
     /// Builds the tree. Costs a pass over the ids, and one over the links where one points forward.
     pub fn build(entries: &Entries, copies: Copies) -> Tree {
-        let repeated = repeated(entries.keys());
         let mut parent = entries.link.clone();
+        let doubtful = doubtful(entries.keys());
         let mut wanted =
-            Wanted::new(entries.pending.iter().map(|(_, key)| *key).chain(repeated.iter().copied()));
-        wanted.find_all(entries.keys(), copies);
+            Wanted::new(entries.pending.iter().map(|(_, key)| *key).chain(doubtful.iter().copied()));
+        drop(doubtful);
+        let repeated = wanted.find_all(entries.keys(), copies);
         for (ix, key) in &entries.pending {
             parent[*ix as usize] = wanted.found(*key);
         }
@@ -267,36 +268,21 @@ impl Children {
     }
 }
 
-/// The keys that occur more than once, sorted.
-///
-/// A bitmap of 16 bits a key finds the candidates in one pass; only these are counted.
-fn repeated(keys: &[Key]) -> Vec<Key> {
+/// The keys that may occur more than once, and a few beside: a bitmap of 16 bits a key tells in one pass that the others
+/// do not.
+fn doubtful(keys: &[Key]) -> Vec<Key> {
     let bits = (keys.len() * 16).next_power_of_two().max(64);
     let mut seen = vec![0u64; bits / 64];
-    let mut candidates = Vec::new();
+    let mut doubtful = Vec::new();
     for key in keys.iter().filter(|key| key.is_some()) {
         let bit = spread(*key) as usize & (bits - 1);
         let word = &mut seen[bit / 64];
         if *word >> (bit % 64) & 1 == 1 {
-            candidates.push(*key);
+            doubtful.push(*key);
         }
         *word |= 1 << (bit % 64);
     }
-    drop(seen);
-    let mut wanted = Wanted::new(candidates.iter().copied());
-    let mut out = Vec::new();
-    for key in keys {
-        if let Some(slot) = wanted.slot(*key) {
-            if wanted.table[slot].1 == MISSING {
-                wanted.table[slot].1 = 0;
-            } else {
-                out.push(*key);
-            }
-        }
-    }
-    out.sort_unstable();
-    out.dedup();
-    out
+    doubtful
 }
 
 /// A small set of keys that are looked for in one pass over all.
@@ -345,18 +331,26 @@ impl Wanted {
         None
     }
 
-    fn find_all(&mut self, keys: &[Key], copies: Copies) {
+    /// Finds the entry that stands for each key; gives the keys that more than one has, sorted.
+    fn find_all(&mut self, keys: &[Key], copies: Copies) -> Vec<Key> {
+        let mut repeated = Vec::new();
         if self.table.iter().all(|(_, ix)| *ix == NONE) {
-            return;
+            return repeated;
         }
         for (ix, key) in keys.iter().enumerate() {
             if let Some(slot) = self.slot(*key) {
                 let found = &mut self.table[slot].1;
+                if *found != MISSING {
+                    repeated.push(*key);
+                }
                 if copies == Copies::Last || *found == MISSING {
                     *found = ix as u32;
                 }
             }
         }
+        repeated.sort_unstable();
+        repeated.dedup();
+        repeated
     }
 
     fn found(&self, key: Key) -> u32 {

@@ -13,6 +13,7 @@ pub mod oplog;
 mod part;
 pub mod project;
 mod sift;
+mod stretches;
 pub mod undo;
 mod worktrees;
 pub mod write;

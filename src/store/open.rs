@@ -1,8 +1,9 @@
 use super::Error;
 use super::files::{Content, Files};
+use super::stretches;
 use super::write::Stamp;
 use crate::format::{Builder, Detected, Format, Session, detect};
-use crate::json::Reader;
+use crate::json::{Line, Reader};
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -111,31 +112,15 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Reads by position with an offset of its own, so that a file that grows meanwhile is harmless.
-pub(super) struct Positional<'f> {
-    pub(super) file: &'f File,
-    pub(super) at: u64,
-}
-
-impl Read for Positional<'_> {
-    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
-        let count = self.file.read_at(into, self.at)?;
-        self.at += count as u64;
-        Ok(count)
-    }
-}
-
-/// Files of more bytes are read on two threads, where there are two processors. Smaller ones take less than a tenth
-/// of a second on one, and a tenth less of work.
-const TWO_THREADS: u64 = 128 << 20;
-
 /// Files of fewer bytes are read in one block.
 const SMALL: usize = 256 << 10;
 
 fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::Result<Session> {
-    let mut builder = begin(format, options);
     let len = file.metadata()?.len();
-    builder.expect(len, head);
+    if let Some(session) = stretches::read(len, file, || begin_large(format, options, len, head))? {
+        return Ok(session);
+    }
+    let mut builder = begin_large(format, options, len, head);
     // Of small files there may be thousands: no more room than they take.
     let mut reader = match usize::try_from(len) {
         Ok(len) if len < SMALL => Reader::with_blocks(len + 1),
@@ -143,32 +128,51 @@ fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::
     };
     // What the format was told from is not fetched again.
     let mut rest = head;
-    let mut from = Positional { file, at: head.len() as u64 };
-    let mut fill = |space: &mut [u8]| loop {
-        if !rest.is_empty() {
-            let count = rest.len().min(space.len());
-            space[..count].copy_from_slice(&rest[..count]);
-            rest = &rest[count..];
-            return Ok(count);
-        }
-        match from.read(space) {
+    while !rest.is_empty() {
+        let space = reader.space();
+        let count = rest.len().min(space.len());
+        space[..count].copy_from_slice(&rest[..count]);
+        rest = &rest[count..];
+        reader.advance(count, |line| builder.line(line));
+    }
+    read_on(file, &mut reader, head.len() as u64, |line| builder.line(line))?;
+    Ok(builder.finish())
+}
+
+/// Reads by position, so that a file that grows meanwhile is harmless.
+pub(super) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+    loop {
+        match file.read_at(into, at) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             other => return other,
         }
-    };
-    let two = || std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
-    if len >= TWO_THREADS && two() {
-        reader.read_all(fill, |line| builder.line(line))?;
-        return Ok(builder.finish());
     }
+}
+
+/// Hands out the lines from `at` on, up to the end of the file.
+pub(super) fn read_on(
+    file: &File,
+    reader: &mut Reader,
+    mut at: u64,
+    mut each: impl FnMut(&Line<'_>),
+) -> io::Result<()> {
     loop {
-        match fill(reader.space())? {
+        match read_at(file, reader.space(), at)? {
             0 => break,
-            count => reader.advance(count, |line| builder.line(line)),
+            count => {
+                at += count as u64;
+                reader.advance(count, &mut each);
+            }
         }
     }
-    reader.finish(|line| builder.line(line));
-    Ok(builder.finish())
+    reader.finish(&mut each);
+    Ok(())
+}
+
+fn begin_large(format: Format, options: Options, len: u64, head: &[u8]) -> Builder {
+    let mut builder = begin(format, options);
+    builder.expect(len, head);
+    builder
 }
 
 fn read_memory(format: Format, options: Options, mut bytes: &[u8]) -> Session {

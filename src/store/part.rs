@@ -1,6 +1,6 @@
 use super::Error;
 use super::files::{Content, Files};
-use super::open::{Opened, Options, open, read_head, told};
+use super::open::{Opened, Options, open, read_at, read_head, read_on, told};
 use super::write::Stamp;
 use crate::format::{Builder, Format, Session};
 use crate::json::{Field, Line, Reader};
@@ -8,7 +8,6 @@ use crate::model::{FaultKind, Key};
 use regex::bytes::Regex;
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// What is wanted of a session that is not to be read as a whole.
@@ -166,18 +165,9 @@ impl PartOf<'_> {
                 builder.line(line);
             }
         };
-        let mut at = from.saturating_sub(1);
+        let at = from.saturating_sub(1);
         reader.restart(at, 1);
-        loop {
-            match read_at(self.file, reader.space(), at)? {
-                0 => break,
-                count => {
-                    at += count as u64;
-                    reader.advance(count, &mut take);
-                }
-            }
-        }
-        reader.finish(&mut take);
+        read_on(self.file, &mut reader, at, &mut take)?;
         Ok((builder.finish(), begins.unwrap_or(self.len)))
     }
 
@@ -298,18 +288,11 @@ fn lines_with(file: &File, end: u64, words: &[&str]) -> io::Result<Option<Vec<u6
 }
 
 /// Some bytes of a file; none at its end.
-fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
-    loop {
-        match file.read_at(into, at) {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            other => return other,
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::FileExt;
     use std::fmt::Write as _;
 
     /// A session: `"a; b<a"` is an entry `a` without a parent, and `b` under `a`; `!` puts what follows as it is.

@@ -1,7 +1,7 @@
 //! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
 
 use super::files::{Content, Files};
-use super::open::{Positional, read_head};
+use super::open::{read_head, read_on};
 use super::write::Stamp;
 use super::{Error, Opened};
 use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, detect};
@@ -77,17 +77,7 @@ pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
         builder.begin_file();
         reader.restart(0, 0);
         let read = File::open(&transcript.path).and_then(|file| {
-            let mut from = Positional { file: &file, at: 0 };
-            loop {
-                match from.read(reader.space()) {
-                    Ok(0) => break,
-                    Ok(count) => reader.advance(count, |line| builder.line(line)),
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            reader.finish(|line| builder.line(line));
-            Ok(())
+            read_on(&file, &mut reader, 0, |line| builder.line(line))
         });
         match read {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {

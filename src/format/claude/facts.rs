@@ -150,6 +150,34 @@ impl Facts {
         .cloned()
     }
 
+    /// Takes what a further stretch of the file says, before which there are some `entries`.
+    pub(in crate::format) fn append(&mut self, other: Facts, entries: u32) {
+        let later = |ix: Ix| Ix(ix.0 + entries);
+        if let Some(boundary) = other.boundary {
+            self.boundary = Some(Boundary { entry: later(boundary.entry), ..boundary });
+        }
+        self.tools.extend(other.tools.iter().map(|tool| Tool { entry: later(tool.entry), ..*tool }));
+        if self.first_prompt.is_none() {
+            self.first_command = self.first_command.take().or(other.first_command);
+        }
+        for (first, other) in [
+            (&mut self.agent, other.agent),
+            (&mut self.cwd, other.cwd),
+            (&mut self.first_prompt, other.first_prompt),
+        ] {
+            *first = first.take().or(other);
+        }
+        for (last, other) in [
+            (&mut self.version, other.version),
+            (&mut self.custom_title, other.custom_title),
+            (&mut self.ai_title, other.ai_title),
+            (&mut self.last_prompt, other.last_prompt),
+            (&mut self.summary, other.summary),
+        ] {
+            *last = other.or(last.take());
+        }
+    }
+
     /// Notes what any line of the main file may say.
     pub(super) fn line(gathered: &mut Gathered, line: &Line<'_>) {
         let (fields, facts) = (&line.fields, &mut gathered.claude);

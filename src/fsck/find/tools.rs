@@ -2,6 +2,7 @@ use super::Finder;
 use crate::format::{Format, ToolRef};
 use crate::fsck::checks::Check;
 use crate::model::{Ix, Key, Kind};
+use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io;
 
@@ -79,17 +80,10 @@ impl Finder<'_> {
         Ok(ids.into_iter().map(|tool| (Key::of(tool.id.as_bytes()), tool.id)).collect())
     }
 
-    /// Results with another message than their call, or a result of the same reply, above them.
+    /// Results with another message than their call, or a result of the same reply, above them. `tools` are sorted by
+    /// their ids, then by their entries.
     fn misplaced(&self, tools: &[ToolRef], found: &mut Vec<(Ix, Check, Option<Ix>, Key)>) {
         let session = self.session;
-        let mut call_of: HashMap<Key, Vec<Ix>> = HashMap::new();
-        let mut results: HashMap<Ix, Key> = HashMap::new();
-        for tool in tools {
-            match tool.result {
-                true => _ = results.insert(tool.entry, tool.id),
-                false => call_of.entry(tool.id).or_default().push(tool.entry),
-            }
-        }
         let is_message = |ix: Ix| {
             session.entries.kind(ix) == Kind::Custom && session.entries.ty(ix) == "custom_message"
                 || session.entries.ty(ix) == "message"
@@ -97,10 +91,9 @@ impl Finder<'_> {
         let mut sisters: HashMap<(Key, Key), bool> = HashMap::new();
         // Each entry is walked over once: what stands above it is kept.
         let mut above: HashMap<Ix, Option<Ix>> = HashMap::new();
-        for tool in tools.iter().filter(|tool| tool.result) {
-            let Some(calls) = call_of.get(&tool.id) else { continue };
+        let mut message_above = |entry: Ix| {
             let mut way = Vec::new();
-            let mut at = session.tree.parent(tool.entry);
+            let mut at = session.tree.parent(entry);
             let message = loop {
                 let Some(ix) = at else { break None };
                 if is_message(ix) {
@@ -113,18 +106,40 @@ impl Finder<'_> {
                 at = session.tree.parent(ix);
             };
             above.extend(way.into_iter().map(|ix| (ix, message)));
-            let fits = message.is_some_and(|message| {
-                // Calls are in file order.
-                let is_call = |ix: &Ix| calls.binary_search(ix).is_ok();
-                let is_sister = |other: &Key| {
-                    *sisters
-                        .entry((tool.id, *other))
-                        .or_insert_with(|| call_of.get(other).is_some_and(|of| of.iter().any(is_call)))
-                };
-                is_call(&message) || results.get(&message).is_some_and(is_sister)
+            message
+        };
+        // Nearly all results stand right behind their calls.
+        let results: OnceCell<Vec<(Ix, Key)>> = OnceCell::new();
+        let result_in = |entry: Ix| {
+            let results = results.get_or_init(|| {
+                let mut results: Vec<(Ix, Key)> =
+                    tools.iter().filter(|tool| tool.result).map(|tool| (tool.entry, tool.id)).collect();
+                results.sort_unstable();
+                results
             });
-            if !fits {
-                found.push((tool.entry, Check::MisplacedToolResult, message, tool.id));
+            let at = results.partition_point(|(of, _)| *of < entry);
+            results.get(at).filter(|(of, _)| *of == entry).map(|(_, id)| *id)
+        };
+        for group in tools.chunk_by(|one, other| one.id == other.id) {
+            if group.iter().all(|tool| tool.result) {
+                continue;
+            }
+            let calls_it = |entry: Ix| {
+                group.binary_search_by_key(&(entry, false), |tool| (tool.entry, tool.result)).is_ok()
+            };
+            for tool in group.iter().filter(|tool| tool.result) {
+                let message = message_above(tool.entry);
+                let mut is_sister = |message: Ix| {
+                    let Some(id) = result_in(message) else { return false };
+                    *sisters.entry((tool.id, id)).or_insert_with(|| {
+                        let from = tools.partition_point(|tool| tool.id < id);
+                        let same = tools[from..].iter().take_while(|tool| tool.id == id);
+                        same.filter(|tool| !tool.result).any(|tool| calls_it(tool.entry))
+                    })
+                };
+                if !message.is_some_and(|message| calls_it(message) || is_sister(message)) {
+                    found.push((tool.entry, Check::MisplacedToolResult, message, tool.id));
+                }
             }
         }
     }

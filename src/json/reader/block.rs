@@ -50,12 +50,6 @@ impl Block {
         }
     }
 
-    /// Another one of its kind.
-    pub(super) fn like(&self) -> Block {
-        let buffer = vec![0; self.buffer.len()];
-        Block { buffer, have: 0, base: self.base, cut: Cut::default(), index: self.index.like() }
-    }
-
     pub(super) fn restart(&mut self, offset: u64) {
         self.have = 0;
         self.base = offset;
@@ -73,19 +67,6 @@ impl Block {
         self.buffer.copy_within(taken..self.have, 0);
         self.have -= taken;
         self.base += taken as u64;
-        self.cut = Cut::default();
-    }
-
-    /// Begins with what is left of another block.
-    pub(super) fn go_on_from(&mut self, other: &Block) {
-        let taken = other.taken();
-        let rest = &other.buffer[taken..other.have];
-        if self.buffer.len() < rest.len() {
-            self.buffer.resize(rest.len(), 0);
-        }
-        self.buffer[..rest.len()].copy_from_slice(rest);
-        self.have = rest.len();
-        self.base = other.base + taken as u64;
         self.cut = Cut::default();
     }
 

@@ -186,11 +186,6 @@ impl Index {
         Index { scanner, marks: Marks::default(), suspects: Vec::new() }
     }
 
-    /// Another one of its kind.
-    pub(super) fn like(&self) -> Index {
-        Index::new(self.scanner)
-    }
-
     /// Looks through whole lines: the last byte is a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
         assert!(lines.len() <= Mark::MOST, "positions are 24 bits");

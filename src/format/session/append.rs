@@ -1,0 +1,100 @@
+use super::{Builder, FileFacts, LabelLine, Other, Pointer};
+use crate::format::{Format, Side};
+use crate::json::{Line, Shape};
+use crate::model::{Fault, Ix};
+
+/// A stretch of a file that does not begin the file, read by itself: all lines that begin in it.
+///
+/// Its lines are numbered from 2, since what may stand on the first line may stand nowhere else.
+pub struct Stretch {
+    builder: Builder,
+    /// Whether something was met whose meaning depends on what stands before the stretch.
+    depends: bool,
+}
+
+impl Stretch {
+    /// Begins a stretch of the file that a builder is for.
+    pub fn of(whole: &Builder) -> Stretch {
+        let mut builder = Builder::new(whole.format);
+        builder.copies = whole.copies;
+        builder.strays = whole.strays;
+        builder.side = whole.side.is_some().then(Side::default);
+        builder.begin_file();
+        Stretch { builder, depends: false }
+    }
+
+    /// Takes the next line.
+    pub fn line(&mut self, line: &Line<'_>) {
+        self.builder.line(line);
+        // To pi, the last line that is a value and no entry says something else where no header came before.
+        self.depends |= line.shape == Shape::Scalar || self.builder.gathered.header.is_some();
+    }
+}
+
+/// How many lines the lines of a stretch count before them.
+const FIRST: u64 = 1;
+
+impl Builder {
+    /// Takes the lines of the next stretch of the file, as if they had been given to [`Builder::line`] one by one.
+    ///
+    /// Gives false, and is of no more use, where that can't be: when a line of the stretch depends on lines before it.
+    #[must_use]
+    pub fn append(&mut self, stretch: Stretch) -> bool {
+        let mut next = stretch.builder;
+        // An object may begin in one stretch and end in another.
+        if stretch.depends || !self.spread.is_empty() || !next.spread.is_empty() {
+            return false;
+        }
+        let (entries, file) = (self.entries.len() as u32, (self.files.len() - 1) as u16);
+        let facts = self.files.last_mut().expect("a file was begun");
+        let lines = facts.lines - FIRST;
+        facts.append(next.files.swap_remove(0));
+        let later = |ix: Ix| Ix(ix.0 + entries);
+        let gathered = &mut self.gathered;
+        if next.gathered.entries > 0 {
+            gathered.last_without_id = next.gathered.last_without_id;
+        }
+        if next.gathered.renamed {
+            gathered.name = next.gathered.name;
+        }
+        gathered.entries += next.gathered.entries;
+        gathered.marks.append(next.gathered.marks);
+        gathered.labels.extend(next.gathered.labels.into_iter().map(|label| LabelLine {
+            entry: label.entry.map(later),
+            line: label.line + lines,
+            ..label
+        }));
+        gathered.pointers.extend(next.gathered.pointers.into_iter().map(|pointer| Pointer {
+            line: pointer.line + lines,
+            before: pointer.before + entries,
+            ..pointer
+        }));
+        gathered.claude.append(next.gathered.claude, entries);
+        self.faults.extend(next.faults.into_iter().map(|fault| Fault { file, line: fault.line + lines, ..fault }));
+        self.others.extend(next.others.into_iter().map(|other| Other {
+            span: crate::model::Span { file, ..other.span },
+            line: other.line + lines,
+            before: other.before + entries,
+            ..other
+        }));
+        if let (Some(side), Some(next)) = (&mut self.side, next.side) {
+            side.append(next, entries, lines, file);
+        }
+        self.entries.append(next.entries, lines, self.format == Format::PiV1);
+        true
+    }
+}
+
+impl FileFacts {
+    fn append(&mut self, next: FileFacts) {
+        if next.lines == 0 {
+            return;
+        }
+        self.bytes = next.bytes;
+        self.lines += next.lines - FIRST;
+        self.crlf += next.crlf;
+        self.blank += next.blank;
+        self.ends_in_newline = next.ends_in_newline;
+        self.records += next.records;
+    }
+}

@@ -1,0 +1,261 @@
+use super::open::read_at;
+use crate::format::{Builder, Session, Stretch};
+use crate::json::{Line, Reader};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc;
+
+/// Files of fewer bytes are read on one thread: they take less than a tenth of a second, and threads cost a little.
+const LARGE: u64 = 128 << 20;
+
+/// How long a stretch is, in bytes.
+const STRETCH: u64 = 8 << 20;
+
+/// Reads a large session file on all processors, stretch by stretch; `None` where that is not worth it, or not possible.
+///
+/// A worker takes the lines that begin in its stretch, and makes columns of them; these are joined in the order of the
+/// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another stretch, the
+/// file is to be read as a whole.
+pub(super) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
+    let workers = std::thread::available_parallelism().map_or(1, |count| count.get());
+    if len < LARGE || workers < 2 {
+        return Ok(None);
+    }
+    read_with(workers, len, STRETCH, file, begin)
+}
+
+fn read_with(
+    workers: usize,
+    len: u64,
+    stretch: u64,
+    file: &File,
+    begin: impl Fn() -> Builder,
+) -> io::Result<Option<Session>> {
+    let count = len.div_ceil(stretch);
+    // What is behind the last stretch was written meanwhile, and belongs to it.
+    let ends = |number: u64| if number + 1 == count { u64::MAX } else { (number + 1) * stretch };
+    let pattern = begin();
+    let next = AtomicU64::new(1);
+    let (give, taken) = mpsc::channel();
+    std::thread::scope(|scope| {
+        for _ in 0..workers {
+            let (give, next, pattern) = (give.clone(), &next, &pattern);
+            scope.spawn(move || {
+                let mut reader = Reader::new();
+                loop {
+                    let number = next.fetch_add(1, Ordering::Relaxed);
+                    if number >= count {
+                        return;
+                    }
+                    let mut part = Stretch::of(pattern);
+                    let lines = lines(file, &mut reader, number * stretch, ends(number), |line| part.line(line));
+                    // Nobody takes it where one before it could not be joined.
+                    if give.send((number, lines.map(|()| part))).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(give);
+        let mut whole = begin();
+        let result = lines(file, &mut Reader::new(), 0, ends(0), |line| whole.line(line));
+        let mut waiting = BTreeMap::new();
+        let mut due = 1;
+        result?;
+        for (number, part) in taken {
+            waiting.insert(number, part?);
+            while let Some(part) = waiting.remove(&due) {
+                if !whole.append(part) {
+                    return Ok(None);
+                }
+                due += 1;
+            }
+        }
+        Ok(Some(whole.finish()))
+    })
+}
+
+/// Hands out the lines that begin in a stretch of a file, whole.
+fn lines(
+    file: &File,
+    reader: &mut Reader,
+    from: u64,
+    to: u64,
+    mut each: impl FnMut(&Line<'_>),
+) -> io::Result<()> {
+    let mut at = from;
+    if from > 0 {
+        // A line begins behind a line feed, and that may be the last byte before the stretch.
+        let Some(newline) = find_newline(file, reader, from - 1, to - 1)? else { return Ok(()) };
+        at = newline + 1;
+    }
+    reader.restart(at, u64::from(from > 0));
+    while at < to {
+        let space = reader.space();
+        let most = space.len().min(usize::try_from(to - at).unwrap_or(usize::MAX));
+        match read_at(file, &mut space[..most], at)? {
+            0 => break,
+            count => {
+                at += count as u64;
+                reader.advance(count, &mut each);
+            }
+        }
+    }
+    // The last line may go on behind the stretch.
+    let mut goes_on = at >= to && !ends_line(file, to)?;
+    while goes_on {
+        let space = reader.space();
+        let count = read_at(file, space, at)?;
+        let newline = memchr::memchr(b'\n', &space[..count]);
+        goes_on = newline.is_none() && count > 0;
+        at += count as u64;
+        reader.advance(newline.map_or(count, |newline| newline + 1), &mut each);
+    }
+    reader.finish(&mut each);
+    Ok(())
+}
+
+/// The first line feed from `from` on, and before `to`.
+fn find_newline(file: &File, reader: &mut Reader, mut from: u64, to: u64) -> io::Result<Option<u64>> {
+    while from < to {
+        let space = reader.space();
+        let most = space.len().min(usize::try_from(to - from).unwrap_or(usize::MAX));
+        let count = read_at(file, &mut space[..most], from)?;
+        if let Some(newline) = memchr::memchr(b'\n', &space[..count]) {
+            return Ok(Some(from + newline as u64));
+        }
+        if count == 0 {
+            break;
+        }
+        from += count as u64;
+    }
+    Ok(None)
+}
+
+/// Whether the byte before `at` is a line feed.
+fn ends_line(file: &File, at: u64) -> io::Result<bool> {
+    let mut byte = [0];
+    Ok(read_at(file, &mut byte, at - 1)? == 0 || byte == *b"\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Detected, detect};
+    use proptest::prelude::*;
+    use std::io::Write;
+
+    fn builder(text: &[u8]) -> Builder {
+        let format = match detect(text) {
+            Detected::Format(format) => format,
+            _ => crate::format::Format::Pi,
+        };
+        let mut builder = Builder::new(format);
+        builder.side();
+        builder.begin_file();
+        builder
+    }
+
+    /// All that a session says, as text.
+    fn shown(session: &Session) -> String {
+        format!("{session:#?}")
+    }
+
+    /// Reads a text in stretches of some size, if that can be; it is then read as it is in one go.
+    fn check(text: &[u8], stretch: u64) -> bool {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(text).unwrap();
+        let read =
+            read_with(2, text.len() as u64, stretch, file.as_file(), || builder(text)).unwrap();
+        let mut whole = builder(text);
+        lines(file.as_file(), &mut Reader::new(), 0, u64::MAX, |line| whole.line(line)).unwrap();
+        let whole = whole.finish();
+        if let Some(session) = &read {
+            assert_eq!(shown(session), shown(&whole), "stretches of {stretch}: {}", String::from_utf8_lossy(text));
+        }
+        read.is_some()
+    }
+
+    const PI: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/p"}
+{"type":"message","id":"a","parentId":null,"timestamp":"2026-03-02T00:00:00.000Z","message":{"role":"user","content":"one"}}
+{"type":"session_info","id":"n","parentId":"a","timestamp":"2026-03-02T00:00:00.000Z","name":"first"}
+{"type":"message","id":"b","parentId":"n","message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"x"}]}}
+
+{"type":"message","id":"longer-than-eight","parentId":"b","message":{"role":"toolResult","toolCallId":"t1","content":[]}}
+{"type":"message","id":"c","parentId":"longer-than-eight","message":{"role":"user","content":"two"}
+{"type":"label","id":"l","parentId":"longer-than-eight","targetId":"a","label":"name"}
+{"type":"session_info","id":"m","parentId":"l","timestamp":"2026-03-02T00:00:00.000Z","name":""}
+{"type":"leaf","id":"q","parentId":"m","targetId":"b"}
+"#;
+
+    const CLAUDE: &str = r#"{"type":"summary","summary":"what it was","leafUuid":"u2"}
+{"parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":"one","version":"2.0.1","type":"user","message":{"role":"user","content":"<command-name>x</command-name>"},"uuid":"u1","timestamp":"2026-03-02T00:00:00.000Z"}
+{"parentUuid":"u1","isSidechain":false,"sessionId":"one","version":"2.0.2","type":"assistant","message":{"role":"assistant","id":"m1","content":[{"type":"tool_use","id":"t1","name":"x"}]},"uuid":"u2"}
+{"type":"file-history-snapshot","messageId":"u1"}
+{"parentUuid":"u2","sessionId":"two","type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"x"}]},"uuid":"u3"}
+{"parentUuid":"u3","type":"system","subtype":"compact_boundary","sessionId":"two","uuid":"u4","compactMetadata":{"preservedMessages":{"anchorUuid":"u5","uuids":["u3"]}}}
+{"parentUuid":"u4","isCompactSummary":true,"type":"user","message":{"role":"user","content":"typed"},"uuid":"u5","sessionId":"two"}
+{"type":"last-prompt","lastPrompt":"typed","leafUuid":"u5"}
+{"type":"custom-title","customTitle":"title"}
+"#;
+
+    #[test]
+    fn a_file_in_stretches_is_the_file() {
+        for text in [PI, CLAUDE] {
+            let mut joined = 0;
+            for stretch in 1..text.len() as u64 {
+                joined += usize::from(check(text.as_bytes(), stretch));
+            }
+            assert_eq!(joined, text.len() - 1);
+        }
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_depends_on_lines_before_is_read_as_a_whole() {
+        let check = |line: &str, joined: bool| {
+            assert_eq!(check(format!("{PI}{line}\n").as_bytes(), PI.len() as u64), joined, "{line}");
+        };
+        check(r#"{"type":"message","id":"d","parentId":"q"}"#, true);
+        check(r#"{"type":"session","version":3,"id":"again"}"#, false);
+        check("17",                                            false);
+        check("not JSON",                                      true);
+        check("",                                              true);
+    }
+
+    #[test]
+    fn an_object_over_several_lines_is_one_wherever_stretches_end() {
+        let text = format!("{CLAUDE}{{\"type\":\"user\",\n\"uuid\":\"u9\",\n\"parentUuid\":\"u5\"}}\n{CLAUDE}");
+        let joined = (1..text.len() as u64).filter(|stretch| check(text.as_bytes(), *stretch)).count();
+        assert!(joined > 0 && joined < text.len() - 1, "{joined}");
+    }
+
+    proptest! {
+        #[test]
+        fn damaged_files_in_stretches_are_the_same(
+            cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 0..6),
+            claude: bool,
+            stretch in 1u64..700,
+        ) {
+            let mut text = if claude { CLAUDE } else { PI }.repeat(2).into_bytes();
+            for (at, other, byte) in cuts {
+                let (at, other) = (at.index(text.len()), other.index(text.len()));
+                match byte % 4 {
+                    0 => text[at] = b'\n',
+                    1 => text[at] = byte,
+                    2 => _ = text.drain(at.min(other)..at.max(other).min(at.min(other) + 40)),
+                    _ => {
+                        let piece = text[at.min(other)..at.max(other).min(at.min(other) + 300)].to_vec();
+                        text.splice(at..at, piece);
+                    }
+                }
+                if text.is_empty() {
+                    text.push(b'\n');
+                }
+            }
+            check(&text, stretch);
+        }
+    }
+}
