@@ -42,7 +42,7 @@ pub use man::pages as man_pages;
 
 use crate::ui::Ui;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
-use clap::{CommandFactory, FromArgMatches, Parser, ValueEnum};
+use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
 use config::Config;
 use global::Global;
 use std::ffi::OsString;
@@ -61,7 +61,7 @@ pub struct Cli {
     command: Command,
 }
 
-// The options of a command are made when it is called: making all of them costs more than the rest of a short run.
+// The options of a command are made when they are wanted: see `parse_one`.
 #[derive(clap::Subcommand, Debug)]
 #[command(defer = true)]
 enum Command {
@@ -174,15 +174,28 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
 }
 
 fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
-    Cli::try_parse_from(words).or_else(|error| {
-        if error.kind() == ErrorKind::DisplayVersion {
-            return Err(error);
-        }
-        // Help, and what an error says, may speak of all commands.
-        let mut command = whole();
-        let matches = command.try_get_matches_from_mut(words)?;
-        Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
-    })
+    if let Some(cli) = parse_one(words) {
+        return cli;
+    }
+    // Help, and what an error says, may speak of all commands.
+    let mut command = whole();
+    let matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+}
+
+/// Parses words that begin with a command, or ask for the version, by what concerns them alone: to make the options of
+/// all commands costs more than the rest of a short run. `None` where the words are no such, or wrong.
+fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
+    let first = words.get(1)?;
+    let cli = Cli::command();
+    let mut command = Global::augment_args(clap::Command::new("bough")).version(env!("CARGO_PKG_VERSION"));
+    if let Some(named) = cli.find_subcommand(first) {
+        command = command.subcommand(named.clone());
+    }
+    match command.try_get_matches_from(words) {
+        Ok(matches) => Cli::from_arg_matches(&matches).ok().map(Ok),
+        Err(error) => (error.kind() == ErrorKind::DisplayVersion).then_some(Err(error)),
+    }
 }
 
 /// The command line with the options of all commands.
