@@ -98,8 +98,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Opens no more of the session than it takes to put a name on one entry, where that can be told: the position, the entry,
-/// all labels, and whether the id of the new line is free.
+/// Opens no more of the session than it takes to put a name on one entry, where that can be told: the position, the entry
+/// and the labels about it, and whether the name and the id of the new line are free.
 fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &str) -> Option<Opened> {
     let ids = match at {
         None | Some("HEAD" | "@") => Vec::new(),
@@ -110,17 +110,20 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
         }
         Some(_) => return None,
     };
+    // A short name may be any word; and some characters are spelled in more than one way.
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.:+#@".contains(&byte);
+    if name.len() < 4 || !name.bytes().all(is_plain) {
+        return None;
+    }
     let fresh = |format| vec![Ids::seeded(seed).entry(format, &[])];
     // Where no entry is named, that is the first above HEAD that is no label.
     let is_real = |session: &Session, ix| {
         session.entries.kind(ix) != Kind::Label && !session.entries.flags(ix).has(Flags::MARKER)
     };
-    let enough = |session: &Session| session.knows_path(1, |ix| is_real(session, ix));
-    let part = Part { ids: &ids, labels: true, fresh: &fresh, enough: &enough };
+    let enough = |session: &Session| !ids.is_empty() || session.knows_path(1, |ix| is_real(session, ix));
+    let part = Part { ids: &ids, absent: &[name], fresh: &fresh, enough: &enough };
     let opened = store::open_part(path, global.options(), &part).ok()?;
-    // The name may be on an entry that was not read.
-    let known = opened.session.labels.lines.iter().any(|line| line.text == name);
-    (opened.session.partial && !known).then_some(opened)
+    opened.session.partial.then_some(opened)
 }
 
 /// The entry whose label is to be cleared: by the name, else by the revision.

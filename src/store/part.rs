@@ -13,10 +13,11 @@ use std::path::Path;
 /// What is wanted of a session that is not to be read as a whole.
 #[derive(Clone, Copy)]
 pub struct Part<'p> {
-    /// Entries that are wanted wherever they stand, by their whole ids.
+    /// Entries that are wanted wherever they stand, by their whole ids, with the labels about them.
     pub ids: &'p [&'p str],
-    /// Whether all labels are wanted.
-    pub labels: bool,
+    /// Strings that are to be none of the session's, such as the name of a new label: where one is, all is read. Escapes in
+    /// the file are not looked through, so that they are to be such as nobody spells with escapes.
+    pub absent: &'p [&'p str],
     /// Ids that are to be given to new entries, so that no entry may have them; they depend on the format.
     pub fresh: &'p dyn Fn(Format) -> Vec<String>,
     /// Whether the end of the file, read so far, is enough of it. [`Session::knows_path`] answers it for a path.
@@ -28,7 +29,7 @@ impl Default for Part<'_> {
     fn default() -> Self {
         Part {
             ids: &[],
-            labels: false,
+            absent: &[],
             fresh: &|_| Vec::new(),
             enough: &|session: &Session| session.head.leaf.is_some(),
         }
@@ -37,14 +38,14 @@ impl Default for Part<'_> {
 
 /// Opens a session as [`open()`] does, and reads no more of it than is wanted, where that can be exact.
 ///
-/// Reads from the end, until that is `enough`. `ids` and `labels` are found by their bytes, so that only the lines
-/// that hold them are parsed. Of all that was read [`Session::partial`] is made: it has the header, the position and
+/// Reads from the end, until that is `enough`. `ids` are found by their bytes, so that only the lines that hold them are
+/// parsed. Of all that was read [`Session::partial`] is made: it has the header, the position and
 /// the path to it as far as that was read (its first entry then has a parent that is [`Parent::Missing`](crate::model::Parent::Missing)), and
 /// nothing that counts, such as numbers of lines and of entries. Short ids are unique among what was read.
 ///
 /// Falls back to [`open()`], and then `partial` is false, whenever a part would not do: for small files, standard
 /// input and side columns; for formats in which more than the last copy of an id decides (Claude Code, the
-/// harness, version 1); where an id is not found by its bytes, or a fresh one is; and where the end is damaged in a way that could
+/// harness, version 1); where an id is not found by its bytes, or what is to be absent is; and where the end is damaged in a way that could
 /// change the position.
 ///
 /// ```no_run
@@ -110,7 +111,8 @@ struct PartOf<'f> {
 impl PartOf<'_> {
     fn read(&self, part: &Part<'_>, mut tail: u64) -> io::Result<Option<Session>> {
         let (session, from) = loop {
-            if tail > self.len / 2 {
+            // Not so much in vain that it would count beside the whole.
+            if tail > self.len / 8 {
                 return Ok(None);
             }
             let (session, from) = self.build(&[], self.len - tail, part)?;
@@ -126,12 +128,11 @@ impl PartOf<'_> {
         if is_taken(&session) {
             return Ok(None);
         }
-        if !part.labels && fresh.is_empty() && is_found(&session) {
+        if part.absent.is_empty() && fresh.is_empty() && is_found(&session) {
             return Ok(Some(session));
         }
         let ids: Vec<&str> = part.ids.iter().copied().chain(fresh.iter().map(String::as_str)).collect();
-        let words: Vec<&str> = ids.iter().copied().chain(part.labels.then_some("label")).collect();
-        let Some(lines) = lines_with(self.file, from, &words)? else { return Ok(None) };
+        let Some(lines) = lines_with(self.file, self.len, &ids, part.absent)? else { return Ok(None) };
         let (session, _) = self.build(&lines, from, &Part { ids: &ids, ..*part })?;
         // An id that is not found may be spelled with escapes; it may be a label, or a prefix.
         Ok(Some(session).filter(|session| is_exact(session) && is_found(session) && !is_taken(session)))
@@ -145,12 +146,12 @@ impl PartOf<'_> {
         builder.begin_file();
         let mut reader = Reader::new();
         let first = self.first_lines(&mut reader, &mut builder);
-        for offset in lines.iter().filter(|offset| **offset >= first) {
+        for offset in lines.iter().filter(|offset| **offset >= first && **offset < from) {
             self.line(&mut reader, *offset, |line| {
                 let id = line.fields.str(Field::Id);
                 let is_label = || line.fields.str(Field::Type).is_some_and(|ty| ty.is("label"));
                 if id.is_some_and(|id| part.ids.iter().any(|wanted| id.is(wanted)))
-                    || part.labels && is_label()
+                    || is_label()
                 {
                     builder.line(line);
                 }
@@ -236,13 +237,16 @@ fn is_exact(session: &Session) -> bool {
         && session.faults.iter().all(|fault| harmless(fault.kind))
 }
 
-/// Where the lines before `end` begin that hold one of `words`, and a quote behind it; `None` where there are too many.
-fn lines_with(file: &File, end: u64, words: &[&str]) -> io::Result<Option<Vec<u64>>> {
+/// Where the lines before `end` begin that hold one of `words`, and a quote behind it; `None` where there are too many, or one
+/// holds what is to be `absent`.
+fn lines_with(file: &File, end: u64, words: &[&str], absent: &[&str]) -> io::Result<Option<Vec<u64>>> {
     const BLOCK: usize = 256 << 10;
     // All words in one pass. Without their first quote, since a search for many words looks at how they begin.
-    let quoted: Vec<String> = words.iter().map(|word| regex::escape(&format!("{word}\""))).collect();
-    let wanted = Regex::new(&quoted.join("|")).map_err(io::Error::other)?;
-    let overlap = words.iter().map(|word| word.len() + 1).max().unwrap_or(0);
+    let words: Vec<String> = absent.iter().chain(words).map(|word| format!("{word}\"")).collect();
+    let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
+    let wanted = Regex::new(&escaped.join("|")).map_err(io::Error::other)?;
+    let is_absent = |hit: &[u8]| !words[..absent.len()].iter().any(|word| hit == word.as_bytes());
+    let overlap = words.iter().map(String::len).max().unwrap_or(0);
     let mut buffer = vec![0; BLOCK + overlap];
     let (mut base, mut have) = (0u64, 0usize);
     let mut line = 0;
@@ -265,7 +269,7 @@ fn lines_with(file: &File, end: u64, words: &[&str]) -> io::Result<Option<Vec<u6
             if lines.last() != Some(&line) {
                 lines.push(line);
             }
-            if lines.len() > LINES {
+            if lines.len() > LINES || !is_absent(hit.as_bytes()) {
                 return Ok(None);
             }
             let Some(newline) = memchr::memchr(b'\n', &bytes[hit.end()..]) else {
@@ -286,8 +290,6 @@ fn lines_with(file: &File, end: u64, words: &[&str]) -> io::Result<Option<Vec<u6
         have = keep;
     }
 }
-
-/// Some bytes of a file; none at its end.
 
 #[cfg(test)]
 mod tests {
@@ -372,8 +374,8 @@ mod tests {
     #[test]
     fn entries_and_labels_are_found_by_their_bytes() {
         let items = format!("{} e200@e3<e9; e201@e5<e200; {}", chain(0, 10), chain(10, 100));
-        let find = |text: &str, ids: &[&str], labels: bool| -> Option<String> {
-            let opened = part(text, &Part { ids, labels, ..Part::default() })?;
+        let find = |text: &str, ids: &[&str], absent: &[&str]| -> Option<String> {
+            let opened = part(text, &Part { ids, absent, ..Part::default() })?;
             let session = &opened.session;
             let ids = ids.iter().filter(|id| session.find(Key::of(id.as_bytes())).is_some()).count();
             Some(format!(
@@ -382,13 +384,16 @@ mod tests {
             ))
         };
         let text = pi(&items);
-        assert_eq!(find(&text, &["e4"], false).as_deref(), Some("1 "));
-        assert_eq!(find(&text, &["e4", "e98"], false).as_deref(), Some("2 "));
-        assert_eq!(find(&text, &["e4"], true).as_deref(), Some("1 Le3 Le5"));
-        assert_eq!(find(&text, &["lost"], true), None);
+        assert_eq!(find(&text, &["e4"], &[]).as_deref(), Some("1 "));
+        assert_eq!(find(&text, &["e4", "e98"], &[]).as_deref(), Some("2 "));
+        assert_eq!(find(&text, &["e3"], &[]).as_deref(), Some("1 Le3"));
+        assert_eq!(find(&text, &["e3", "e5"], &["new"]).as_deref(), Some("2 Le3 Le5"));
+        assert_eq!(find(&text, &["e4"], &["Le5"]), None);
+        assert_eq!(find(&pi(&format!("{items} e202@e7<e99")), &["e4"], &["Le7"]), None);
+        assert_eq!(find(&text, &["lost"], &["new"]), None);
         // Named as a parent and nowhere as an entry; spelled with an escape.
-        assert_eq!(find(&text.replace("\"id\":\"e4\"", "\"id\":\"f4\""), &["e4"], false), None);
-        assert_eq!(find(&text.replace("\"e4\"", "\"\\u00654\""), &["e4"], false), None);
+        assert_eq!(find(&text.replace("\"id\":\"e4\"", "\"id\":\"f4\""), &["e4"], &[]), None);
+        assert_eq!(find(&text.replace("\"e4\"", "\"\\u00654\""), &["e4"], &[]), None);
     }
 
     #[test]
@@ -416,12 +421,12 @@ mod tests {
             let _ = writeln!(text, "{filler}{}", if at % 7 == 0 { "needle\"" } else { "needle" });
         }
         file.write_all_at(text.as_bytes(), 0).unwrap();
-        let found = lines_with(&file, text.len() as u64, &["needle", "never"]).unwrap().unwrap();
+        let found = lines_with(&file, text.len() as u64, &["needle", "never"], &[]).unwrap().unwrap();
         let is_wanted = |line: &u64| wanted.contains(line);
         assert!(wanted.iter().all(|line| found.contains(line)));
         // Some lines beside are allowed, at borders.
         assert!(found.iter().filter(|line| !is_wanted(line)).count() <= text.len() / (256 << 10) + 1);
-        let short = lines_with(&file, wanted[3], &["needle"]).unwrap().unwrap();
+        let short = lines_with(&file, wanted[3], &["needle"], &[]).unwrap().unwrap();
         assert_eq!(short, wanted[..3]);
     }
 }
