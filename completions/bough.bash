@@ -104,7 +104,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version branches cat cherry-pick completions config context diff export-branch fsck grep label log man merge migrate op rev-parse sessions show stats status switch undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version branches cat cherry-pick completions config context diff export-branch fsck grep label log man op merge migrate rev-parse sessions show stats status switch undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -134,24 +134,12 @@ _bough() {
             return 0
             ;;
         bough__branches)
-            opts="-v -z -s -q -h --points --contains --sort --all --order --dag --porcelain --ids --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]"
+            opts="-s -q -v -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --points --contains --sort --all --order --dag --porcelain --ids --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --contains)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --sort)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --order)
-                    COMPREPLY=($(compgen -W "own document" -- "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -168,6 +156,18 @@ _bough() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --contains)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --sort)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --order)
+                    COMPREPLY=($(compgen -W "own document" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -176,7 +176,7 @@ _bough() {
             return 0
             ;;
         bough__cat)
-            opts="-z -s -q -h --pretty --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --pretty --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -206,20 +206,12 @@ _bough() {
             return 0
             ;;
         bough__cherry__pick)
-            opts="-x -n -s -q -h --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --help <REV>..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --onto)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --from)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -234,6 +226,14 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --onto)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -364,7 +364,7 @@ _bough() {
             return 0
             ;;
         bough__context)
-            opts="-z -s -q -h --dropped --oneline --stat --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dropped --oneline --stat --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -394,20 +394,12 @@ _bough() {
             return 0
             ;;
         bough__diff)
-            opts="-z -s -q -h --from --to --context --all --stat --name-only --side-by-side --exit-code --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --context --all --stat --name-only --side-by-side --exit-code --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --from)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --to)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -422,6 +414,14 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -432,42 +432,12 @@ _bough() {
             return 0
             ;;
         bough__export__branch)
-            opts="-o -n -s -q -h --output --store --subtree --keep-ids --new-ids --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --subtree --keep-ids --new-ids --dry-run --force --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --output)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
-                    return 0
-                    ;;
-                -o)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -484,6 +454,14 @@ _bough() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -492,12 +470,28 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-z -n -s -q -h --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FILE|FOLDER]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 --with)
                     COMPREPLY=($(compgen -W "empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result duplicate-tool-id empty-text-block empty-content object-content oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file" -- "${cur}"))
                     return 0
@@ -518,6 +512,20 @@ _bough() {
                     COMPREPLY=($(compgen -W "empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result duplicate-tool-id empty-text-block empty-content object-content oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file" -- "${cur}"))
                     return 0
                     ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        bough__grep)
+            opts="-s -q -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --help <RE> [FILE]..."
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -534,20 +542,6 @@ _bough() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
-                *)
-                    COMPREPLY=()
-                    ;;
-            esac
-            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-            return 0
-            ;;
-        bough__grep)
-            opts="-i -w -F -c -l -z -n -v -A -B -C -s -q -h --all --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --session --input-format --no-pager --verbose --quiet --color --ascii --json --help <RE> [FILE]..."
-            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
-                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
-                return 0
-            fi
-            case "${prev}" in
                 --after-context)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -580,22 +574,6 @@ _bough() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --session)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -604,7 +582,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-d -m -z -n -s -q -h --delete --move --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [NAME]..."
+            opts="-s -q -d -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --dry-run --force --help [NAME [REV]]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -634,12 +612,28 @@ _bough() {
             return 0
             ;;
         bough__log)
-            opts="-n -f -z -s -q -h --oneline --graph --all --reverse --max-count --skip --since --until --kind --filter --grep --full --stat --format --raw --dag --agents --order --skipped --follow --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --reverse --max-count --skip --since --until --kind --filter --grep --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 --max-count)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -680,22 +674,6 @@ _bough() {
                     COMPREPLY=($(compgen -W "own document" -- "${cur}"))
                     return 0
                     ;;
-                --session)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -734,16 +712,12 @@ _bough() {
             return 0
             ;;
         bough__merge)
-            opts="-x -n -s -q -h --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --help <REV>..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --summary)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -758,6 +732,10 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --summary)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -768,50 +746,12 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-o -n -s -q -h --check --output --to --exact --keep-ids --id-seed --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FILE]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --dry-run --force --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --output)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
-                    return 0
-                    ;;
-                -o)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
-                    return 0
-                    ;;
-                --to)
-                    COMPREPLY=($(compgen -W "2 3" -- "${cur}"))
-                    return 0
-                    ;;
-                --id-seed)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -826,6 +766,22 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --output)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -o)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -W "2 3" -- "${cur}"))
+                    return 0
+                    ;;
+                --id-seed)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -866,7 +822,7 @@ _bough() {
             return 0
             ;;
         bough__op__log)
-            opts="-z -n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
+            opts="-n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -938,7 +894,7 @@ _bough() {
             return 0
             ;;
         bough__rev__parse)
-            opts="-z -s -q -h --verify --short --count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --verify --short --count --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -968,21 +924,34 @@ _bough() {
             return 0
             ;;
         bough__sessions)
-            opts="-n -z -s -q -h --all --agent --cwd --since --sort --max-count --tree --agents --quick --paths --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FOLDER]..."
+            opts="-s -q -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --agent --cwd --since --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
                 --agent)
                     COMPREPLY=($(compgen -W "pi omp claude chimera" -- "${cur}"))
                     return 0
                     ;;
                 --cwd)
-                    COMPREPLY=()
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o plusdirs
-                    fi
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --since)
@@ -1001,22 +970,6 @@ _bough() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
-                --session)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -s)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
-                    return 0
-                    ;;
-                --color)
-                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
-                    return 0
-                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1025,7 +978,7 @@ _bough() {
             return 0
             ;;
         bough__show)
-            opts="-z -s -q -h --raw --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --raw --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1055,16 +1008,12 @@ _bough() {
             return 0
             ;;
         bough__stats)
-            opts="-s -q -h --all --by --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [FILE]..."
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --by --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --by)
-                    COMPREPLY=($(compgen -W "branch model tool day" -- "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1079,6 +1028,10 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --by)
+                    COMPREPLY=($(compgen -W "branch model tool day" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1119,24 +1072,12 @@ _bough() {
             return 0
             ;;
         bough__switch)
-            opts="-c -m -n -s -q -h --create --move --rewind --root --summary --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [REV]..."
+            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --rewind --root --summary --dry-run --force --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
             fi
             case "${prev}" in
-                --create)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                -c)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
-                --summary)
-                    COMPREPLY=($(compgen -f "${cur}"))
-                    return 0
-                    ;;
                 --session)
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
@@ -1153,6 +1094,18 @@ _bough() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --create)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -c)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --summary)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1161,7 +1114,7 @@ _bough() {
             return 0
             ;;
         bough__undo)
-            opts="-n -s -q -h --dry-run --force --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [OP]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dry-run --force --help [OP]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

@@ -57,20 +57,16 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search what w
 complete -c bough -n "__fish_bough_needs_command" -f -a "label" -d 'Name entries; list, move and clear the names'
 complete -c bough -n "__fish_bough_needs_command" -f -a "log" -d 'Show the entries on the path to the position, newest first'
 complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manual pages into a folder'
+complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Bring over what another branch has'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Take old session files to the newest version of their format'
-complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions stand for'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
-complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
+complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: what they are, their texts, thinking, tool calls and results'
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, position, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent goes on from another entry'
 complete -c bough -n "__fish_bough_needs_command" -f -a "undo" -d 'Take back what bough did to a session'
-complete -c bough -n "__fish_bough_using_subcommand branches" -l contains -d 'Only branches whose path has this entry' -r
-complete -c bough -n "__fish_bough_using_subcommand branches" -l sort -d 'Sort by `age`, `entries`, `own` or `name`; with `-` in front, the other way round' -r
-complete -c bough -n "__fish_bough_using_subcommand branches" -l order -d 'The reading of Claude Code\'s entries: `own` is bough\'s, `document` that of claude-code-log' -r -f -a "own\t''
-document\t''"
 complete -c bough -n "__fish_bough_using_subcommand branches" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand branches" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -84,6 +80,15 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand branches" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand branches" -l contains -d 'Only branches whose path has this entry' -r
+complete -c bough -n "__fish_bough_using_subcommand branches" -l sort -d 'Sort by `age`, `entries`, `own` or `name`; with `-` in front, the other way round' -r
+complete -c bough -n "__fish_bough_using_subcommand branches" -l order -d 'The reading of Claude Code\'s entries: `own` is bough\'s, `document` that of claude-code-log' -r -f -a "own\t''
+document\t''"
+complete -c bough -n "__fish_bough_using_subcommand branches" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand branches" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand branches" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand branches" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand branches" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand branches" -s v -d 'Show the last entry of each branch too'
 complete -c bough -n "__fish_bough_using_subcommand branches" -l points -d 'List the entries at which branches part instead'
 complete -c bough -n "__fish_bough_using_subcommand branches" -l all -d 'List all entries without children, those too that are only bookkeeping'
@@ -91,11 +96,6 @@ complete -c bough -n "__fish_bough_using_subcommand branches" -l dag -d 'Follow 
 complete -c bough -n "__fish_bough_using_subcommand branches" -l porcelain -d 'Print fields for scripts: `*` or a blank, leaf, entries, own, fork point, name; with tabs between'
 complete -c bough -n "__fish_bough_using_subcommand branches" -l ids -d 'Print the ids of the leaves alone, one a line'
 complete -c bough -n "__fish_bough_using_subcommand branches" -s z -d 'End each row with a NUL byte instead of a new line; for `--ids`, `--porcelain` and `--json`'
-complete -c bough -n "__fish_bough_using_subcommand branches" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand branches" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand branches" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand branches" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand branches" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand branches" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand cat" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand cat" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -110,16 +110,14 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand cat" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand cat" -l pretty -d 'Lay the JSON out over lines'
-complete -c bough -n "__fish_bough_using_subcommand cat" -s z -d 'End each entry with a NUL byte instead of a new line'
 complete -c bough -n "__fish_bough_using_subcommand cat" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand cat" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand cat" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand cat" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand cat" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand cat" -l pretty -d 'Lay the JSON out over lines'
+complete -c bough -n "__fish_bough_using_subcommand cat" -s z -d 'End each entry with a NUL byte instead of a new line'
 complete -c bough -n "__fish_bough_using_subcommand cat" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l onto -d 'Put the copies under this entry' -r
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l from -d 'Take the entries from this session' -r
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -133,17 +131,19 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l onto -d 'Put the copies under this entry' -r
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l from -d 'Take the entries from this session' -r
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s x -d 'Say in the session where the copies come from'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l no-pairs -d 'Refuse to copy a call without its result being named, or the reverse'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l strip-thinking -d 'Leave the model\'s thinking out of the copies'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l zero-usage -d 'Set the counted tokens of the copies to zero'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l force -d 'Override refusals for safety'
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand completions" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand completions" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -237,18 +237,15 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand context" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand context" -l dropped -d 'List instead what is on the path and not sent, with the reason of each'
-complete -c bough -n "__fish_bough_using_subcommand context" -l oneline -d 'Print one line for each message'
-complete -c bough -n "__fish_bough_using_subcommand context" -l stat -d 'Print how many messages there are, their bytes, and the tokens where they are stored'
-complete -c bough -n "__fish_bough_using_subcommand context" -s z -d 'End each row with a NUL byte instead of a new line; for `--json` and `--oneline`'
 complete -c bough -n "__fish_bough_using_subcommand context" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand context" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand context" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand context" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand context" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand context" -l dropped -d 'List instead what is on the path and not sent, with the reason of each'
+complete -c bough -n "__fish_bough_using_subcommand context" -l oneline -d 'Print one line for each message'
+complete -c bough -n "__fish_bough_using_subcommand context" -l stat -d 'Print how many messages there are, their bytes, and the tokens where they are stored'
 complete -c bough -n "__fish_bough_using_subcommand context" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l from -d 'The session that A is in' -r
-complete -c bough -n "__fish_bough_using_subcommand diff" -l to -d 'The session that B is in' -r
 complete -c bough -n "__fish_bough_using_subcommand diff" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand diff" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -262,20 +259,20 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand diff" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand diff" -l context -d 'Compare what the model would see'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l all -d 'Compare settings, labels, marks and the model\'s thinking too'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l stat -d 'Print how much each side has: entries, tokens, calls of tools'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l name-only -d 'Print only which entries differ: a sign and their ids, with tabs between'
-complete -c bough -n "__fish_bough_using_subcommand diff" -s z -d 'End each row with a NUL byte instead of a new line; for `--name-only` and `--json`'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l side-by-side -d 'Print both sides beside each other, where the terminal is wide enough'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l exit-code -d 'Exit with 1 if there are differences'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l from -d 'The session that A is in' -r
+complete -c bough -n "__fish_bough_using_subcommand diff" -l to -d 'The session that B is in' -r
 complete -c bough -n "__fish_bough_using_subcommand diff" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand diff" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l context -d 'Compare what the model would see'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l all -d 'Compare settings, labels, marks and the model\'s thinking too'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l stat -d 'Print how much each side has: entries, tokens, calls of tools'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l name-only -d 'Print only which entries differ: a sign and their ids, with tabs between'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l side-by-side -d 'Print both sides beside each other, where the terminal is wide enough'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l exit-code -d 'Exit with 1 if there are differences'
 complete -c bough -n "__fish_bough_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Where the new session goes' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -289,18 +286,32 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Where the new session goes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l store -d 'Put it where the agent keeps its sessions, and print the command that goes on with it'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l subtree -d 'The entry and all below it, instead of the path to it'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l keep-ids -d 'Keep the ids of the entries; this is the default'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l new-ids -d 'Give the entries new ids'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l force -d 'Override refusals for safety'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l with -d 'Mend this check too, which is mended on request alone' -r -f -a "empty-file\t''
 utf-16\t''
 bom\t''
@@ -570,37 +581,18 @@ agent-without-anchor\t''
 anchor-without-agent\t''
 missing-blob\t''
 missing-result-file\t''"
-complete -c bough -n "__fish_bough_using_subcommand fsck" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l repair -d 'Mend what has a default repair'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Exit with 1 where there are warnings, too'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print findings separated by tabs, for scripts: file, line, level, check, id, words'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End each row with a NUL byte instead of a new line; for `--porcelain` and `--json`'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether a repair mends it, what is found'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l repair -d 'Mend what has a default repair'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Exit with 1 where there are warnings, too'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print findings separated by tabs, for scripts: file, line, level, check, id, words'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether a repair mends it, what is found'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand grep" -s A -l after-context -d 'Print also N entries that follow on the path' -r
-complete -c bough -n "__fish_bough_using_subcommand grep" -s B -l before-context -d 'Print also N entries that come before on the path' -r
-complete -c bough -n "__fish_bough_using_subcommand grep" -s C -l context -d 'Print also N entries before and after' -r
-complete -c bough -n "__fish_bough_using_subcommand grep" -l kind -d 'Search only entries of these kinds' -r
-complete -c bough -n "__fish_bough_using_subcommand grep" -l on -d 'Search only what REV stands for: an entry\'s path, or a range' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -614,6 +606,16 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand grep" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand grep" -s A -l after-context -d 'Print also N entries that follow on the path' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -s B -l before-context -d 'Print also N entries that come before on the path' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -s C -l context -d 'Print also N entries before and after' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -l kind -d 'Search only entries of these kinds' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -l on -d 'Search only what REV stands for: an entry\'s path, or a range' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand grep" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand grep" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand grep" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand grep" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand grep" -l all -d 'Search all stores of all agents'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s i -l ignore-case -d 'Take upper and lower case for the same'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s w -l word-regexp -d 'Find whole words only'
@@ -623,11 +625,6 @@ complete -c bough -n "__fish_bough_using_subcommand grep" -s l -l files-with-mat
 complete -c bough -n "__fish_bough_using_subcommand grep" -s z -l null -d 'End file names with a NUL byte, not a newline'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s n -l line-number -d 'Print the line of the file behind the entry'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s v -l invert-match -d 'Print the entries that do not match'
-complete -c bough -n "__fish_bough_using_subcommand grep" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand grep" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand grep" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand grep" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand grep" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand label" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand label" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -642,17 +639,29 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand label" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand label" -s d -l delete -d 'Clear the label of this name, or of this entry'
-complete -c bough -n "__fish_bough_using_subcommand label" -s m -l move -d 'Take the name from the entry that has it'
-complete -c bough -n "__fish_bough_using_subcommand label" -s z -d 'End each row with a NUL byte instead of a new line; for the list'
-complete -c bough -n "__fish_bough_using_subcommand label" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand label" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand label" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand label" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand label" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand label" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand label" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand label" -s d -l delete -d 'Clear the label of this name, or of this entry'
+complete -c bough -n "__fish_bough_using_subcommand label" -s m -l move -d 'Take the name from the entry that has it'
+complete -c bough -n "__fish_bough_using_subcommand label" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand label" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand label" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand log" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand log" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand log" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
 complete -c bough -n "__fish_bough_using_subcommand log" -s n -l max-count -d 'Print no more than N entries; also `-N`' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l skip -d 'Leave out the first N entries' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l since -d 'Only entries since a time: a date, an age as `2h`, `yesterday`' -r
@@ -679,19 +688,11 @@ complete -c bough -n "__fish_bough_using_subcommand log" -l grep -d 'Only entrie
 complete -c bough -n "__fish_bough_using_subcommand log" -l format -d 'Print each entry by a template, or as `oneline`, `short`, `full` or `raw`' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l order -d 'The order of Claude Code\'s entries: `own` is bough\'s reading, `document` that of claude-code-log' -r -f -a "own\t''
 document\t''"
-complete -c bough -n "__fish_bough_using_subcommand log" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand log" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand log" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
+complete -c bough -n "__fish_bough_using_subcommand log" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand log" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand log" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand log" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand log" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand log" -l oneline -d 'Print one line for each entry'
 complete -c bough -n "__fish_bough_using_subcommand log" -l graph -d 'Draw the branches beside the entries, those on the path to HEAD first and marked with `*`'
 complete -c bough -n "__fish_bough_using_subcommand log" -l all -d 'Take every entry of the session, bookkeeping too: last in the file first, none before its children'
@@ -704,11 +705,6 @@ complete -c bough -n "__fish_bough_using_subcommand log" -l agents -d 'Show what
 complete -c bough -n "__fish_bough_using_subcommand log" -l skipped -d 'Show what the reading of Claude Code\'s entries sets aside instead, with the reason'
 complete -c bough -n "__fish_bough_using_subcommand log" -s f -l follow -d 'Print the last entries, oldest first, and go on as the session grows'
 complete -c bough -n "__fish_bough_using_subcommand log" -s z -d 'End each entry with a NUL byte instead of a new line; for `--format`, `--raw` and `--json`'
-complete -c bough -n "__fish_bough_using_subcommand log" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand log" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand log" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand log" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand log" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand log" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand man" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand man" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -729,61 +725,6 @@ complete -c bough -n "__fish_bough_using_subcommand man" -s q -l quiet -d 'Say l
 complete -c bough -n "__fish_bough_using_subcommand man" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand man" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l summary -d 'The summary: its text, `-` for standard input, or `@FILE`' -r
-complete -c bough -n "__fish_bough_using_subcommand merge" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand merge" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand merge" -l squash -d 'Bring one summary of the branch instead of its entries'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s x -d 'Say in the session where the copies come from'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pairs -d 'Refuse to copy a call without its result being named, or the reverse'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l strip-thinking -d 'Leave the model\'s thinking out of the copies'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l zero-usage -d 'Set the counted tokens of the copies to zero'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l force -d 'Override refusals for safety'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand merge" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand merge" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s o -l output -d 'Write to this file and leave the old one as it is; `-` is standard output' -r -F
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l to -d 'Stop at this version' -r -f -a "2\t''
-3\t''"
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l id-seed -d 'Make the new ids from this word, so that they are the same each time' -r
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l check -d 'Only say which files are old, and exit with 1 if any is'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l exact -d 'Do exactly as pi does, also where it loses what version 1 kept'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Keep the ids of a file that has ids although it calls itself version 1'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override refusals for safety'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -819,7 +760,6 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s z -d 'End each row with a NUL byte instead of a new line'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -847,6 +787,61 @@ complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcomma
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand merge" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand merge" -l summary -d 'The summary: its text, `-` for standard input, or `@FILE`' -r
+complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l squash -d 'Bring one summary of the branch instead of its entries'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s x -d 'Say in the session where the copies come from'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pairs -d 'Refuse to copy a call without its result being named, or the reverse'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l strip-thinking -d 'Leave the model\'s thinking out of the copies'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l zero-usage -d 'Set the counted tokens of the copies to zero'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand merge" -l force -d 'Override refusals for safety'
+complete -c bough -n "__fish_bough_using_subcommand merge" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s o -l output -d 'Write to this file and leave the old one as it is; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l to -d 'Stop at this version' -r -f -a "2\t''
+3\t''"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l id-seed -d 'Make the new ids from this word, so that they are the same each time' -r
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l check -d 'Only say which files are old, and exit with 1 if any is'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l exact -d 'Do exactly as pi does, also where it loses what version 1 kept'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Keep the ids of a file that has ids although it calls itself version 1'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override refusals for safety'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -860,24 +855,16 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l verify -d 'Want exactly one entry; print nothing and exit with 1 where there is none'
-complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l short -d 'Print short ids'
-complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l count -d 'Print how many entries there are'
-complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s z -d 'End each id with a NUL byte'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l verify -d 'Want exactly one entry; print nothing and exit with 1 where there is none'
+complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l short -d 'Print short ids'
+complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l count -d 'Print how many entries there are'
+complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s z -d 'End each id with a NUL byte'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`' -r -f -a "pi\t''
-omp\t''
-claude\t''
-chimera\t''"
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -f -a "(__fish_complete_directories)"
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since then: a date, or an age as `3d`' -r
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round' -r
-complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List no more than N sessions' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -891,17 +878,25 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`' -r -f -a "pi\t''
+omp\t''
+claude\t''
+chimera\t''"
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -F
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since then: a date, or an age as `3d`' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List no more than N sessions' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'List the sessions of all folders'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l tree -d 'Show which session came from which: those that go on from others, or are forks of them, below these'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l agents -d 'With `--tree`, show the agents of each session of Claude Code too, and the entry that started each'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l quick -d 'Read only both ends of each file: nothing is counted'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l paths -d 'Print the paths of the files alone, one a line'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s z -d 'End each row of `--paths` and `--json` with a NUL byte, not a newline'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand show" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand show" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -916,18 +911,14 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand show" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand show" -l raw -d 'Print the lines as they are stored'
-complete -c bough -n "__fish_bough_using_subcommand show" -s z -d 'End each entry with a NUL byte instead of a new line; for `--raw` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand show" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand show" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand show" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand show" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand show" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand show" -l raw -d 'Print the lines as they are stored'
+complete -c bough -n "__fish_bough_using_subcommand show" -s z -d 'End each entry with a NUL byte instead of a new line; for `--raw` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Count in groups' -r -f -a "branch\t'Each branch, with what no branch before it has'
-model\t'Each model'
-tool\t'Each tool'
-day\t'Each day, in the user\'s time zone'"
 complete -c bough -n "__fish_bough_using_subcommand stats" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand stats" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -941,12 +932,16 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand stats" -l all -d 'Count all sessions of all stores'
+complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Count in groups' -r -f -a "branch\t'Each branch, with what no branch before it has'
+model\t'Each model'
+tool\t'Each tool'
+day\t'Each day, in the user\'s time zone'"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand stats" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand stats" -l all -d 'Count all sessions of all stores'
 complete -c bough -n "__fish_bough_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand status" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand status" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -967,8 +962,6 @@ complete -c bough -n "__fish_bough_using_subcommand status" -s q -l quiet -d 'Sa
 complete -c bough -n "__fish_bough_using_subcommand status" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand status" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand status" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand switch" -s c -l create -d 'Label the entry, too' -r
-complete -c bough -n "__fish_bough_using_subcommand switch" -l summary -d 'Tell the model what was on the branch that is left' -r
 complete -c bough -n "__fish_bough_using_subcommand switch" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand switch" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -982,16 +975,18 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand switch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand switch" -s m -l move -d 'Take the label from the entry that has it'
-complete -c bough -n "__fish_bough_using_subcommand switch" -l rewind -d 'Go to before a prompt, and print its text'
-complete -c bough -n "__fish_bough_using_subcommand switch" -l root -d 'Go to before the first entry'
-complete -c bough -n "__fish_bough_using_subcommand switch" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand switch" -l force -d 'Override refusals for safety'
+complete -c bough -n "__fish_bough_using_subcommand switch" -s c -l create -d 'Label the entry, too' -r
+complete -c bough -n "__fish_bough_using_subcommand switch" -l summary -d 'Tell the model what was on the branch that is left' -r
 complete -c bough -n "__fish_bough_using_subcommand switch" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand switch" -s m -l move -d 'Take the label from the entry that has it'
+complete -c bough -n "__fish_bough_using_subcommand switch" -l rewind -d 'Go to before a prompt, and print its text'
+complete -c bough -n "__fish_bough_using_subcommand switch" -l root -d 'Go to before the first entry'
+complete -c bough -n "__fish_bough_using_subcommand switch" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand switch" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand undo" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -1006,11 +1001,11 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand undo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand undo" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
-complete -c bough -n "__fish_bough_using_subcommand undo" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand undo" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand undo" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'

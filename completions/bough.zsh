@@ -40,13 +40,19 @@ _bough() {
         case $line[1] in
             (branches)
 _arguments "${_arguments_options[@]}" : \
-'--contains=[Only branches whose path has this entry]:REV:_default' \
-'--sort=[Sort by \`age\`, \`entries\`, \`own\` or \`name\`; with \`-\` in front, the other way round]:KEY:_default' \
-'(--points --contains --sort --dag --porcelain)--order=[The reading of Claude Code'\''s entries\: \`own\` is bough'\''s, \`document\` that of claude-code-log]:ORDER:(own document)' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'--contains=[Only branches whose path has this entry]:REV:_default' \
+'--sort=[Sort by \`age\`, \`entries\`, \`own\` or \`name\`; with \`-\` in front, the other way round]:KEY:_default' \
+'(--points --contains --sort --dag --porcelain)--order=[The reading of Claude Code'\''s entries\: \`own\` is bough'\''s, \`document\` that of claude-code-log]:ORDER:(own document)' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
 '-v[Show the last entry of each branch too]' \
 '(--contains --porcelain)--points[List the entries at which branches part instead]' \
 '--all[List all entries without children, those too that are only bookkeeping]' \
@@ -54,12 +60,6 @@ _arguments "${_arguments_options[@]}" : \
 '--porcelain[Print fields for scripts\: \`*\` or a blank, leaf, entries, own, fork point, name; with tabs between]' \
 '--ids[Print the ids of the leaves alone, one a line]' \
 '-z[End each row with a NUL byte instead of a new line; for \`--ids\`, \`--porcelain\` and \`--json\`]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '::file -- The session, if it is not the newest of this folder:_default' \
@@ -71,14 +71,14 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--pretty[Lay the JSON out over lines]' \
-'-z[End each entry with a NUL byte instead of a new line]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'--pretty[Lay the JSON out over lines]' \
+'-z[End each entry with a NUL byte instead of a new line]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -86,12 +86,18 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (cherry-pick)
 _arguments "${_arguments_options[@]}" : \
-'--onto=[Put the copies under this entry]:REV:_default' \
-'--from=[Take the entries from this session]:SESSION:_default' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'--onto=[Put the copies under this entry]:REV:_default' \
+'--from=[Take the entries from this session]:SESSION:_default' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
 '-x[Say in the session where the copies come from]' \
 '--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
 '--strip-thinking[Leave the model'\''s thinking out of the copies]' \
@@ -99,12 +105,6 @@ _arguments "${_arguments_options[@]}" : \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
 '--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entries to copy, and ranges of them:_default' \
@@ -194,16 +194,15 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(--stat)--dropped[List instead what is on the path and not sent, with the reason of each]' \
-'--oneline[Print one line for each message]' \
-'--stat[Print how many messages there are, their bytes, and the tokens where they are stored]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--json\` and \`--oneline\`]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'(--stat)--dropped[List instead what is on the path and not sent, with the reason of each]' \
+'--oneline[Print one line for each message]' \
+'--stat[Print how many messages there are, their bytes, and the tokens where they are stored]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entry to go on at:_default' \
@@ -211,25 +210,24 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (diff)
 _arguments "${_arguments_options[@]}" : \
-'--from=[The session that A is in]:SESSION:_default' \
-'--to=[The session that B is in]:SESSION:_default' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(--stat)--context[Compare what the model would see]' \
-'--all[Compare settings, labels, marks and the model'\''s thinking too]' \
-'--stat[Print how much each side has\: entries, tokens, calls of tools]' \
-'(--stat)--name-only[Print only which entries differ\: a sign and their ids, with tabs between]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--name-only\` and \`--json\`]' \
-'(--stat --name-only)--side-by-side[Print both sides beside each other, where the terminal is wide enough]' \
-'--exit-code[Exit with 1 if there are differences]' \
+'--from=[The session that A is in]:SESSION:_default' \
+'--to=[The session that B is in]:SESSION:_default' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'(--stat)--context[Compare what the model would see]' \
+'--all[Compare settings, labels, marks and the model'\''s thinking too]' \
+'--stat[Print how much each side has\: entries, tokens, calls of tools]' \
+'(--stat)--name-only[Print only which entries differ\: a sign and their ids, with tabs between]' \
+'(--stat --name-only)--side-by-side[Print both sides beside each other, where the terminal is wide enough]' \
+'--exit-code[Exit with 1 if there are differences]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then A and B, or `A...B`:_default' \
@@ -237,12 +235,18 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (export-branch)
 _arguments "${_arguments_options[@]}" : \
-'(--store)-o+[Where the new session goes]:FILE:_files' \
-'(--store)--output=[Where the new session goes]:FILE:_files' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'(--store)-o+[Where the new session goes]:FILE:_files' \
+'(--store)--output=[Where the new session goes]:FILE:_files' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
 '--store[Put it where the agent keeps its sessions, and print the command that goes on with it]' \
 '--subtree[The entry and all below it, instead of the path to it]' \
 '(--new-ids)--keep-ids[Keep the ids of the entries; this is the default]' \
@@ -250,12 +254,6 @@ _arguments "${_arguments_options[@]}" : \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
 '--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entry:_default' \
@@ -263,29 +261,28 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (fsck)
 _arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
 '*--with=[Mend this check too, which is mended on request alone]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result duplicate-tool-id empty-text-block empty-content object-content oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '*--strategy=[Mend a check in another way\: \`dangling-parent=root\`]:CHECK=NAME:_default' \
 '*--only=[Look for these checks alone]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result duplicate-tool-id empty-text-block empty-content object-content oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '*--skip=[Leave these checks out]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result duplicate-tool-id empty-text-block empty-content object-content oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '--explain=[Explain a check]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result duplicate-tool-id empty-text-block empty-content object-content oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'--repair[Mend what has a default repair]' \
-'--strict[Exit with 1 where there are warnings, too]' \
-'(--json)--porcelain[Print findings separated by tabs, for scripts\: file, line, level, check, id, words]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--porcelain\` and \`--json\`]' \
-'--list-checks[List all checks\: level, name, whether a repair mends it, what is found]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'--repair[Mend what has a default repair]' \
+'--strict[Exit with 1 where there are warnings, too]' \
+'(--json)--porcelain[Print findings separated by tabs, for scripts\: file, line, level, check, id, words]' \
+'--list-checks[List all checks\: level, name, whether a repair mends it, what is found]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::files -- Session files, folders, or `-`:_default' \
@@ -293,6 +290,10 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (grep)
 _arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
 '-A+[Print also N entries that follow on the path]:N:_default' \
 '--after-context=[Print also N entries that follow on the path]:N:_default' \
 '-B+[Print also N entries that come before on the path]:N:_default' \
@@ -301,10 +302,12 @@ _arguments "${_arguments_options[@]}" : \
 '--context=[Print also N entries before and after]:N:_default' \
 '*--kind=[Search only entries of these kinds]:KIND:_default' \
 '--on=[Search only what REV stands for\: an entry'\''s path, or a range]:REV:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
 '()--all[Search all stores of all agents]' \
 '-i[Take upper and lower case for the same]' \
 '--ignore-case[Take upper and lower case for the same]' \
@@ -322,12 +325,6 @@ _arguments "${_arguments_options[@]}" : \
 '--line-number[Print the line of the file behind the entry]' \
 '-v[Print the entries that do not match]' \
 '--invert-match[Print the entries that do not match]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':pattern -- A regular expression, in the syntax of Rust'\''s `regex`:_default' \
@@ -340,20 +337,19 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-d[Clear the label of this name, or of this entry]' \
-'--delete[Clear the label of this name, or of this entry]' \
-'(-d --delete)-m[Take the name from the entry that has it]' \
-'(-d --delete)--move[Take the name from the entry that has it]' \
-'-z[End each row with a NUL byte instead of a new line; for the list]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'-d[Clear the label of this name, or of this entry]' \
+'--delete[Clear the label of this name, or of this entry]' \
+'(-d --delete)-m[Take the name from the entry that has it]' \
+'(-d --delete)--move[Take the name from the entry that has it]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the name, and the entry:_default' \
@@ -361,6 +357,10 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (log)
 _arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
 '-n+[Print no more than N entries; also \`-N\`]:N:_default' \
 '--max-count=[Print no more than N entries; also \`-N\`]:N:_default' \
 '--skip=[Leave out the first N entries]:N:_default' \
@@ -371,10 +371,12 @@ _arguments "${_arguments_options[@]}" : \
 '--grep=[Only entries whose text matches a regular expression; small letters match capital ones too]:RE:_default' \
 '--format=[Print each entry by a template, or as \`oneline\`, \`short\`, \`full\` or \`raw\`]:TEMPLATE:_default' \
 '(--graph --dag)--order=[The order of Claude Code'\''s entries\: \`own\` is bough'\''s reading, \`document\` that of claude-code-log]:ORDER:(own document)' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
 '--oneline[Print one line for each entry]' \
 '--graph[Draw the branches beside the entries, those on the path to HEAD first and marked with \`*\`]' \
 '--all[Take every entry of the session, bookkeeping too\: last in the file first, none before its children]' \
@@ -388,12 +390,6 @@ _arguments "${_arguments_options[@]}" : \
 '(--graph --all --reverse --skip)-f[Print the last entries, oldest first, and go on as the session grows]' \
 '(--graph --all --reverse --skip)--follow[Print the last entries, oldest first, and go on as the session grows]' \
 '-z[End each entry with a NUL byte instead of a new line; for \`--format\`, \`--raw\` and \`--json\`]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -413,60 +409,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':folder -- The folder:_files -/' \
-&& ret=0
-;;
-(merge)
-_arguments "${_arguments_options[@]}" : \
-'--summary=[The summary\: its text, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'--squash[Bring one summary of the branch instead of its entries]' \
-'-x[Say in the session where the copies come from]' \
-'--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
-'--strip-thinking[Leave the model'\''s thinking out of the copies]' \
-'--zero-usage[Set the counted tokens of the copies to zero]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the other branch, by its leaf or any entry on it:_default' \
-&& ret=0
-;;
-(migrate)
-_arguments "${_arguments_options[@]}" : \
-'-o+[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
-'--output=[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
-'--to=[Stop at this version]:VERSION:(2 3)' \
-'--id-seed=[Make the new ids from this word, so that they are the same each time]:SEED:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'(-o --output -n --dry-run)--check[Only say which files are old, and exit with 1 if any is]' \
-'--exact[Do exactly as pi does, also where it loses what version 1 kept]' \
-'--keep-ids[Keep the ids of a file that has ids although it calls itself version 1]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Session files, and folders of them:_default' \
+':folder -- The folder:_files' \
 && ret=0
 ;;
 (op)
@@ -501,7 +444,6 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-z[End each row with a NUL byte instead of a new line]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -536,22 +478,75 @@ _arguments "${_arguments_options[@]}" : \
     ;;
 esac
 ;;
-(rev-parse)
+(merge)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--verify[Want exactly one entry; print nothing and exit with 1 where there is none]' \
-'--short[Print short ids]' \
-'--count[Print how many entries there are]' \
-'-z[End each id with a NUL byte]' \
+'--summary=[The summary\: its text, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'--squash[Bring one summary of the branch instead of its entries]' \
+'-x[Say in the session where the copies come from]' \
+'--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
+'--strip-thinking[Leave the model'\''s thinking out of the copies]' \
+'--zero-usage[Set the counted tokens of the copies to zero]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session, if it looks like a file; then the other branch, by its leaf or any entry on it:_default' \
+&& ret=0
+;;
+(migrate)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'-o+[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
+'--output=[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
+'--to=[Stop at this version]:VERSION:(2 3)' \
+'--id-seed=[Make the new ids from this word, so that they are the same each time]:SEED:_default' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'(-o --output -n --dry-run)--check[Only say which files are old, and exit with 1 if any is]' \
+'--exact[Do exactly as pi does, also where it loses what version 1 kept]' \
+'--keep-ids[Keep the ids of a file that has ids although it calls itself version 1]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::files -- Session files, and folders of them:_default' \
+&& ret=0
+;;
+(rev-parse)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'--verify[Want exactly one entry; print nothing and exit with 1 where there is none]' \
+'--short[Print short ids]' \
+'--count[Print how many entries there are]' \
+'-z[End each id with a NUL byte]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -559,28 +554,28 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (sessions)
 _arguments "${_arguments_options[@]}" : \
-'--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
-'()--cwd=[List the sessions of another folder]:FOLDER:_files -/' \
-'--since=[Only sessions written since then\: a date, or an age as \`3d\`]:TIME:_default' \
-'--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; with \`-\` in front, the other way round]:KEY:_default' \
-'-n+[List no more than N sessions]:N:_default' \
-'--max-count=[List no more than N sessions]:N:_default' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(--cwd)--all[List the sessions of all folders]' \
-'(--quick --paths)--tree[Show which session came from which\: those that go on from others, or are forks of them, below these]' \
-'--agents[With \`--tree\`, show the agents of each session of Claude Code too, and the entry that started each]' \
-'--quick[Read only both ends of each file\: nothing is counted]' \
-'--paths[Print the paths of the files alone, one a line]' \
-'-z[End each row of \`--paths\` and \`--json\` with a NUL byte, not a newline]' \
+'--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
+'()--cwd=[List the sessions of another folder]:FOLDER:_files' \
+'--since=[Only sessions written since then\: a date, or an age as \`3d\`]:TIME:_default' \
+'--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; with \`-\` in front, the other way round]:KEY:_default' \
+'-n+[List no more than N sessions]:N:_default' \
+'--max-count=[List no more than N sessions]:N:_default' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'(--cwd)--all[List the sessions of all folders]' \
+'(--quick --paths)--tree[Show which session came from which\: those that go on from others, or are forks of them, below these]' \
+'--agents[With \`--tree\`, show the agents of each session of Claude Code too, and the entry that started each]' \
+'--quick[Read only both ends of each file\: nothing is counted]' \
+'--paths[Print the paths of the files alone, one a line]' \
+'-z[End each row of \`--paths\` and \`--json\` with a NUL byte, not a newline]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::folders -- Folders, with all sessions below them, and files; without any, the sessions of the current folder:_files' \
@@ -592,14 +587,14 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--raw[Print the lines as they are stored]' \
-'-z[End each entry with a NUL byte instead of a new line; for \`--raw\` and \`--json\`]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'--raw[Print the lines as they are stored]' \
+'-z[End each entry with a NUL byte instead of a new line; for \`--raw\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -607,21 +602,21 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (stats)
 _arguments "${_arguments_options[@]}" : \
-'--by=[Count in groups]:WHAT:((branch\:"Each branch, with what no branch before it has"
-model\:"Each model"
-tool\:"Each tool"
-day\:"Each day, in the user'\''s time zone"))' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'()--all[Count all sessions of all stores]' \
+'--by=[Count in groups]:WHAT:((branch\:"Each branch, with what no branch before it has"
+model\:"Each model"
+tool\:"Each tool"
+day\:"Each day, in the user'\''s time zone"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'()--all[Count all sessions of all stores]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::files -- Files and folders; without any, the session:_files' \
@@ -646,13 +641,19 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (switch)
 _arguments "${_arguments_options[@]}" : \
-'-c+[Label the entry, too]:NAME:_default' \
-'--create=[Label the entry, too]:NAME:_default' \
-'--summary=[Tell the model what was on the branch that is left]:TEXT:_default' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'-c+[Label the entry, too]:NAME:_default' \
+'--create=[Label the entry, too]:NAME:_default' \
+'--summary=[Tell the model what was on the branch that is left]:TEXT:_default' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
 '-m[Take the label from the entry that has it]' \
 '--move[Take the label from the entry that has it]' \
 '(--root)--rewind[Go to before a prompt, and print its text]' \
@@ -660,12 +661,6 @@ _arguments "${_arguments_options[@]}" : \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
 '--force[Override refusals for safety]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entry to go to:_default' \
@@ -677,15 +672,15 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
 '--quiet[Say less\: no hints, no notes]' \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
+'-n[Print what would be written, byte by byte, and write nothing]' \
+'--dry-run[Print what would be written, byte by byte, and write nothing]' \
+'--force[Override refusals for safety]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the operation, as `bough op log` shows it:_default' \
@@ -712,12 +707,12 @@ _bough_commands() {
 'label:Name entries; list, move and clear the names' \
 'log:Show the entries on the path to the position, newest first' \
 'man:Write the manual pages into a folder' \
+'op:Look at what bough changed\: the operation log and its backups' \
 'merge:Bring over what another branch has' \
 'migrate:Take old session files to the newest version of their format' \
-'op:Look at what bough changed\: the operation log and its backups' \
 'rev-parse:Print the ids that revisions stand for' \
 'sessions:List sessions' \
-'show:Show whole entries\: text, thinking, tool calls and results' \
+'show:Show whole entries\: what they are, their texts, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show a session in short\: format, position, branches, faults' \
 'switch:Move HEAD, so that the agent goes on from another entry' \

@@ -1,7 +1,8 @@
 //! `bough completions`: scripts for shells.
 
-use super::Exit;
+use super::{Cli, Exit};
 use crate::ui::Ui;
+use clap::CommandFactory;
 use clap_complete::Shell;
 
 /// Print the completion script of a shell
@@ -27,6 +28,6 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
 /// The static script of a shell.
 pub fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut super::whole(), "bough", &mut script);
+    clap_complete::generate(shell, &mut Cli::command(), "bough", &mut script);
     script
 }

@@ -153,11 +153,7 @@ impl Walk<'_> {
 
     /// Takes the members of an object; `member` takes their values, and is given where their keys stand.
     #[inline(always)]
-    fn object(
-        self,
-        mut at: usize,
-        mut member: impl FnMut(usize, Stretch) -> Step<usize>,
-    ) -> Step<usize> {
+    fn object(self, mut at: usize, mut member: impl FnMut(usize, Stretch) -> Step<usize>) -> Step<usize> {
         at += 1;
         if self.byte(at) == b'}' {
             return Some(at + 1);

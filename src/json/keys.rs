@@ -25,7 +25,8 @@ impl<T: Copy> Keys<T> {
     pub(super) const fn new(keys: &[(&'static str, T)]) -> Keys<T> {
         let mut multiplier = 0x9E37_79B9_7F4A_7C15u64;
         'next: loop {
-            multiplier = multiplier.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            multiplier =
+                multiplier.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             let mut slots = [Slot { start: 0, last: 0, name: b"", meaning: None }; SLOTS];
             let mut at = 0;
             while at < keys.len() {
@@ -36,7 +37,8 @@ impl<T: Copy> Keys<T> {
                 if slot.meaning.is_some() {
                     continue 'next;
                 }
-                *slot = Slot { start, last: last(name, name.len(), name.len()), name, meaning: Some(meaning) };
+                *slot =
+                    Slot { start, last: last(name, name.len(), name.len()), name, meaning: Some(meaning) };
                 at += 1;
             }
             return Keys { multiplier, slots };
@@ -76,7 +78,7 @@ impl<T: Copy> Keys<T> {
 
 #[inline(always)]
 const fn place(multiplier: u64, start: u64, len: usize) -> usize {
-    ((start ^ len as u64) .wrapping_mul(multiplier) >> (64 - SLOTS.trailing_zeros())) as usize
+    ((start ^ len as u64).wrapping_mul(multiplier) >> (64 - SLOTS.trailing_zeros())) as usize
 }
 
 /// The first eight bytes of a key, or all of them and zeros behind.

@@ -150,9 +150,7 @@ impl PartOf<'_> {
             self.line(&mut reader, *offset, |line| {
                 let id = line.fields.str(Field::Id);
                 let is_label = || line.fields.str(Field::Type).is_some_and(|ty| ty.is("label"));
-                if id.is_some_and(|id| part.ids.iter().any(|wanted| id.is(wanted)))
-                    || is_label()
-                {
+                if id.is_some_and(|id| part.ids.iter().any(|wanted| id.is(wanted))) || is_label() {
                     builder.line(line);
                 }
             })?;
@@ -294,8 +292,8 @@ fn lines_with(file: &File, end: u64, words: &[&str], absent: &[&str]) -> io::Res
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::os::unix::fs::FileExt;
     use std::fmt::Write as _;
+    use std::os::unix::fs::FileExt;
 
     /// A session: `"a; b<a"` is an entry `a` without a parent, and `b` under `a`; `!` puts what follows as it is.
     fn pi(items: &str) -> String {

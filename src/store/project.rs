@@ -76,9 +76,8 @@ pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
     for transcript in &layout.files {
         builder.begin_file();
         reader.restart(0, 0);
-        let read = File::open(&transcript.path).and_then(|file| {
-            read_on(&file, &mut reader, 0, |line| builder.line(line))
-        });
+        let read = File::open(&transcript.path)
+            .and_then(|file| read_on(&file, &mut reader, 0, |line| builder.line(line)));
         match read {
             Err(error) if error.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::Io { path: transcript.path.clone(), source: error });

@@ -50,7 +50,8 @@ fn read_with(
                         return;
                     }
                     let mut part = Stretch::of(pattern);
-                    let lines = lines(file, &mut reader, number * stretch, ends(number), |line| part.line(line));
+                    let lines =
+                        lines(file, &mut reader, number * stretch, ends(number), |line| part.line(line));
                     // Nobody takes it where one before it could not be joined.
                     if give.send((number, lines.map(|()| part))).is_err() {
                         return;
@@ -167,13 +168,17 @@ mod tests {
     fn check(text: &[u8], stretch: u64) -> bool {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();
-        let read =
-            read_with(2, text.len() as u64, stretch, file.as_file(), || builder(text)).unwrap();
+        let read = read_with(2, text.len() as u64, stretch, file.as_file(), || builder(text)).unwrap();
         let mut whole = builder(text);
         lines(file.as_file(), &mut Reader::new(), 0, u64::MAX, |line| whole.line(line)).unwrap();
         let whole = whole.finish();
         if let Some(session) = &read {
-            assert_eq!(shown(session), shown(&whole), "stretches of {stretch}: {}", String::from_utf8_lossy(text));
+            assert_eq!(
+                shown(session),
+                shown(&whole),
+                "stretches of {stretch}: {}",
+                String::from_utf8_lossy(text)
+            );
         }
         read.is_some()
     }
@@ -227,7 +232,8 @@ mod tests {
 
     #[test]
     fn an_object_over_several_lines_is_one_wherever_stretches_end() {
-        let text = format!("{CLAUDE}{{\"type\":\"user\",\n\"uuid\":\"u9\",\n\"parentUuid\":\"u5\"}}\n{CLAUDE}");
+        let text =
+            format!("{CLAUDE}{{\"type\":\"user\",\n\"uuid\":\"u9\",\n\"parentUuid\":\"u5\"}}\n{CLAUDE}");
         let joined = (1..text.len() as u64).filter(|stretch| check(text.as_bytes(), *stretch)).count();
         assert!(joined > 0 && joined < text.len() - 1, "{joined}");
     }

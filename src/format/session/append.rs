@@ -70,7 +70,11 @@ impl Builder {
             ..pointer
         }));
         gathered.claude.append(next.gathered.claude, entries);
-        self.faults.extend(next.faults.into_iter().map(|fault| Fault { file, line: fault.line + lines, ..fault }));
+        self.faults.extend(next.faults.into_iter().map(|fault| Fault {
+            file,
+            line: fault.line + lines,
+            ..fault
+        }));
         self.others.extend(next.others.into_iter().map(|other| Other {
             span: crate::model::Span { file, ..other.span },
             line: other.line + lines,

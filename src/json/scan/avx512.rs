@@ -62,7 +62,8 @@ impl Kernel for Avx512 {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
         unsafe {
             let bytes = load(block);
-            of_class(&x86::MOST_ESCAPES, bytes, bytes) | _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'r' as i8))
+            of_class(&x86::MOST_ESCAPES, bytes, bytes)
+                | _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'r' as i8))
         }
     }
 
