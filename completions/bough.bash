@@ -104,7 +104,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version branches cat cherry-pick completions config context diff export-branch fsck grep label log man op merge migrate rev-parse sessions show stats status switch undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version branches cat cherry-pick completions config context diff export-branch fsck grep label log man merge migrate op rev-parse sessions show stats status switch undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -364,7 +364,7 @@ _bough() {
             return 0
             ;;
         bough__context)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dropped --oneline --stat --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dropped --oneline --stat --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -394,7 +394,7 @@ _bough() {
             return 0
             ;;
         bough__diff)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --context --all --stat --name-only --side-by-side --exit-code --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --to --context --all --stat --name-only --side-by-side --exit-code --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -455,11 +455,33 @@ _bough() {
                     return 0
                     ;;
                 --output)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 -o)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 *)
@@ -470,7 +492,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --help [FILE|FOLDER]..."
+            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -582,7 +604,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-s -q -d -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --dry-run --force --help [NAME [REV]]..."
+            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --dry-run --force --help [NAME]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -769,11 +791,33 @@ _bough() {
                     return 0
                     ;;
                 --output)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 -o)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
                     return 0
                     ;;
                 --to)
@@ -822,7 +866,7 @@ _bough() {
             return 0
             ;;
         bough__op__log)
-            opts="-n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
+            opts="-z -n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -951,7 +995,10 @@ _bough() {
                     return 0
                     ;;
                 --cwd)
-                    COMPREPLY=($(compgen -f "${cur}"))
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
+                    fi
                     return 0
                     ;;
                 --since)

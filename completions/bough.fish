@@ -57,12 +57,12 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search what w
 complete -c bough -n "__fish_bough_needs_command" -f -a "label" -d 'Name entries; list, move and clear the names'
 complete -c bough -n "__fish_bough_needs_command" -f -a "log" -d 'Show the entries on the path to the position, newest first'
 complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manual pages into a folder'
-complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Bring over what another branch has'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Take old session files to the newest version of their format'
+complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Look at what bough changed: the operation log and its backups'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions stand for'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
-complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: what they are, their texts, thinking, tool calls and results'
+complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, position, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent goes on from another entry'
@@ -245,6 +245,7 @@ complete -c bough -n "__fish_bough_using_subcommand context" -l json -d 'Print J
 complete -c bough -n "__fish_bough_using_subcommand context" -l dropped -d 'List instead what is on the path and not sent, with the reason of each'
 complete -c bough -n "__fish_bough_using_subcommand context" -l oneline -d 'Print one line for each message'
 complete -c bough -n "__fish_bough_using_subcommand context" -l stat -d 'Print how many messages there are, their bytes, and the tokens where they are stored'
+complete -c bough -n "__fish_bough_using_subcommand context" -s z -d 'End each row with a NUL byte instead of a new line; for `--json` and `--oneline`'
 complete -c bough -n "__fish_bough_using_subcommand context" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand diff" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand diff" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -270,6 +271,7 @@ complete -c bough -n "__fish_bough_using_subcommand diff" -l context -d 'Compare
 complete -c bough -n "__fish_bough_using_subcommand diff" -l all -d 'Compare settings, labels, marks and the model\'s thinking too'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l stat -d 'Print how much each side has: entries, tokens, calls of tools'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l name-only -d 'Print only which entries differ: a sign and their ids, with tabs between'
+complete -c bough -n "__fish_bough_using_subcommand diff" -s z -d 'End each row with a NUL byte instead of a new line; for `--name-only` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l side-by-side -d 'Print both sides beside each other, where the terminal is wide enough'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l exit-code -d 'Exit with 1 if there are differences'
 complete -c bough -n "__fish_bough_using_subcommand diff" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -589,6 +591,7 @@ complete -c bough -n "__fish_bough_using_subcommand fsck" -l json -d 'Print JSON
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l repair -d 'Mend what has a default repair'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Exit with 1 where there are warnings, too'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print findings separated by tabs, for scripts: file, line, level, check, id, words'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End each row with a NUL byte instead of a new line; for `--porcelain` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether a repair mends it, what is found'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l force -d 'Override refusals for safety'
@@ -646,6 +649,7 @@ complete -c bough -n "__fish_bough_using_subcommand label" -l ascii -d 'Draw wit
 complete -c bough -n "__fish_bough_using_subcommand label" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand label" -s d -l delete -d 'Clear the label of this name, or of this entry'
 complete -c bough -n "__fish_bough_using_subcommand label" -s m -l move -d 'Take the name from the entry that has it'
+complete -c bough -n "__fish_bough_using_subcommand label" -s z -d 'End each row with a NUL byte instead of a new line; for the list'
 complete -c bough -n "__fish_bough_using_subcommand label" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand label" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand label" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -725,68 +729,6 @@ complete -c bough -n "__fish_bough_using_subcommand man" -s q -l quiet -d 'Say l
 complete -c bough -n "__fish_bough_using_subcommand man" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand man" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand man" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "log" -d 'List the operations, the newest first'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "prune" -d 'Remove old backups'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s n -l max-count -d 'How many operations are listed at the most' -r
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l keep-days -d 'Keep the backups of the last N days' -r
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
-pi-v2\t''
-pi-design\t''
-pi\t''
-harness\t''
-harness-v4\t''
-omp\t''
-chimera\t''
-claude\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
-always\t''
-never\t''"
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s n -l dry-run -d 'List what would be removed, and remove nothing'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l no-pager -d 'Never start a pager'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l verbose -d 'Say more'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s q -l quiet -d 'Say less: no hints, no notes'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII alone'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand merge" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand merge" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -842,6 +784,69 @@ complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Kee
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print what would be written, byte by byte, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override refusals for safety'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "log" -d 'List the operations, the newest first'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "prune" -d 'Remove old backups'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s n -l max-count -d 'How many operations are listed at the most' -r
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s z -d 'End each row with a NUL byte instead of a new line'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l keep-days -d 'Keep the backups of the last N days' -r
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s n -l dry-run -d 'List what would be removed, and remove nothing'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l no-pager -d 'Never start a pager'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l verbose -d 'Say more'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s q -l quiet -d 'Say less: no hints, no notes'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII alone'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -882,7 +887,7 @@ complete -c bough -n "__fish_bough_using_subcommand sessions" -l agent -d 'Only 
 omp\t''
 claude\t''
 chimera\t''"
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -F
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another folder' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since then: a date, or an age as `3d`' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List no more than N sessions' -r

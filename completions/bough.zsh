@@ -203,6 +203,7 @@ _arguments "${_arguments_options[@]}" : \
 '(--stat)--dropped[List instead what is on the path and not sent, with the reason of each]' \
 '--oneline[Print one line for each message]' \
 '--stat[Print how many messages there are, their bytes, and the tokens where they are stored]' \
+'-z[End each row with a NUL byte instead of a new line; for \`--json\` and \`--oneline\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entry to go on at:_default' \
@@ -226,6 +227,7 @@ _arguments "${_arguments_options[@]}" : \
 '--all[Compare settings, labels, marks and the model'\''s thinking too]' \
 '--stat[Print how much each side has\: entries, tokens, calls of tools]' \
 '(--stat)--name-only[Print only which entries differ\: a sign and their ids, with tabs between]' \
+'-z[End each row with a NUL byte instead of a new line; for \`--name-only\` and \`--json\`]' \
 '(--stat --name-only)--side-by-side[Print both sides beside each other, where the terminal is wide enough]' \
 '--exit-code[Exit with 1 if there are differences]' \
 '-h[Print help (see more with '\''--help'\'')]' \
@@ -279,6 +281,7 @@ _arguments "${_arguments_options[@]}" : \
 '--repair[Mend what has a default repair]' \
 '--strict[Exit with 1 where there are warnings, too]' \
 '(--json)--porcelain[Print findings separated by tabs, for scripts\: file, line, level, check, id, words]' \
+'-z[End each row with a NUL byte instead of a new line; for \`--porcelain\` and \`--json\`]' \
 '--list-checks[List all checks\: level, name, whether a repair mends it, what is found]' \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
@@ -347,6 +350,7 @@ _arguments "${_arguments_options[@]}" : \
 '--delete[Clear the label of this name, or of this entry]' \
 '(-d --delete)-m[Take the name from the entry that has it]' \
 '(-d --delete)--move[Take the name from the entry that has it]' \
+'-z[End each row with a NUL byte instead of a new line; for the list]' \
 '-n[Print what would be written, byte by byte, and write nothing]' \
 '--dry-run[Print what would be written, byte by byte, and write nothing]' \
 '--force[Override refusals for safety]' \
@@ -409,74 +413,8 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':folder -- The folder:_files' \
+':folder -- The folder:_files -/' \
 && ret=0
-;;
-(op)
-_arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-":: :_bough__op_commands" \
-"*::: :->op" \
-&& ret=0
-
-    case $state in
-    (op)
-        words=($line[1] "${words[@]}")
-        (( CURRENT += 1 ))
-        curcontext="${curcontext%:*:*}:bough-op-command-$line[1]:"
-        case $line[1] in
-            (log)
-_arguments "${_arguments_options[@]}" : \
-'-n+[How many operations are listed at the most]:N:_default' \
-'--max-count=[How many operations are listed at the most]:N:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session; without one, the operations on all sessions:_default' \
-&& ret=0
-;;
-(prune)
-_arguments "${_arguments_options[@]}" : \
-'--keep-days=[Keep the backups of the last N days]:N:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
-'--color=[When to use color]:WHEN:(auto always never)' \
-'-n[List what would be removed, and remove nothing]' \
-'--dry-run[List what would be removed, and remove nothing]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
-'--json[Print JSON Lines, for scripts]' \
-'-h[Print help (see more with '\''--help'\'')]' \
-'--help[Print help (see more with '\''--help'\'')]' \
-&& ret=0
-;;
-        esac
-    ;;
-esac
 ;;
 (merge)
 _arguments "${_arguments_options[@]}" : \
@@ -531,6 +469,73 @@ _arguments "${_arguments_options[@]}" : \
 '*::files -- Session files, and folders of them:_default' \
 && ret=0
 ;;
+(op)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+":: :_bough__op_commands" \
+"*::: :->op" \
+&& ret=0
+
+    case $state in
+    (op)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:bough-op-command-$line[1]:"
+        case $line[1] in
+            (log)
+_arguments "${_arguments_options[@]}" : \
+'-n+[How many operations are listed at the most]:N:_default' \
+'--max-count=[How many operations are listed at the most]:N:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'-z[End each row with a NUL byte instead of a new line]' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session; without one, the operations on all sessions:_default' \
+&& ret=0
+;;
+(prune)
+_arguments "${_arguments_options[@]}" : \
+'--keep-days=[Keep the backups of the last N days]:N:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'-n[List what would be removed, and remove nothing]' \
+'--dry-run[List what would be removed, and remove nothing]' \
+'--no-pager[Never start a pager]' \
+'--verbose[Say more]' \
+'-q[Say less\: no hints, no notes]' \
+'--quiet[Say less\: no hints, no notes]' \
+'--ascii[Draw with ASCII alone]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
 (rev-parse)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -559,7 +564,7 @@ _arguments "${_arguments_options[@]}" : \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
-'()--cwd=[List the sessions of another folder]:FOLDER:_files' \
+'()--cwd=[List the sessions of another folder]:FOLDER:_files -/' \
 '--since=[Only sessions written since then\: a date, or an age as \`3d\`]:TIME:_default' \
 '--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; with \`-\` in front, the other way round]:KEY:_default' \
 '-n+[List no more than N sessions]:N:_default' \
@@ -707,12 +712,12 @@ _bough_commands() {
 'label:Name entries; list, move and clear the names' \
 'log:Show the entries on the path to the position, newest first' \
 'man:Write the manual pages into a folder' \
-'op:Look at what bough changed\: the operation log and its backups' \
 'merge:Bring over what another branch has' \
 'migrate:Take old session files to the newest version of their format' \
+'op:Look at what bough changed\: the operation log and its backups' \
 'rev-parse:Print the ids that revisions stand for' \
 'sessions:List sessions' \
-'show:Show whole entries\: what they are, their texts, thinking, tool calls and results' \
+'show:Show whole entries\: text, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show a session in short\: format, position, branches, faults' \
 'switch:Move HEAD, so that the agent goes on from another entry' \
