@@ -11,6 +11,7 @@ mod follow;
 mod fsck;
 mod fsck_claude;
 mod fsck_damage;
+mod fsck_peers;
 mod generated;
 mod layers;
 mod linearize;

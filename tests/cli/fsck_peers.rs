@@ -1,0 +1,127 @@
+//! Repaired files as the agents' own programs load them, by their recorded answers: `sessions/fsck.tsv`, which `tests/peers-fsck
+//! --record` writes.
+
+use crate::cases::project;
+use crate::fsck_claude::applied;
+use bough::format::claude::sent::{self, Part};
+use bough::format::{Format, Ids, Session};
+use bough::fsck::{self, Alone, Check, Wishes};
+use bough::model::{Ix, Source, Table, parse_time};
+use bough::store::{self, Opened, Options};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+/// The repair of each case is the one that the programs were asked about, and they stand where bough says.
+#[test]
+fn repaired_files_load_as_in_the_programs() {
+    let sessions = project().join("tests/cli/sessions");
+    let record = fs::read_to_string(sessions.join("fsck.tsv")).unwrap();
+    let rows: Vec<Vec<&str>> = record.lines().map(|row| row.split('\t').collect()).collect();
+    let (mut wrong, mut programs) = (Vec::new(), BTreeSet::new());
+    for rows in rows.chunk_by(|one, other| one[..2] == other[..2]) {
+        let (case, asked) = (rows[0][0], rows[0][1]);
+        let folder = tempfile::tempdir().unwrap();
+        let source = sessions.join(format!("cases/{case}.jsonl"));
+        let mended = mended(&source, asked);
+        let digest: String =
+            Sha256::digest(&mended).iter().take(6).map(|byte| format!("{byte:02x}")).collect();
+        let copy = folder.path().join(source.file_name().unwrap());
+        fs::write(&copy, mended).unwrap();
+        let opened = store::open(&copy, Options::default()).unwrap();
+        for row in rows {
+            let [.., asked_about, program, answer] = row[..] else { panic!("{row:?}") };
+            let ours = match program {
+                "claude" => sent_of(&opened),
+                _ => path_of(&opened),
+            };
+            // The harness reads no further up than to the last compaction.
+            let fits = ours == answer || program == "harness" && numbers(&ours).ends_with(&numbers(answer));
+            if digest != asked_about {
+                wrong.push(format!("{case} {asked}: mended otherwise than {program} was asked about"));
+            } else if !fits {
+                wrong.push(format!("{case} {asked}: {program} {answer}, bough {ours}"));
+            }
+            programs.insert(program);
+        }
+    }
+    assert!(wrong.is_empty(), "{}\n`tests/peers-fsck --record` asks them anew", wrong.join("\n"));
+    assert_eq!(Vec::from_iter(programs), ["chimera", "claude", "harness", "omp", "pi", "pi-old"]);
+}
+
+/// A repaired case, with the clock and the ids that the record was made with.
+fn mended(path: &Path, asked: &str) -> Vec<u8> {
+    let old = Table(vec![fs::read(path).unwrap()]);
+    let options = Options { side: true, ..Options::default() };
+    let session = store::open(path, options).ok().map(|opened| opened.session);
+    let around = Alone(path.file_stem().unwrap().to_str().unwrap());
+    let examined = fsck::examine(session, &old, old.0[0].len() as u64, None, &around).unwrap();
+    let wishes = Wishes {
+        with: asked.split(',').filter_map(Check::named).collect(),
+        now: Some(parse_time(b"2027-01-15T12:00:00Z")),
+        ..Wishes::default()
+    };
+    let repair = fsck::repair(&examined, &old, &around, &wishes, &mut Ids::of(Some("peers"))).unwrap();
+    applied(&repair.plan, &old)
+}
+
+/// The lines on the path to the leaf.
+fn path_of(opened: &Opened) -> String {
+    let session = &opened.session;
+    let path = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
+    match session.format {
+        // The programs make ids up.
+        Format::PiV1 => format!("{} entries", path.len()),
+        _ => runs(path.iter().map(|ix| line(session, *ix))),
+    }
+}
+
+/// The lines of which Claude Code sends something, and the line at which it stands.
+///
+/// Those that hold thinking alone are left out, where it keeps that of old turns to itself.
+fn sent_of(opened: &Opened) -> String {
+    let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+    let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Command);
+    let messages = sending.messages.iter().filter(|message| message.parts.iter().any(stored));
+    let mut lines = BTreeSet::new();
+    for ix in messages.filter_map(|message| message.entry) {
+        let bytes = opened.files.bytes(opened.session.span(ix)).unwrap();
+        let content = bough::json::value(&bytes, &["message", "content"]).unwrap_or_default();
+        let mut kinds =
+            bough::json::each_item(content).filter_map(|block| bough::json::value(block, &["type"]));
+        if !kinds.next().is_some_and(|first| first.ends_with(b"thinking\"")) || kinds.next().is_some() {
+            lines.insert(line(&opened.session, ix));
+        }
+    }
+    let head = opened.session.head.entry.map_or(0, |head| line(&opened.session, head));
+    format!("{} at {head}", runs(lines.into_iter()))
+}
+
+/// `1-3 7` as 1, 2, 3, 7.
+fn numbers(runs: &str) -> Vec<u64> {
+    let number = |text: &str| text.parse().unwrap_or(0);
+    let run = |run: &str| {
+        let (from, to) = run.split_once('-').unwrap_or((run, run));
+        number(from)..=number(to)
+    };
+    runs.split(' ').flat_map(run).collect()
+}
+
+fn line(session: &Session, ix: Ix) -> u64 {
+    session.entries.line(ix)
+}
+
+/// 1, 2, 3, 7 as `1-3 7`.
+fn runs(numbers: impl Iterator<Item = u64>) -> String {
+    let mut runs: Vec<(u64, u64)> = Vec::new();
+    for number in numbers {
+        match runs.last_mut().filter(|(_, to)| *to + 1 == number) {
+            Some((_, to)) => *to = number,
+            None => runs.push((number, number)),
+        }
+    }
+    let shown =
+        runs.iter().map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") });
+    shown.collect::<Vec<_>>().join(" ")
+}
