@@ -69,6 +69,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if !args.ids && !args.porcelain {
+        ui.for_people();
+    }
     if args.order == "document" {
         return lines(args, global, ui);
     }

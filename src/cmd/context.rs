@@ -43,6 +43,7 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.for_people();
     if args.nul && (ui.look.json || args.oneline) {
         ui.end_rows_with_nul();
     }

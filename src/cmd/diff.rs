@@ -68,6 +68,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if !args.name_only {
+        ui.for_people();
+    }
     let sides = Sides::open(args, global, ui)?;
     let compared = Compared::of(&sides, args)?;
     let differs = compared.steps.iter().any(|step| step.differs());

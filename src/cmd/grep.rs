@@ -100,6 +100,7 @@ fn kind(word: &str) -> Result<Kind, String> {
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.for_people();
     let options =
         Options { ignore_case: args.ignore_case, word: args.word_regexp, fixed: args.fixed_strings };
     let pattern = Pattern::new(&args.pattern, options).map_err(|error| Failure::Usage {

@@ -41,6 +41,7 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.for_people();
     let (named, words) = open::split(global, &args.words);
     let (name, at) = match words {
         [] if !args.delete => {

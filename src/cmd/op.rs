@@ -56,6 +56,7 @@ struct PruneArgs {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.for_people();
     match &args.what {
         What::Log(args) => list(args, global, ui),
         What::Prune(args) => prune(args, ui),

@@ -87,6 +87,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if !args.paths {
+        ui.for_people();
+    }
     let now = clock::now();
     let mut found = found(args, config)?;
     if let Some(since) = &args.since {

@@ -29,6 +29,9 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if !args.raw {
+        ui.for_people();
+    }
     let (named, revisions) = open::split(global, &args.words);
     let opened = open::session(global, named, ui)?;
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };

@@ -13,11 +13,12 @@ use crate::ops::{Owners, ids};
 use crate::store::{self, Opened};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
+use unicode_width::UnicodeWidthStr;
 
 /// Count entries, tools, tokens, cost and bytes
 ///
@@ -53,6 +54,7 @@ enum By {
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.for_people();
     let files = Files::of(&args.files, args.all, global, config, ui)?;
     let groups = files.sessions();
     let mut total = Total::default();
@@ -336,7 +338,7 @@ impl Shown<'_> {
                 text::fit(&text::one_line(&words), room),
             ]);
         }
-        put(&table, ui)
+        put(table, ui)
     }
 
     fn heading(&self, ui: &mut Ui) -> anyhow::Result<()> {
@@ -418,7 +420,7 @@ impl Shown<'_> {
                 cost_cell(row.sum.all_taken().usage.cost),
             ]);
         }
-        put(&table, ui)?;
+        put(table, ui)?;
         if rows.len() > ROWS {
             let more = Count("session", "sessions", rows.len() - ROWS);
             writeln!(ui.out(), "… and {more} more; `--json` lists all")?;
@@ -507,7 +509,7 @@ fn group_table(what: By, by: BTreeMap<String, Group>, several: bool, ui: &mut Ui
         }
         table.add_row(cells);
     }
-    put(&table, ui)
+    put(table, ui)
 }
 
 fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
@@ -517,7 +519,7 @@ fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
         let bar = bar(amount.bytes, most, ui);
         table.add_row([kind.word().to_owned(), grouped(amount.count), grouped(amount.bytes), bar]);
     }
-    put(&table, ui)
+    put(table, ui)
 }
 
 fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
@@ -539,7 +541,7 @@ fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
             bar(taken.usage.tokens(), most, ui),
         ]);
     }
-    put(&table, ui)
+    put(table, ui)
 }
 
 fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
@@ -554,10 +556,10 @@ fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
             grouped(tool.calls),
             bar(tool.calls, most, ui),
             grouped(tool.results),
-            if tool.errors > 0 { ui.paint(Ink::Bad, grouped(tool.errors)) } else { "0".into() },
+            grouped(tool.errors),
         ]);
     }
-    put(&table, ui)
+    put(table, ui)
 }
 
 /// A table without lines, its columns apart by two blanks; those of `right` are set to the right.
@@ -574,9 +576,18 @@ fn plain(heads: &[&str], right: &[usize]) -> Table {
     table
 }
 
-/// Prints a table behind a blank line, its heads in the color of what is quiet.
-fn put(table: &Table, ui: &mut Ui) -> anyhow::Result<()> {
+/// Prints a table behind a blank line, its heads in the color of what is quiet; without its bars, where they do not fit.
+fn put(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
     writeln!(ui.out())?;
+    let bars = |table: &Table| table.lines().any(|line| line.contains('█') || line.contains('#'));
+    if table.lines().any(|line| line.trim_end().width() > ui.look.width) && bars(&table) {
+        let heads: Vec<String> =
+            table.header().into_iter().flat_map(|row| row.cell_iter()).map(|cell| cell.content()).collect();
+        let at = heads.iter().position(String::is_empty);
+        if let Some(column) = at.and_then(|at| table.column_mut(at)) {
+            column.set_constraint(ColumnConstraint::Hidden);
+        }
+    }
     for (at, line) in table.lines().enumerate() {
         let line = line.trim_end();
         let line = if at == 0 { ui.paint(Ink::Quiet, line) } else { line.to_owned() };

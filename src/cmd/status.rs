@@ -25,6 +25,7 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    ui.for_people();
     let opened = open::quietly(global, args.file.as_deref(), ui)?;
     if ui.look.json {
         let object = as_json(&opened)?;

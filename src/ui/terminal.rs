@@ -26,13 +26,15 @@ pub struct Ui {
     out: Box<dyn Write>,
     pager: Option<String>,
     closed: bool,
+    /// Whether signs are spelled with ASCII.
+    spelled: bool,
 }
 
 impl Ui {
     /// Writes to the standard streams.
     pub fn standard(look: Look) -> Ui {
         let out = Box::new(BufWriter::with_capacity(64 * 1024, io::stdout()));
-        Ui { look, out, pager: None, closed: false }
+        Ui { look, out, pager: None, closed: false, spelled: false }
     }
 
     /// Says which pager [`Ui::page`] starts, as a command; without one, none is started.
@@ -48,6 +50,19 @@ impl Ui {
         if let Some(pager) = self.pager.take().and_then(|command| Pager::start(&command)) {
             let _ = self.out.flush();
             self.out = Box::new(BufWriter::with_capacity(64 * 1024, pager));
+            if std::mem::take(&mut self.spelled) {
+                self.for_people();
+            }
+        }
+    }
+
+    /// Says that what is printed from here on is for people to read: signs beyond ASCII are spelled with ASCII, where only
+    /// that is drawn.
+    pub fn for_people(&mut self) {
+        if self.look.ascii && !self.look.json && !self.spelled {
+            self.spelled = true;
+            let out = std::mem::replace(&mut self.out, Box::new(io::sink()));
+            self.out = Box::new(Spelled(out));
         }
     }
 
@@ -72,6 +87,8 @@ impl Ui {
     /// Says something to the user on standard error, on a line of its own.
     pub fn note(&mut self, words: impl std::fmt::Display) {
         let _ = self.out.flush();
+        let words = words.to_string();
+        let words = if self.look.ascii && !self.look.json { spelled(&words) } else { words };
         let _ = writeln!(io::stderr().lock(), "{words}");
     }
 
@@ -110,6 +127,46 @@ impl Write for NulRows {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let rows: Vec<u8> = bytes.iter().map(|byte| if *byte == b'\n' { 0 } else { *byte }).collect();
         self.0.write(&rows)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
+}
+
+/// The signs that we draw, each as one of ASCII, so that all stays as wide as it is.
+const SIGNS: [(&str, &str); 9] = [
+    ("…", "~"),
+    ("·", "-"),
+    ("→", ">"),
+    ("←", "<"),
+    ("–", "-"),
+    ("—", "-"),
+    ("⑂", "Y"),
+    ("⏎", "/"),
+    ("×", "x"),
+];
+
+/// Text with our signs spelled with ASCII.
+fn spelled(text: &str) -> String {
+    if text.is_ascii() {
+        return text.to_owned();
+    }
+    SIGNS.iter().fold(text.to_owned(), |text, (sign, ascii)| text.replace(sign, ascii))
+}
+
+/// Writes text with our signs spelled with ASCII.
+///
+/// A sign comes in one piece, since it stands in one piece of a text that is written.
+struct Spelled(Box<dyn Write>);
+
+impl Write for Spelled {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) if !text.is_ascii() => self.0.write_all(spelled(text).as_bytes())?,
+            _ => self.0.write_all(bytes)?,
+        }
+        Ok(bytes.len())
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -85,6 +85,9 @@ fn check_names() -> PossibleValuesParser {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if !args.porcelain {
+        ui.for_people();
+    }
     if args.nul && (args.porcelain || ui.look.json) {
         ui.end_rows_with_nul();
     }

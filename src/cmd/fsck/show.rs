@@ -145,7 +145,16 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
     let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in CHECKS {
         let (level, mend) = (row.level.word(), row.mend.words());
-        writeln!(ui.out(), "{level:<7}  {:<width$}  {mend:<10}  {}", row.id, row.what)?;
+        let head = format!("{level:<7}  {:<width$}  {mend:<10}  ", row.id);
+        let room = ui.look.width.saturating_sub(head.len());
+        let lines = match ui.look.terminal && room >= 20 {
+            true => text::wrap(row.what, room),
+            false => vec![row.what.to_owned()],
+        };
+        for (at, line) in lines.iter().enumerate() {
+            let head = if at == 0 { &*head } else { "" };
+            writeln!(ui.out(), "{head:<indent$}{line}", indent = width + 21)?;
+        }
     }
     Ok(())
 }
@@ -157,7 +166,10 @@ pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
         return writeln!(ui.out(), "{}", self::check(row));
     }
     writeln!(ui.out(), "{} ({})", row.id, row.level.word())?;
-    writeln!(ui.out(), "\n{}\n\n{}", row.what, row.why)?;
+    for text in [row.what, row.why] {
+        let lines = text::wrap(text, ui.look.width);
+        writeln!(ui.out(), "\n{}", lines.join("\n"))?;
+    }
     let mend = match row.mend {
         crate::fsck::Mend::No => "There is no repair.".to_owned(),
         crate::fsck::Mend::ByDefault => "`bough fsck --repair` mends it.".to_owned(),

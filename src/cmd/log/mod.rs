@@ -131,6 +131,9 @@ fn kinds() -> PossibleValuesParser {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if !args.raw && args.format.is_none() {
+        ui.for_people();
+    }
     let (named, revisions) = open::split(global, &args.words);
     let keep = Keep::new(args)?;
     if args.order == "document" {
