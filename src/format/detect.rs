@@ -24,9 +24,11 @@ pub fn detect(head: &[u8]) -> Detected {
     // Small blocks, since a few KiB tell in nearly all files.
     let mut reader = Reader::with_blocks(16 << 10);
     let mut rest = head;
-    while !rest.is_empty() && look.parsed < LINES {
+    // Mostly the first line says it all.
+    let mut most = 1 << 10;
+    while !rest.is_empty() && look.parsed < LINES && !look.is_sure() {
         let space = reader.space();
-        let count = rest.len().min(space.len());
+        let count = rest.len().min(space.len()).min(std::mem::replace(&mut most, usize::MAX));
         space[..count].copy_from_slice(&rest[..count]);
         rest = &rest[count..];
         reader.advance(count, |line| look.line(line));
@@ -82,6 +84,11 @@ impl Look {
         if self.header.is_some() && !is("session") && !is("title") {
             self.first_entry_has_id.get_or_insert(has(Field::Id));
         }
+    }
+
+    /// Whether no further line could change the answer.
+    fn is_sure(&self) -> bool {
+        self.header.is_some_and(|format| format != Format::PiV2)
     }
 
     fn answer(&self) -> Detected {

@@ -63,7 +63,8 @@ pub fn examine(
         mending.recoded(len, recoded.len());
         text = recoded;
     }
-    if is_blank(&Patched { text: &text, base: source, file: 0 })? {
+    let may_be_blank = session.as_ref().is_none_or(|session| session.entries.is_empty());
+    if may_be_blank && is_blank(&Patched { text: &text, base: source, file: 0 })? {
         return Ok(empty(len, text, mending));
     }
     let reachable = match &session {

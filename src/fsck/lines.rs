@@ -13,7 +13,8 @@ pub(super) struct Probe {
 
 impl Probe {
     pub(super) fn new(without_ids: bool) -> Probe {
-        Probe { reader: Reader::new(), without_ids }
+        // Mostly there is nothing to look at.
+        Probe { reader: Reader::with_blocks(16 << 10), without_ids }
     }
 
     /// Has the reader look at one line.

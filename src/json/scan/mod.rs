@@ -57,8 +57,8 @@ trait Kernel: Copy {
 
     /// Writes the marks of the bits, the lowest first; what is written beyond them is of no account.
     #[inline(always)]
-    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
-        const STEP: usize = 8;
+    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
+        const STEP: usize = 4;
         let count = bits.count_ones() as usize;
         for (step, out) in out.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
             if step > 0 && count <= step * STEP {
@@ -66,7 +66,7 @@ trait Kernel: Copy {
             }
             for mark in out {
                 let place = bits.trailing_zeros() as usize;
-                *mark = Mark::new(at + place, block[place % 64]);
+                *mark = Mark::new(at + place, block[place % 64]).0;
                 bits &= bits.wrapping_sub(1);
             }
         }
@@ -122,9 +122,8 @@ impl Scanner {
 }
 
 /// Something that stands in a stretch: where, and which byte it is.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(transparent)]
-pub(super) struct Mark(u32);
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mark(pub(super) u32);
 
 impl Mark {
     /// How long a stretch may be.
@@ -155,10 +154,10 @@ pub(super) struct Index {
     suspects: Vec<u32>,
 }
 
-/// Marks, and room for a block of them behind the last.
+/// Marks as numbers, and room for a block of them behind the last.
 #[derive(Default)]
 struct Marks {
-    list: Vec<Mark>,
+    list: Vec<u32>,
     count: usize,
 }
 
@@ -166,18 +165,10 @@ impl Marks {
     /// Puts what the bits of a block say behind the others.
     #[inline(always)]
     fn put<K: Kernel>(&mut self, kernel: K, bits: u64, block: &Block, at: usize) {
-        if self.list.len() - self.count < 64 {
-            self.grow();
-        }
+        let out = self.list[self.count..].first_chunk_mut().expect("room for a block");
         // What is written beyond the count is written over by the next block.
-        kernel.marks(bits, block, at, self.list[self.count..].first_chunk_mut().expect("room for a block"));
+        kernel.marks(bits, block, at, out);
         self.count += bits.count_ones() as usize;
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn grow(&mut self) {
-        self.list.resize((self.list.len() * 2).max(4096), Mark::default());
     }
 }
 
@@ -189,8 +180,14 @@ impl Index {
     /// Looks through whole lines: the last byte is a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
         assert!(lines.len() <= Mark::MOST, "positions are 24 bits");
-        self.suspects.clear();
+        let room = lines.len() + size_of::<Block>();
+        if self.marks.list.len() < room {
+            // Fresh zeros, since the system gives them untouched: most of the room is never needed.
+            self.marks.list = Vec::new();
+            self.marks.list = vec![0; room.next_power_of_two()];
+        }
         self.marks.count = 0;
+        self.suspects.clear();
         match self.scanner {
             #[cfg(target_arch = "x86_64")]
             Scanner::Avx512(avx512) => avx512.scan(lines, &mut self.marks, &mut self.suspects),
@@ -202,8 +199,8 @@ impl Index {
         }
     }
 
-    /// What stands where, ascending. The last is the last line feed.
-    pub(super) fn marks(&self) -> &[Mark] {
+    /// What stands where, ascending, each as the number of a [`Mark`]. The last is the last line feed.
+    pub(super) fn marks(&self) -> &[u32] {
         &self.marks.list[..self.marks.count]
     }
 

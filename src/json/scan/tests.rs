@@ -85,11 +85,11 @@ proptest! {
             index.build(&lines);
             (index.marks().to_vec(), index.suspects().to_vec())
         };
-        let mut marks = Marks::default();
+        let mut marks = Marks { list: vec![0; lines.len() + 64], count: 0 };
         let mut suspects = Vec::new();
         scan(Plain, &lines, &mut marks, &mut suspects);
         let marks = &marks.list[..marks.count];
-        prop_assert!(marks.iter().all(|mark| lines[mark.at()] == mark.byte()));
+        prop_assert!(marks.iter().all(|mark| lines[Mark(*mark).at()] == Mark(*mark).byte()));
         for scanner in Scanner::all() {
             prop_assert_eq!(of(scanner), (marks.to_vec(), suspects.clone()), "{:?}", scanner);
         }
@@ -101,7 +101,7 @@ fn check(lines: &str, marked: &str) {
         let mut index = Index::new(scanner);
         index.build(lines.as_bytes());
         let got: String = (0..lines.len())
-            .map(|at| if index.marks().iter().any(|mark| mark.at() == at) { '^' } else { ' ' })
+            .map(|at| if index.marks().iter().any(|mark| Mark(*mark).at() == at) { '^' } else { ' ' })
             .collect();
         assert_eq!(got.trim_end(), marked, "{lines}");
     }
