@@ -433,7 +433,7 @@ impl Builder {
         });
         if let Some(side) = &mut self.side {
             let file = (self.files.len() - 1) as u16;
-            side.entry(line, link, Ix(self.gathered.entries), file, self.format == Format::Claude);
+            side.entry(line, link, Ix(self.gathered.entries), file, self.format);
         }
         self.gathered.entries = self.entries.len() as u32;
         let facts = self.files.last_mut().expect("a file was begun");

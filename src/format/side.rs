@@ -1,8 +1,8 @@
 //! Columns beside the tree, which only `fsck` asks for: tool calls and results, and what rare lines name.
 
-use super::{Link, OtherKind, image};
+use super::{Format, Link, OtherKind, image};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
-use crate::model::{Flags, Ix, Key};
+use crate::model::{Flags, Ix, Key, Kind};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
@@ -80,12 +80,17 @@ pub enum NotedKind {
     Agent,
     /// A result whose text lies in a file of its own.
     ResultFile,
+    /// A compaction that names the first entry which it keeps; of Claude Code's the lists are to be read.
+    Kept,
+    /// A summary of a branch that names the entry at which it was left.
+    From,
 }
 
 impl Side {
     /// Takes a line that is an entry.
-    pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, claude: bool) {
+    pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, format: Format) {
         let fields = &line.fields;
+        let claude = format == Format::Claude;
         let mut image = link.flags.has(Flags::IMAGE);
         let (mut nested, mut in_file) = (false, false);
         for block in fields.blocks() {
@@ -109,6 +114,26 @@ impl Side {
         let mut note = |kind, key| self.notes.push(Noted::of(line, kind, ix, file, key));
         if link.ty.is_none() {
             note(NotedKind::NoType, Key::NONE);
+        }
+        match link.kind {
+            Kind::Compaction if !claude => {
+                let field = match format {
+                    Format::Chimera => Field::FirstKeptSnake,
+                    Format::PiDesign => Field::FirstKeptUuid,
+                    _ => Field::FirstKeptId,
+                };
+                if let Some(kept) = fields.str(field).filter(|id| !id.raw.is_empty()) {
+                    note(NotedKind::Kept, kept.key());
+                }
+            }
+            Kind::Summary => {
+                if let Some(from) =
+                    fields.str(Field::FromId).filter(|id| !id.raw.is_empty() && !id.is("root"))
+                {
+                    note(NotedKind::From, from.key());
+                }
+            }
+            _ => {}
         }
         if claude && link.id.is_none() {
             note(NotedKind::TurnWithoutId, Key::NONE);

@@ -63,6 +63,8 @@ pub enum Field {
     Label,
     /// `firstKeptEntryId`
     FirstKeptId,
+    /// `firstKeptEntryUuid`
+    FirstKeptUuid,
     /// `first_kept_entry_id`
     FirstKeptSnake,
     /// `fromId`
@@ -127,6 +129,7 @@ pub(super) static AT_TOP: Keys<Field> = Keys::new(&[
     ("targetUuid", Field::TargetUuid),
     ("label", Field::Label),
     ("firstKeptEntryId", Field::FirstKeptId),
+    ("firstKeptEntryUuid", Field::FirstKeptUuid),
     ("first_kept_entry_id", Field::FirstKeptSnake),
     ("fromId", Field::FromId),
     ("cwd", Field::Cwd),

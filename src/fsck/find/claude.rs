@@ -226,7 +226,7 @@ impl Finder<'_> {
         let Some(last) = entries.all().rev().find(|ix| entries.kind(*ix) == Kind::Compaction) else {
             return Ok(());
         };
-        let Some((ix, kept)) = self.named.lists.iter().find(|(ix, _)| *ix == last).cloned() else {
+        let Some((ix, kept)) = self.lists.iter().find(|(ix, _)| *ix == last).cloned() else {
             return Ok(());
         };
         let is_there = |id: &String| self.known.find(Key::of(id.as_bytes())).is_some();

@@ -1,69 +1,38 @@
+use super::Finder;
 use super::claude::{Kept, kept_lists};
-use super::{Finder, text_of};
-use crate::format::Format;
+use crate::format::{Format, NotedKind};
 use crate::fsck::checks::Check;
-use crate::model::{Ix, Key, Kind};
+use crate::model::{Ix, Kind};
 use std::io;
 
-/// What compactions and summaries name.
-#[derive(Default)]
-pub(super) struct Named {
-    /// Compactions with the first entry that they keep.
-    pub kept: Vec<(Ix, String)>,
-    /// Summaries of branches with the entry that they are about.
-    pub from: Vec<(Ix, String)>,
-    /// Boundaries of Claude Code with what they keep.
-    pub lists: Vec<(Ix, Kept)>,
-}
-
-impl Named {
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        let one = self.kept.iter().chain(&self.from).map(|(_, id)| Key::of(id.as_bytes()));
-        one.chain(self.lists.iter().flat_map(|(_, kept)| kept.keys()))
-    }
-}
-
 impl Finder<'_> {
-    /// Reads the lines of compactions and summaries, which are rare.
-    pub(super) fn read_compactions(&self) -> io::Result<Named> {
+    /// Reads the lists of Claude Code's compactions, which are rare.
+    pub(super) fn read_lists(&self) -> io::Result<Vec<(Ix, Kept)>> {
         let session = self.session;
-        let mut named = Named::default();
-        for ix in session.entries.all() {
-            match session.entries.kind(ix) {
-                Kind::Compaction if session.format == Format::Claude => {
-                    if let Some(kept) = kept_lists(&self.line(ix)?) {
-                        named.lists.push((ix, kept));
-                    }
-                }
-                Kind::Compaction if session.tree.stands(ix) => {
-                    let kept = text_of(&self.line(ix)?, session.format.names().kept);
-                    named.kept.extend(kept.filter(|id| !id.is_empty()).map(|id| (ix, id)));
-                }
-                Kind::Summary if session.tree.stands(ix) => {
-                    let from = text_of(&self.line(ix)?, "fromId");
-                    named.from.extend(from.filter(|id| !id.is_empty() && id != "root").map(|id| (ix, id)));
-                }
-                _ => {}
+        let mut lists = Vec::new();
+        if session.format == Format::Claude {
+            for ix in session.entries.all().filter(|ix| session.entries.kind(*ix) == Kind::Compaction) {
+                lists.extend(kept_lists(&self.line(ix)?).map(|kept| (ix, kept)));
             }
         }
-        Ok(named)
+        Ok(lists)
     }
 
     /// What compactions keep and is not there.
     pub(super) fn compactions(&mut self) -> io::Result<()> {
-        for (ix, kept) in std::mem::take(&mut self.named.kept) {
-            let found = self.known.find(Key::of(kept.as_bytes()));
-            match found {
+        let session = self.session;
+        for noted in self.noted(NotedKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
+            let ix = noted.entry;
+            let (check, other, words) = match self.known.find(noted.key) {
                 // pi names the compaction itself where it keeps nothing.
-                Some(found) if found == ix => {}
-                Some(found) if self.is_above(found, ix) => {}
-                Some(found) => self.entry(Check::KeptOffPath, ix, Some(found), |_, _| {
-                    Ok(format!("the first kept entry `{kept}` does not stand above the compaction"))
-                })?,
-                None => self.entry(Check::DanglingKept, ix, None, |_, _| {
-                    Ok(format!("the first kept entry `{kept}` is not in this session"))
-                })?,
-            }
+                Some(found) if found == ix || self.is_above(found, ix) => continue,
+                Some(found) => (Check::KeptOffPath, Some(found), "does not stand above the compaction"),
+                None => (Check::DanglingKept, None, "is not in this session"),
+            };
+            self.entry(check, ix, other, |finder, _| {
+                let kept = finder.text(ix, session.format.names().kept)?.unwrap_or_default();
+                Ok(format!("the first kept entry `{kept}` {words}"))
+            })?;
         }
         Ok(())
     }

@@ -21,7 +21,7 @@ impl Finder<'_> {
             .map(|ix| (session.entries.key(ix), ix))
             .collect();
         groups.sort_unstable();
-        let kept: HashSet<Key> = self.named.lists.iter().flat_map(|(_, kept)| kept.keys()).collect();
+        let kept: HashSet<Key> = self.lists.iter().flat_map(|(_, kept)| kept.keys()).collect();
         let mut found = Vec::new();
         for group in groups.chunk_by(|one, other| one.0 == other.0) {
             let first = group[0].1;

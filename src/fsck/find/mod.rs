@@ -7,6 +7,7 @@ mod header;
 mod tools;
 mod tree;
 
+use claude::Kept;
 pub(super) use claude::{kept_lists, own_session, tip};
 pub(super) use copies::{Original, Same};
 
@@ -17,7 +18,6 @@ use super::text::Patched;
 use crate::format::{Noted, NotedKind, Session};
 use crate::json::{decode, value};
 use crate::model::{Flags, Ix, Key, Source, Span};
-use compaction::Named;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 use std::io;
@@ -35,7 +35,7 @@ pub(super) fn all(
         around,
         findings,
         known: Known::default(),
-        named: Named::default(),
+        lists: Vec::new(),
         lineage: Lineage::default(),
     };
     finder.learn()?;
@@ -54,7 +54,8 @@ pub(in crate::fsck) struct Finder<'a> {
     pub around: &'a dyn Around,
     pub findings: &'a mut Findings,
     pub known: Known,
-    named: Named,
+    /// Boundaries of Claude Code with what they keep.
+    lists: Vec<(Ix, Kept)>,
     lineage: Lineage,
 }
 
@@ -66,8 +67,8 @@ impl<'a> Finder<'a> {
         wanted.extend(session.pointers.iter().filter_map(|pointer| pointer.target));
         wanted.extend(self.notes().filter(|noted| noted.key.is_some()).map(|noted| noted.key));
         wanted.extend(self.ids_of_orphans()?);
-        self.named = self.read_compactions()?;
-        wanted.extend(self.named.keys());
+        self.lists = self.read_lists()?;
+        wanted.extend(self.lists.iter().flat_map(|(_, kept)| kept.keys()));
         self.known = Known::of(session, wanted);
         Ok(())
     }

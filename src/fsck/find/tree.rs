@@ -255,9 +255,10 @@ impl Finder<'_> {
                 }
             }
         }
-        for (ix, from) in std::mem::take(&mut self.named.from) {
-            if self.known.find(Key::of(from.as_bytes())).is_none() {
-                self.entry(Check::DanglingBranchFrom, ix, None, |_, _| {
+        for noted in self.noted(NotedKind::From).filter(|noted| self.session.tree.stands(noted.entry)) {
+            if self.known.find(noted.key).is_none() {
+                self.entry(Check::DanglingBranchFrom, noted.entry, None, |finder, _| {
+                    let from = finder.text(noted.entry, "fromId")?.unwrap_or_default();
                     Ok(format!("the summary is about `{from}`, which is not in this session"))
                 })?;
             }
