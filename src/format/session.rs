@@ -565,6 +565,11 @@ impl Session {
         self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()
     }
 
+    /// How many entries are on the path to HEAD.
+    pub fn depth(&self) -> usize {
+        self.head.entry.map_or(0, |head| self.tree.ancestors(head).count())
+    }
+
     /// Whether this reading knows the last `count` entries on the path to the leaf that are `shown`, or all of that path.
     ///
     /// Of a whole reading it is true. Of a part that was read from the end of a file it is false where the path leads

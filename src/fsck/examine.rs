@@ -68,7 +68,7 @@ pub fn examine(
         return Ok(empty(len, text, mending));
     }
     let reachable = match &session {
-        Some(session) => session.path().len(),
+        Some(session) => session.depth(),
         None => match told(&Patched { text: &text, base: source, file: 0 })? {
             // What is read from a pipe is read here first; agents do not read UTF-16.
             Detected::Format(format) if mending.findings.is_empty() => {

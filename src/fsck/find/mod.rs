@@ -19,7 +19,6 @@ use crate::format::{Noted, NotedKind, Session};
 use crate::json::{decode, value};
 use crate::model::{Flags, Ix, Key, Source, Span};
 use std::cell::OnceCell;
-use std::collections::HashMap;
 use std::io;
 
 /// Looks through a session; `source` gives the bytes of the text that it was read from.
@@ -179,36 +178,24 @@ pub(super) fn text_of(line: &[u8], field: &str) -> Option<String> {
     Some(decode(raw).into_owned())
 }
 
-/// Ids that lines name, with the entries that have them.
+/// Ids that lines name, sorted, with the entries that have them.
 #[derive(Default)]
-pub(super) struct Known(HashMap<Key, Option<Ix>>);
+pub(super) struct Known {
+    keys: Vec<Key>,
+    found: Vec<Option<Ix>>,
+}
 
 impl Known {
-    fn of(session: &Session, wanted: Vec<Key>) -> Known {
-        if wanted.is_empty() {
-            return Known::default();
-        }
-        // Nearly all ids are not wanted, and most of those are passed by without a look into the table.
-        let bits = (wanted.len() * 16).next_power_of_two().max(1024);
-        let bit = |key: Key| (key.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 32) as usize & (bits - 1);
-        let mut sieve = vec![0u64; bits / 64];
-        for key in &wanted {
-            sieve[bit(*key) / 64] |= 1 << (bit(*key) % 64);
-        }
-        let mut known: HashMap<Key, Option<Ix>> = wanted.into_iter().map(|key| (key, None)).collect();
-        for (at, key) in session.entries.keys().iter().enumerate() {
-            if (sieve[bit(*key) / 64] >> (bit(*key) % 64)) & 1 == 1
-                && let Some(found) = known.get_mut(key)
-            {
-                found.get_or_insert(Ix(at as u32));
-            }
-        }
-        Known(known)
+    fn of(session: &Session, mut keys: Vec<Key>) -> Known {
+        keys.sort_unstable();
+        keys.dedup();
+        let found = session.tree.find_each(&session.entries, &keys);
+        Known { keys, found }
     }
 
-    /// The first entry with an id, among those that were asked for.
+    /// The entry that stands for an id, which is the first that has it, among those that were asked for.
     pub(super) fn find(&self, key: Key) -> Option<Ix> {
-        self.0.get(&key).copied().flatten()
+        self.found[self.keys.binary_search(&key).ok()?]
     }
 }
 
