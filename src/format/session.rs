@@ -155,9 +155,9 @@ impl Labels {
             .filter_map(|same| same.last().copied())
             .filter(|(_, line)| !lines[*line as usize].text.is_empty())
             .collect();
-        let found = tree.find_each(entries, &last.iter().map(|(target, _)| *target).collect::<Vec<_>>());
+        let found = tree.find_all(entries, last.iter().map(|(target, _)| *target));
         let mut in_force: Vec<(Ix, u32)> =
-            found.into_iter().zip(&last).filter_map(|(ix, (_, line))| Some((ix?, *line))).collect();
+            last.iter().filter_map(|(target, line)| Some((found.entry(*target)?, *line))).collect();
         in_force.sort_unstable();
         Labels { lines, in_force }
     }

@@ -106,12 +106,11 @@ impl Tree {
         self.copies
     }
 
-    /// The entry that stands for each of some ids, all in one pass over the ids of the session.
-    pub fn find_each(&self, entries: &Entries, keys: &[Key]) -> Vec<Option<Ix>> {
-        let mut wanted = Wanted::new(keys.iter().copied());
+    /// Finds the entries that stand for some ids, all in one pass over the ids of the session.
+    pub fn find_all(&self, entries: &Entries, keys: impl Iterator<Item = Key> + Clone) -> Found {
+        let mut wanted = Wanted::new(keys);
         wanted.find_all(entries.keys(), self.copies);
-        let found = |key: &Key| Some(wanted.found(*key)).filter(|ix| *ix < PENDING).map(Ix);
-        keys.iter().map(found).collect()
+        Found(wanted)
     }
 
     /// Whether an entry is part of the tree; it is not where another stands for its id.
@@ -283,6 +282,22 @@ fn doubtful(keys: &[Key]) -> Vec<Key> {
         *word |= 1 << (bit % 64);
     }
     doubtful
+}
+
+/// What [`Tree::find_all`] found.
+pub struct Found(Wanted);
+
+impl Default for Found {
+    fn default() -> Found {
+        Found(Wanted::new(std::iter::empty()))
+    }
+}
+
+impl Found {
+    /// The entry that stands for an id, if there is one; of ids that were not asked for nothing is known.
+    pub fn entry(&self, key: Key) -> Option<Ix> {
+        Some(self.0.found(key)).filter(|ix| *ix < PENDING).map(Ix)
+    }
 }
 
 /// A small set of keys that are looked for in one pass over all.
@@ -503,9 +518,14 @@ mod tests {
         let entries = entries("a; b<a; c<b; b<c");
         let first = Tree::build(&entries, Copies::First);
         let [b, lost] = [Key::of(b"b"), Key::of(b"lost")];
-        assert_eq!(first.find_each(&entries, &[b, lost]), [Some(Ix(1)), None]);
+        let find = |tree: &Tree, keys: &[Key]| -> Vec<Option<Ix>> {
+            let found = tree.find_all(&entries, keys.iter().copied());
+            keys.iter().map(|key| found.entry(*key)).collect()
+        };
+        assert_eq!(find(&first, &[b, lost]), [Some(Ix(1)), None]);
         let last = Tree::build(&entries, Copies::Last);
-        assert_eq!(last.find_each(&entries, &[lost, b, b]), [None, Some(Ix(3)), Some(Ix(3))]);
+        assert_eq!(find(&last, &[lost, b, b]), [None, Some(Ix(3)), Some(Ix(3))]);
+        assert_eq!(Found::default().entry(b), None);
         assert_eq!(first.path(Ix(2)), [Ix(0), Ix(1), Ix(2)]);
         assert_eq!(first.shadowed().collect::<Vec<_>>(), [Ix(3)]);
         // With the last copy, `b` hangs under `c` and `c` under `b`: a ring.

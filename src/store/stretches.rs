@@ -38,7 +38,8 @@ fn read_with(
     let ends = |number: u64| if number + 1 == count { u64::MAX } else { (number + 1) * stretch };
     let pattern = begin();
     let next = AtomicU64::new(1);
-    let (give, taken) = mpsc::channel();
+    // Who is ahead of the joining waits, so that no more than some stretches are held.
+    let (give, taken) = mpsc::sync_channel(workers);
     std::thread::scope(|scope| {
         for _ in 0..workers {
             let (give, next, pattern) = (give.clone(), &next, &pattern);

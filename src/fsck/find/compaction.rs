@@ -23,7 +23,7 @@ impl Finder<'_> {
         let session = self.session;
         for noted in self.noted(NotedKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
             let ix = noted.entry;
-            let (check, other, words) = match self.known.find(noted.key) {
+            let (check, other, words) = match self.known.entry(noted.key) {
                 // pi names the compaction itself where it keeps nothing.
                 Some(found) if found == ix || self.is_above(found, ix) => continue,
                 Some(found) => (Check::KeptOffPath, Some(found), "does not stand above the compaction"),

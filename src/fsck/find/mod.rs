@@ -17,7 +17,7 @@ use super::finding::{Finding, Findings};
 use super::text::Patched;
 use crate::format::{Noted, NotedKind, Session};
 use crate::json::{decode, value};
-use crate::model::{Flags, Ix, Key, Source, Span};
+use crate::model::{Flags, Found, Ix, Key, Source, Span};
 use std::cell::OnceCell;
 use std::io;
 
@@ -33,7 +33,7 @@ pub(super) fn all(
         source,
         around,
         findings,
-        known: Known::default(),
+        known: Found::default(),
         lists: Vec::new(),
         lineage: Lineage::default(),
     };
@@ -52,7 +52,8 @@ pub(in crate::fsck) struct Finder<'a> {
     pub source: &'a Patched<'a>,
     pub around: &'a dyn Around,
     pub findings: &'a mut Findings,
-    pub known: Known,
+    /// The ids that lines name.
+    pub known: Found,
     /// Boundaries of Claude Code with what they keep.
     lists: Vec<(Ix, Kept)>,
     lineage: Lineage,
@@ -68,7 +69,7 @@ impl<'a> Finder<'a> {
         wanted.extend(self.ids_of_orphans()?);
         self.lists = self.read_lists()?;
         wanted.extend(self.lists.iter().flat_map(|(_, kept)| kept.keys()));
-        self.known = Known::of(session, wanted);
+        self.known = session.tree.find_all(&session.entries, wanted.iter().copied());
         Ok(())
     }
 
@@ -176,27 +177,6 @@ pub(super) fn text_of(line: &[u8], field: &str) -> Option<String> {
     let raw = value(line, &[field])?;
     let raw = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
     Some(decode(raw).into_owned())
-}
-
-/// Ids that lines name, sorted, with the entries that have them.
-#[derive(Default)]
-pub(super) struct Known {
-    keys: Vec<Key>,
-    found: Vec<Option<Ix>>,
-}
-
-impl Known {
-    fn of(session: &Session, mut keys: Vec<Key>) -> Known {
-        keys.sort_unstable();
-        keys.dedup();
-        let found = session.tree.find_each(&session.entries, &keys);
-        Known { keys, found }
-    }
-
-    /// The entry that stands for an id, which is the first that has it, among those that were asked for.
-    pub(super) fn find(&self, key: Key) -> Option<Ix> {
-        self.found[self.keys.binary_search(&key).ok()?]
-    }
 }
 
 /// Tells which entries stand above which, however many such questions there are about deep paths.

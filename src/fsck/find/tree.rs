@@ -96,7 +96,7 @@ impl Finder<'_> {
             if header.as_ref() == Some(&parent) {
                 continue;
             }
-            let named = |spelled: String| self.known.find(Key::of(spelled.as_bytes()));
+            let named = |spelled: String| self.known.entry(Key::of(spelled.as_bytes()));
             let spelled = named(parent.to_ascii_lowercase()).or(named(parent.to_ascii_uppercase()));
             if stray.contains(&Key::of(parent.as_bytes())) {
                 self.entry(Check::UnknownTypeLink, ix, None, |_, _| {
@@ -143,7 +143,7 @@ impl Finder<'_> {
             return;
         }
         for label in &session.labels.lines {
-            if self.known.find(label.target).is_some() {
+            if self.known.entry(label.target).is_some() {
                 continue;
             }
             let message = || match label.text.is_empty() {
@@ -170,7 +170,7 @@ impl Finder<'_> {
         for pointer in &session.pointers {
             let Some(target) = pointer.target else { continue };
             let ix = Ix(pointer.before);
-            if ix.at() < session.entries.len() && self.known.find(target).is_none() {
+            if ix.at() < session.entries.len() && self.known.entry(target).is_none() {
                 self.entry(Check::DanglingLeaf, ix, None, |finder, _| {
                     let target = finder.text(ix, "targetId")?.unwrap_or_default();
                     Ok(format!("the leaf `{target}` is not in this session"))
@@ -211,7 +211,9 @@ impl Finder<'_> {
     fn led_there(&self, newest: Ix, tail: Ix) -> bool {
         let later = self.session.pointers.iter().rev().take_while(|pointer| pointer.before > newest.0);
         later.take(16).any(|pointer| match pointer.target {
-            Some(target) => self.known.find(target).is_some_and(|to| self.session.tree.is_ancestor(to, tail)),
+            Some(target) => {
+                self.known.entry(target).is_some_and(|to| self.session.tree.is_ancestor(to, tail))
+            }
             None => true,
         })
     }
@@ -256,7 +258,7 @@ impl Finder<'_> {
             }
         }
         for noted in self.noted(NotedKind::From).filter(|noted| self.session.tree.stands(noted.entry)) {
-            if self.known.find(noted.key).is_none() {
+            if self.known.entry(noted.key).is_none() {
                 self.entry(Check::DanglingBranchFrom, noted.entry, None, |finder, _| {
                     let from = finder.text(noted.entry, "fromId")?.unwrap_or_default();
                     Ok(format!("the summary is about `{from}`, which is not in this session"))
