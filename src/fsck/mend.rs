@@ -117,7 +117,7 @@ pub(super) fn pass(
     if !session.files[0].ends_in_newline && !last_is_bad {
         work.newline(session)?;
     }
-    Ok((!edits.is_empty()).then(|| source.text.edited(&edits)))
+    Ok((!edits.is_empty()).then(|| source.text.edited(edits)))
 }
 
 fn bad_lines(session: &Session) -> Vec<Bad> {

@@ -106,7 +106,7 @@ impl Text {
     }
 
     /// The text after changes, which are in order and do not overlap.
-    pub(super) fn edited(&self, edits: &[Edit]) -> Text {
+    pub(super) fn edited(&self, edits: Vec<Edit>) -> Text {
         let mut out = Text::default();
         let (mut part, mut from, mut line, mut out_line) = (0, 0, 1, 1);
         for edit in edits {
@@ -118,9 +118,10 @@ impl Text {
                     false => self.origin(edit.line, edit.from),
                 };
                 let lines = memchr::memchr_iter(b'\n', &edit.new).count() as u64;
-                let bytes = Arc::new(edit.new.clone());
+                let len = edit.new.len() as u64;
+                let bytes = Arc::new(edit.new);
                 let content = Content::New { bytes, from: 0, offset: origin.offset, line_by_line: false };
-                out.push(edit.new.len() as u64, out_line, origin.line, content);
+                out.push(len, out_line, origin.line, content);
                 out_line += lines;
             }
             (from, line) = (edit.to, edit.line + edit.lines);
@@ -259,7 +260,7 @@ mod tests {
             new: new.as_bytes().to_vec(),
             fresh,
         };
-        let split = text.edited(&[edit(0, 0, 1, 0, "zero\n", true), edit(4, 8, 2, 1, "2a\n2b\n", false)]);
+        let split = text.edited(vec![edit(0, 0, 1, 0, "zero\n", true), edit(4, 8, 2, 1, "2a\n2b\n", false)]);
         assert_eq!(shown(&split, &base), "zero\none\n2a\n2b\nthree\nfour\n");
         let lines = |text: &Text| -> Vec<u64> {
             let shown = shown(text, &base);
@@ -273,14 +274,28 @@ mod tests {
         };
         assert_eq!(lines(&split), [0, 1, 2, 2, 3, 4]);
         // Line 4 of the text, `2b`, goes; `three` is changed; something comes behind the end.
-        let again = split.edited(&[
+        let again = split.edited(vec![
             edit(12, 15, 4, 1, "", false),
             edit(15, 21, 5, 1, "3\n", false),
             edit(26, 26, 7, 0, "five\n", true),
         ]);
         assert_eq!(shown(&again, &base), "zero\none\n2a\n3\nfour\nfive\n");
         assert_eq!(lines(&again), [0, 1, 2, 3, 4, 0]);
-        assert_eq!(again.edited(&[]).pieces(0), again.pieces(0));
-        assert_eq!(text.edited(&[]).pieces(0), [Piece::Keep(Span { file: 0, offset: 0, len: 19 })]);
+        assert_eq!(again.edited(vec![]).pieces(0), again.pieces(0));
+        // Of `three` two letters are others, and a line comes behind it; `four` loses its first letter.
+        let inside = text.edited(vec![
+            edit(10, 12, 3, 0, "REE", false),
+            edit(14, 14, 4, 0, "new\n", true),
+            edit(14, 15, 4, 0, "", false),
+        ]);
+        assert_eq!(shown(&inside, &base), "one\ntwo\nthREEe\nnew\nour\n");
+        assert_eq!(lines(&inside), [1, 2, 3, 0, 4]);
+        let span = |offset, len| Span { file: 0, offset, len };
+        assert!(inside.is_old(span(4, 3)) && !inside.is_old(span(8, 6)) && inside.is_old(span(19, 3)));
+        // A line that is changed inside can be taken out as a whole.
+        let out = inside.edited(vec![edit(8, 15, 3, 1, "", false)]);
+        assert_eq!(shown(&out, &base), "one\ntwo\nnew\nour\n");
+        assert_eq!(lines(&out), [1, 2, 0, 4]);
+        assert_eq!(text.edited(vec![]).pieces(0), [Piece::Keep(Span { file: 0, offset: 0, len: 19 })]);
     }
 }

@@ -80,6 +80,7 @@ fn session(kind: Kind, chance: &mut Chance) -> Vec<Vec<u8>> {
         Kind::Chimera | Kind::Claude => {}
     }
     let mut calls: Vec<usize> = Vec::new();
+    let agents = kind == Kind::Claude && chance.one_in(3);
     for at in 0..count {
         let parent = match at {
             0 => None,
@@ -98,8 +99,10 @@ fn session(kind: Kind, chance: &mut Chance) -> Vec<Vec<u8>> {
         let sort = if calls.is_empty() { chance.below(12) } else { 99 };
         let line = match kind {
             Kind::Claude => {
+                let side = agents && at % 7 > 4;
+                let agent = if side { r#""agentId":"a1","# } else { "" };
                 let head = format!(
-                    r#"{{"parentUuid":{parent},"isSidechain":false,"sessionId":"5e55b160-0000-4000-8000-000000000001","#
+                    r#"{{"parentUuid":{parent},"isSidechain":{side},{agent}"sessionId":"5e55b160-0000-4000-8000-000000000001","#
                 );
                 let tail = format!(r#","uuid":"{this}","timestamp":"{time}"}}"#);
                 match sort {
@@ -119,6 +122,16 @@ fn session(kind: Kind, chance: &mut Chance) -> Vec<Vec<u8>> {
                         format!(r#"{head}"type":"system","subtype":"informational","content":"{text}"{tail}"#)
                     }
                     2 => format!(r#"{head}"type":"attachment","attachment":{{"type":"{text}"}}{tail}"#),
+                    4 if at > 2 && !side => format!(
+                        r#"{head}"type":"system","subtype":"compact_boundary","content":"{text}","logicalParentUuid":"{}","compactMetadata":{{"trigger":"auto","preservedMessages":{{"anchorUuid":"{this}","uuids":["{}","{}"]}}}}{tail}"#,
+                        id(at - 1),
+                        id(at - 2),
+                        id(at - 1)
+                    ),
+                    5 => {
+                        lines.push(format!(r#"{{"type":"last-prompt","leafUuid":"{}","explicit":{},"sessionId":"5e55b160-0000-4000-8000-000000000001"}}"#, id(chance.below(at + 1)), chance.one_in(2)));
+                        format!(r#"{head}"type":"user","message":{{"role":"user","content":"{text}"}}{tail}"#)
+                    }
                     3 => {
                         lines.push(format!(r#"{{"type":"file-history-snapshot","messageId":"{this}","snapshot":{{"messageId":"{this}"}},"isSnapshotUpdate":false}}"#));
                         format!(r#"{head}"type":"user","message":{{"role":"user","content":"{text}"}}{tail}"#)

@@ -162,7 +162,7 @@ pub fn repair(
         aside.append(&mut draft.aside);
         gone.extend(draft.gone.iter().map(|ix| current.entries.key(*ix)));
         drop(draft);
-        let next = text.edited(&edits);
+        let next = text.edited(edits);
         let patched = Patched { text: &next, base: source, file: examined.file };
         let read = scan(examined.session.format, &patched)?;
         findings = Findings::default();
@@ -185,7 +185,7 @@ pub fn repair(
             let edits = draft.edits()?;
             changes.append(&mut draft.changes);
             drop(draft);
-            text = text.edited(&edits);
+            text = text.edited(edits);
             let result = proof::Result { text: &text, changes: &changes, gone: &gone };
             proof = proof::prove(examined, source, around, wishes, &result)?;
         }
