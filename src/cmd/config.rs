@@ -3,6 +3,7 @@
 //! Nothing in it changes what `--json`, `--porcelain` and `--raw` print.
 
 use super::{Exit, Failure, global::Global};
+use crate::fsck::Check;
 use crate::ui::Ui;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -62,6 +63,16 @@ pub(super) fn load() -> anyhow::Result<Config> {
         let what = format!("{}:{line}: {}", path.display(), error.message().replace('\n', " "));
         Failure::Usage { what, hint: "`man 5 bough-config` describes the file".into() }
     })?;
+    if let Some(color) =
+        config.ui.color.as_deref().filter(|color| !["auto", "always", "never"].contains(color))
+    {
+        let what = format!("{}: `ui.color` is `{color}`", path.display());
+        return Err(Failure::Usage { what, hint: "it is one of `auto`, `always` and `never`".into() }.into());
+    }
+    if let Some(check) = config.fsck.skip.iter().find(|check| Check::named(check).is_none()) {
+        let what = format!("{}: `fsck.skip` has `{check}`, which is no check", path.display());
+        return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() }.into());
+    }
     config.session.roots.iter_mut().for_each(at_home);
     Ok(config)
 }
@@ -162,15 +173,22 @@ fn settings(global: &Global, config: &Config, path: &str) -> Vec<Setting> {
     if color.origin.starts_with("variable") {
         color.value = if color.origin.ends_with("NO_COLOR") { "never".into() } else { "always".into() };
     }
+    // This one counts for less than the file.
+    let pager = |mut setting: Setting| {
+        if let Some(value) = variable("PAGER").filter(|_| setting.origin == "default") {
+            (setting.value, setting.origin) = (value, "variable PAGER".to_owned());
+        }
+        setting
+    };
     let mut out = vec![
         color,
-        pick(
+        pager(pick(
             "ui.pager",
             global.no_pager.then(|| "cat".into()),
             &["BOUGH_PAGER"],
-            config.ui.pager.clone().or_else(|| variable("PAGER")),
+            config.ui.pager.clone(),
             "less",
-        ),
+        )),
         pick(
             "ui.ascii",
             global.ascii.then(|| "true".into()),

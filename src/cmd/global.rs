@@ -1,6 +1,7 @@
 use super::complete;
 use super::config::Config;
 use crate::format::Format;
+use crate::fsck::Check;
 use crate::store;
 use crate::ui::Look;
 use clap_complete::engine::ArgValueCompleter;
@@ -49,6 +50,10 @@ pub(super) struct Global {
     /// Folders with sessions beside the stores of the agents, by the config file.
     #[arg(skip)]
     pub(super) roots: Vec<PathBuf>,
+
+    /// Checks of fsck whose findings a person is not shown, by the config file.
+    #[arg(skip)]
+    pub(super) unshown: Vec<Check>,
 }
 
 fn format_names() -> clap::builder::PossibleValuesParser {

@@ -108,6 +108,8 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
         Err(error) => return exit::usage(&error, json),
     };
     cli.global.roots.clone_from(&config.session.roots);
+    cli.global.unshown =
+        config.fsck.skip.iter().filter_map(|check| crate::fsck::Check::named(check)).collect();
     let mut ui = Ui::standard(cli.global.look(&config));
     ui.set_pager(cli.global.pager(&config));
     let repairing = matches!(&cli.command, Command::Config(args) if args.wants_no_file());

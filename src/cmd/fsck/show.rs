@@ -20,6 +20,7 @@ pub(super) fn findings(
 ) -> io::Result<()> {
     let file = path.display().to_string();
     let mut infos = Vec::new();
+    let mut unshown = 0;
     for finding in &findings.list {
         if ui.look.json {
             writeln!(ui.out(), "{}", object(&file, finding))?;
@@ -29,6 +30,8 @@ pub(super) fn findings(
             let (level, check) = (finding.check.level().word(), finding.check.id());
             let (id, words) = (field(&finding.id), field(&finding.message));
             writeln!(ui.out(), "{}\t{line}\t{level}\t{check}\t{id}\t{words}", field(&file))?;
+        } else if global.unshown.contains(&finding.check) {
+            unshown += 1;
         } else if finding.check.level() == Level::Info && !global.verbose {
             // Notes by the hundred would bury the damage: one of each kind stands for all.
             if !ui.look.quiet && !infos.contains(&finding.check) {
@@ -38,6 +41,10 @@ pub(super) fn findings(
         } else {
             words(&file, finding, 1, ui)?;
         }
+    }
+    if unshown > 0 && !ui.look.quiet {
+        let count = Count("finding", "findings", unshown);
+        ui.note(format_args!("{}: {count} not shown, by `fsck.skip` of the config", text::one_line(&file)));
     }
     Ok(())
 }
