@@ -31,12 +31,10 @@ pub(super) struct Writing {
 
 /// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
 pub(super) fn signs_of_life(path: &Path, log: Option<&Log>) -> Option<Signs> {
-    // The log has the real names of files.
-    let path = &path.canonicalize().ok()?;
     let signs = |own| signs_of_life_since(path, own, SystemTime::now()).ok().flatten();
     match signs(None) {
-        // The log is read only where it could explain what was seen.
-        Some(Signs::Fresh) => signs(last_own_change(log, path)),
+        // The log is read only where it could explain what was seen. It has the real names of files.
+        Some(Signs::Fresh) => signs(last_own_change(log, &path.canonicalize().ok()?)),
         other => other,
     }
 }

@@ -5,7 +5,7 @@ use super::fields::{Fields, Found};
 use super::grammar::Grammar;
 use super::machine::{Limits, Machine};
 use super::scan::Scanner;
-use block::{Block, Cutter, SIZES, Sizes};
+use block::{Block, SIZES, Sizes};
 use long::Long;
 
 /// One line of a file, as the reader hands it out.
@@ -90,7 +90,6 @@ pub struct Notes {
 /// reader.finish(|_| unreachable!("all lines were ended"));
 /// ```
 pub struct Reader {
-    cutter: Cutter,
     block: Block,
     lines: Lines,
 }
@@ -107,25 +106,24 @@ impl Reader {
     }
 
     fn with(sizes: Sizes, scanner: Scanner) -> Reader {
-        Reader { cutter: Cutter::new(sizes), block: Block::new(sizes, scanner), lines: Lines::new() }
+        Reader { block: Block::new(sizes, scanner), lines: Lines::new() }
     }
 
     /// Begins another file, with the memory of the last. `offset` is where the first byte that will
     /// come stands in the file, `lines` how many lines stand before it.
     pub fn restart(&mut self, offset: u64, lines: u64) {
-        self.cutter.restart();
         self.block.restart(offset);
         self.lines.restart(lines);
     }
 
     /// Where the next bytes of the file go; never empty.
     pub fn space(&mut self) -> &mut [u8] {
-        self.cutter.space(&mut self.block)
+        self.block.space()
     }
 
     /// Takes the `count` bytes that were put into [`Reader::space`], and hands out the lines they end.
     pub fn advance(&mut self, count: usize, mut each: impl FnMut(&Line<'_>)) {
-        self.cutter.cut(&mut self.block, count);
+        self.block.cut(count);
         self.lines.take(&self.block, &mut each);
         self.block.drop_taken();
     }

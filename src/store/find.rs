@@ -78,7 +78,7 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
 pub fn sessions(store: &Store) -> Vec<Found> {
     let mut out = Vec::new();
     collect(store.agent, &store.root, 1, &mut out);
-    out.sort_by(|one, other| one.path.cmp(&other.path));
+    out.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
     out
 }
 
@@ -86,7 +86,7 @@ pub fn sessions(store: &Store) -> Vec<Found> {
 pub fn in_folder(folder: &Path) -> Vec<Found> {
     let mut out = Vec::new();
     collect("", folder, 0, &mut out);
-    out.sort_by(|one, other| one.path.cmp(&other.path));
+    out.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
     out
 }
 

@@ -4,6 +4,7 @@ use super::stretches;
 use super::write::Stamp;
 use crate::format::{Builder, Detected, Format, Session, detect};
 use crate::json::{Line, Reader};
+use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
 use std::os::unix::fs::FileExt;
@@ -112,20 +113,16 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-/// Files of fewer bytes are read in one block.
-const SMALL: usize = 256 << 10;
-
 fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::Result<Session> {
     let len = file.metadata()?.len();
     if let Some(session) = stretches::read(len, file, || begin_large(format, options, len, head))? {
         return Ok(session);
     }
     let mut builder = begin_large(format, options, len, head);
-    // Of small files there may be thousands: no more room than they take.
-    let mut reader = match usize::try_from(len) {
-        Ok(len) if len < SMALL => Reader::with_blocks(len + 1),
-        _ => Reader::new(),
-    };
+    // Of small files there may be thousands: each thread has one reader for all of its own.
+    thread_local!(static READER: Cell<Option<Reader>> = const { Cell::new(None) });
+    let mut reader = READER.take().unwrap_or_default();
+    reader.restart(0, 0);
     // What the format was told from is not fetched again.
     let mut rest = head;
     while !rest.is_empty() {
@@ -136,6 +133,7 @@ fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::
         reader.advance(count, |line| builder.line(line));
     }
     read_on(file, &mut reader, head.len() as u64, |line| builder.line(line))?;
+    READER.set(Some(reader));
     Ok(builder.finish())
 }
 

@@ -19,11 +19,13 @@ const STRETCH: u64 = 8 << 20;
 /// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another stretch, the
 /// file is to be read as a whole.
 pub(super) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
-    let workers = std::thread::available_parallelism().map_or(1, |count| count.get());
-    if len < LARGE || workers < 2 {
+    if len < LARGE {
         return Ok(None);
     }
-    read_with(workers, len, STRETCH, file, begin)
+    match std::thread::available_parallelism().map_or(1, |count| count.get()) {
+        1 => Ok(None),
+        workers => read_with(workers, len, STRETCH, file, begin),
+    }
 }
 
 fn read_with(

@@ -15,12 +15,15 @@ pub(super) const SIZES: Sizes = Sizes { block: 256 << 10, line: 1 << 20 };
 /// It begins with the next piece of a long line, if one has begun before; then come whole lines; what is left is the
 /// start of a line, which goes over to the next block, or begins a long line.
 pub(super) struct Block {
+    sizes: Sizes,
     buffer: Vec<u8>,
     /// How many bytes of the buffer are filled.
     have: usize,
     /// The file offset of the first byte of the buffer.
     base: u64,
     cut: Cut,
+    /// Whether the bytes that come are of a long line.
+    in_long: bool,
     /// What stands where in the whole lines.
     pub(super) index: Index,
 }
@@ -42,10 +45,12 @@ struct Cut {
 impl Block {
     pub(super) fn new(sizes: Sizes, scanner: Scanner) -> Block {
         Block {
+            sizes,
             buffer: vec![0; sizes.block],
             have: 0,
             base: 0,
             cut: Cut::default(),
+            in_long: false,
             index: Index::new(scanner),
         }
     }
@@ -54,16 +59,52 @@ impl Block {
         self.have = 0;
         self.base = offset;
         self.cut = Cut::default();
+        self.in_long = false;
     }
 
-    /// How many bytes at its start are taken once its lines are.
-    pub(super) fn taken(&self) -> usize {
-        if self.cut.begins { self.have } else { self.cut.lines.end }
+    /// Where the next bytes go; never empty.
+    pub(super) fn space(&mut self) -> &mut [u8] {
+        // At least half a block, so that long lines are not read in crumbs.
+        let least = self.sizes.block.div_ceil(2);
+        if self.buffer.len() - self.have < least {
+            self.buffer.resize(self.have + least, 0);
+        }
+        &mut self.buffer[self.have..]
     }
 
-    /// Takes these bytes out.
+    /// Takes `count` bytes, and does the first stage with the lines they end.
+    pub(super) fn cut(&mut self, count: usize) {
+        // Of a line that has begun in the bytes before, no more than these are looked at.
+        let mut fresh = self.have;
+        self.have += count;
+        let bytes = &self.buffer[..self.have];
+        let mut cut = Cut::default();
+        if self.in_long {
+            // Nothing of it is held, so that all is fresh.
+            let newline = memchr::memchr(b'\n', bytes);
+            cut.piece = newline.unwrap_or(bytes.len());
+            cut.ends = newline.is_some();
+            self.in_long = !cut.ends;
+            fresh = cut.piece + usize::from(cut.ends);
+            cut.lines = fresh..fresh;
+        }
+        if let Some(last) = memchr::memrchr(b'\n', &bytes[fresh..]) {
+            cut.lines.end = fresh + last + 1;
+            let lines = &bytes[cut.lines.clone()];
+            // One look for all lines; only where it finds something, one at each.
+            cut.utf8 = simdutf8::basic::from_utf8(lines).is_ok();
+            self.index.build(lines);
+        }
+        if bytes.len() - cut.lines.end > self.sizes.line {
+            cut.begins = true;
+            self.in_long = true;
+        }
+        self.cut = cut;
+    }
+
+    /// Takes out what is handed out.
     pub(super) fn drop_taken(&mut self) {
-        let taken = self.taken();
+        let taken = if self.cut.begins { self.have } else { self.cut.lines.end };
         self.buffer.copy_within(taken..self.have, 0);
         self.have -= taken;
         self.base += taken as u64;
@@ -105,62 +146,5 @@ impl Block {
     /// What no line feed ends, of a block without lines.
     pub(super) fn begun(&self) -> &[u8] {
         &self.buffer[..self.have]
-    }
-}
-
-/// Fills blocks, and cuts them.
-pub(super) struct Cutter {
-    sizes: Sizes,
-    /// Whether the bytes that come are of a long line.
-    in_long: bool,
-}
-
-impl Cutter {
-    pub(super) fn new(sizes: Sizes) -> Cutter {
-        Cutter { sizes, in_long: false }
-    }
-
-    pub(super) fn restart(&mut self) {
-        self.in_long = false;
-    }
-
-    /// Where the next bytes go; never empty.
-    pub(super) fn space<'b>(&self, block: &'b mut Block) -> &'b mut [u8] {
-        // At least half a block, so that long lines are not read in crumbs.
-        let least = self.sizes.block.div_ceil(2);
-        if block.buffer.len() - block.have < least {
-            block.buffer.resize(block.have + least, 0);
-        }
-        &mut block.buffer[block.have..]
-    }
-
-    /// Takes `count` bytes, and does the first stage with the lines they end.
-    pub(super) fn cut(&mut self, block: &mut Block, count: usize) {
-        // Of a line that has begun in the bytes before, no more than these are looked at.
-        let mut fresh = block.have;
-        block.have += count;
-        let bytes = &block.buffer[..block.have];
-        let mut cut = Cut::default();
-        if self.in_long {
-            // Nothing of it is held, so that all is fresh.
-            let newline = memchr::memchr(b'\n', bytes);
-            cut.piece = newline.unwrap_or(bytes.len());
-            cut.ends = newline.is_some();
-            self.in_long = !cut.ends;
-            fresh = cut.piece + usize::from(cut.ends);
-            cut.lines = fresh..fresh;
-        }
-        if let Some(last) = memchr::memrchr(b'\n', &bytes[fresh..]) {
-            cut.lines.end = fresh + last + 1;
-            let lines = &bytes[cut.lines.clone()];
-            // One look for all lines; only where it finds something, one at each.
-            cut.utf8 = simdutf8::basic::from_utf8(lines).is_ok();
-            block.index.build(lines);
-        }
-        if bytes.len() - cut.lines.end > self.sizes.line {
-            cut.begins = true;
-            self.in_long = true;
-        }
-        block.cut = cut;
     }
 }

@@ -165,10 +165,19 @@ impl Marks {
     /// Puts what the bits of a block say behind the others.
     #[inline(always)]
     fn put<K: Kernel>(&mut self, kernel: K, bits: u64, block: &Block, at: usize) {
+        if self.list.len() - self.count < size_of::<Block>() {
+            self.grow();
+        }
         let out = self.list[self.count..].first_chunk_mut().expect("room for a block");
         // What is written beyond the count is written over by the next block.
         kernel.marks(bits, block, at, out);
         self.count += bits.count_ones() as usize;
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn grow(&mut self) {
+        self.list.resize(self.list.len() * 2, 0);
     }
 }
 
@@ -180,10 +189,9 @@ impl Index {
     /// Looks through whole lines: the last byte is a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
         assert!(lines.len() <= Mark::MOST, "positions are 24 bits");
-        let room = lines.len() + size_of::<Block>();
+        // Of text that agents write a byte in ten or more is marked; there may be more, up to one a byte.
+        let room = lines.len() / 8 + size_of::<Block>();
         if self.marks.list.len() < room {
-            // Fresh zeros, since the system gives them untouched: most of the room is never needed.
-            self.marks.list = Vec::new();
             self.marks.list = vec![0; room.next_power_of_two()];
         }
         self.marks.count = 0;

@@ -84,8 +84,12 @@ impl Signs {
 
 /// Why a session looks as if an agent were at work on it, if it does. Reads only.
 pub fn signs_of_life(path: &Path, own: Option<i64>, now: SystemTime) -> io::Result<Option<Signs>> {
-    let real = fs::canonicalize(path)?;
-    alive(&real, &File::open(&real)?, own, now, false)
+    // A lock stands beside the file itself.
+    let real = match fs::symlink_metadata(path)?.is_symlink() {
+        true => &fs::canonicalize(path)?,
+        false => path,
+    };
+    alive(real, &File::open(real)?, own, now, false)
 }
 
 fn alive(
