@@ -5,7 +5,7 @@
 // FOLDER holds the installed programs. Each file is copied first, since some programs write when they load. The texts of
 // messages are joined as in the reference answers, and told by their first digits of SHA-256.
 import { createHash } from "node:crypto";
-import { copyFileSync, mkdtempSync, rmSync } from "node:fs";
+import { copyFileSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { createInterface } from "node:readline";
@@ -41,7 +41,10 @@ const openers = {
 };
 
 const tree = (SessionManager) => async (file) => {
+	const bytes = readFileSync(file);
 	const session = await SessionManager.open(file, work, work);
+	// Some begin anew where they can make nothing of a file.
+	if (!bytes.includes(session.getSessionId())) throw new Error("the program begins a new session");
 	const ids = session.getEntries().map((entry) => entry?.id).filter((id) => id != null);
 	const labels = ids.map((id) => [id, session.getLabel(id)]);
 	const found = answer(session.getLeafId(), session.getBranch(), labels, session.buildSessionContext());

@@ -16,6 +16,7 @@ mod generated;
 mod layers;
 mod linearize;
 mod migrate;
+mod peers;
 mod picks;
 mod random;
 mod schema;
