@@ -26,8 +26,8 @@ pub use layout::{Layout, Sidecar, Transcript};
 pub use names::Names;
 pub use one_line::OneLine;
 pub use session::{
-    Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Session,
-    Stretch,
+    Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Segment,
+    Session,
 };
 pub use side::{Noted, NotedKind, Side, ToolRef};
 pub use write::{New, Object};

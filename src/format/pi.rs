@@ -51,7 +51,7 @@ enum Ids {
 }
 
 impl Marks {
-    /// Takes the marks of a further stretch of the file.
+    /// Takes the marks of a further segment of the file.
     pub(super) fn append(&mut self, other: Marks) {
         self.pi |= other.pi;
         self.omp |= other.omp;

@@ -1,6 +1,6 @@
 mod append;
 
-pub use append::Stretch;
+pub use append::Segment;
 
 use super::side::Side;
 use super::spread::Spread;

@@ -180,7 +180,7 @@ impl Side {
         }
     }
 
-    /// Takes what was noted of a further stretch of the file, before which there are some `entries` and `lines`.
+    /// Takes what was noted of a further segment of the file, before which there are some `entries` and `lines`.
     pub(super) fn append(&mut self, other: Side, entries: u32, lines: u64, file: u16) {
         let later = |ix: Ix| Ix(ix.0 + entries);
         self.tools.extend(other.tools.iter().map(|tool| ToolRef { entry: later(tool.entry), ..*tool }));

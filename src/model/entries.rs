@@ -288,9 +288,9 @@ impl Entries {
         self.session.push(known as u16);
     }
 
-    /// Puts the entries of a further stretch of the same file behind these; `lines` of the file stand before it.
+    /// Puts the entries of a further segment of the same file behind these; `lines` of the file stand before it.
     ///
-    /// The stretch was read by itself, as if it were a file. Its first entry hangs under the last one here where it `follows`, or
+    /// The segment was read by itself, as if it were a file. Its first entry hangs under the last one here where it `follows`, or
     /// names it.
     pub fn append(&mut self, other: Entries, lines: u64, follows: bool) {
         let first = self.len() as u32;

@@ -1,6 +1,6 @@
 use super::Error;
 use super::files::{Content, Files};
-use super::stretches;
+use super::segments;
 use super::write::Stamp;
 use crate::format::{Builder, Detected, Format, Session, detect};
 use crate::json::{Line, Reader};
@@ -115,7 +115,7 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
 
 fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::Result<Session> {
     let len = file.metadata()?.len();
-    if let Some(session) = stretches::read(len, file, || begin_large(format, options, len, head))? {
+    if let Some(session) = segments::read(len, file, || begin_large(format, options, len, head))? {
         return Ok(session);
     }
     let mut builder = begin_large(format, options, len, head);

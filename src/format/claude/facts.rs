@@ -150,7 +150,7 @@ impl Facts {
         .cloned()
     }
 
-    /// Takes what a further stretch of the file says, before which there are some `entries`.
+    /// Takes what a further segment of the file says, before which there are some `entries`.
     pub(in crate::format) fn append(&mut self, other: Facts, entries: u32) {
         let later = |ix: Ix| Ix(ix.0 + entries);
         if let Some(boundary) = other.boundary {

@@ -3,24 +3,24 @@ use crate::format::{Format, Side};
 use crate::json::{Line, Shape};
 use crate::model::{Fault, Ix};
 
-/// A stretch of a file that does not begin the file, read by itself: all lines that begin in it.
+/// A segment of a file that does not begin the file, read by itself: all lines that begin in it.
 ///
 /// Its lines are numbered from 2, since what may stand on the first line may stand nowhere else.
-pub struct Stretch {
+pub struct Segment {
     builder: Builder,
-    /// Whether something was met whose meaning depends on what stands before the stretch.
+    /// Whether something was met whose meaning depends on what stands before the segment.
     depends: bool,
 }
 
-impl Stretch {
-    /// Begins a stretch of the file that a builder is for.
-    pub fn of(whole: &Builder) -> Stretch {
+impl Segment {
+    /// Begins a segment of the file that a builder is for.
+    pub fn of(whole: &Builder) -> Segment {
         let mut builder = Builder::new(whole.format);
         builder.copies = whole.copies;
         builder.strays = whole.strays;
         builder.side = whole.side.is_some().then(Side::default);
         builder.begin_file();
-        Stretch { builder, depends: false }
+        Segment { builder, depends: false }
     }
 
     /// Takes the next line.
@@ -31,18 +31,18 @@ impl Stretch {
     }
 }
 
-/// How many lines the lines of a stretch count before them.
+/// How many lines the lines of a segment count before them.
 const FIRST: u64 = 1;
 
 impl Builder {
-    /// Takes the lines of the next stretch of the file, as if they had been given to [`Builder::line`] one by one.
+    /// Takes the lines of the next segment of the file, as if they had been given to [`Builder::line`] one by one.
     ///
-    /// Gives false, and is of no more use, where that can't be: when a line of the stretch depends on lines before it.
+    /// Gives false, and is of no more use, where that can't be: when a line of the segment depends on lines before it.
     #[must_use]
-    pub fn append(&mut self, stretch: Stretch) -> bool {
-        let mut next = stretch.builder;
-        // An object may begin in one stretch and end in another.
-        if stretch.depends || !self.spread.is_empty() || !next.spread.is_empty() {
+    pub fn append(&mut self, segment: Segment) -> bool {
+        let mut next = segment.builder;
+        // An object may begin in one segment and end in another.
+        if segment.depends || !self.spread.is_empty() || !next.spread.is_empty() {
             return false;
         }
         let (entries, file) = (self.entries.len() as u32, (self.files.len() - 1) as u16);

@@ -1,19 +1,19 @@
-use super::{Block, Inside, Kernel, Marks, Outside, x86};
+use super::{Block, Inside, Kernel, Mark, Marks, Outside, avx2};
 use std::arch::x86_64::*;
 
 /// Masks by AVX-512, which gives them as such, and marks by packing the bytes that have a bit.
 ///
-/// One exists only where the machine was found to have all of it, and what [`x86::Avx2`] needs: the private field sees to
+/// One exists only where the machine was found to have all of it, and what [`avx2::Avx2`] needs: the private field sees to
 /// that, and all `unsafe` code of this module rests on it.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::json) struct Avx512(x86::Avx2);
+pub(in crate::json) struct Avx512(avx2::Avx2);
 
 impl Avx512 {
     pub(super) fn detect() -> Option<Avx512> {
         let has = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
             && is_x86_feature_detected!("avx512vbmi2");
-        x86::Avx2::detect().filter(|_| has).map(Avx512)
+        avx2::Avx2::detect().filter(|_| has).map(Avx512)
     }
 
     /// [`super::scan`], compiled for this kernel.
@@ -50,8 +50,8 @@ impl Kernel for Avx512 {
             // Brackets and braces differ in the bit 0x20 alone.
             let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
             Outside {
-                structural: of_class(&x86::STRUCTURALS, bytes, folded),
-                space: of_class(&x86::SPACES, bytes, bytes),
+                structural: of_class(&avx2::STRUCTURALS, bytes, folded),
+                space: of_class(&avx2::SPACES, bytes, bytes),
                 newline: _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\n' as i8)),
             }
         }
@@ -62,7 +62,7 @@ impl Kernel for Avx512 {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
         unsafe {
             let bytes = load(block);
-            of_class(&x86::MOST_ESCAPES, bytes, bytes)
+            of_class(&avx2::MOST_ESCAPES, bytes, bytes)
                 | _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'r' as i8))
         }
     }
@@ -74,7 +74,7 @@ impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    fn marks(self, bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
+    fn marks(self, bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
         unsafe {
             let mut places = _mm512_maskz_compress_epi8(bits, load(&PLACES));
@@ -127,8 +127,8 @@ unsafe fn load(block: &Block) -> __m512i {
 ///
 /// The machine has AVX-512.
 #[inline(always)]
-unsafe fn store(out: &mut [u32; 16], places: __m512i, bytes: __m512i, at: usize) {
-    // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks take, and needs no alignment.
+unsafe fn store(out: &mut [Mark; 16], places: __m512i, bytes: __m512i, at: usize) {
+    // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks are, each a `u32`, and needs no alignment.
     unsafe {
         let places = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
         let bytes = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(bytes));

@@ -12,12 +12,12 @@
 //! below it are the only ones with `unsafe` code.
 
 #[cfg(target_arch = "x86_64")]
+mod avx2;
+#[cfg(target_arch = "x86_64")]
 mod avx512;
 #[cfg(target_arch = "aarch64")]
 mod neon;
 mod portable;
-#[cfg(target_arch = "x86_64")]
-mod x86;
 
 use super::text;
 
@@ -57,7 +57,7 @@ trait Kernel: Copy {
 
     /// Writes the marks of the bits, the lowest first; what is written beyond them is of no account.
     #[inline(always)]
-    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
+    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
         const STEP: usize = 4;
         let count = bits.count_ones() as usize;
         for (step, out) in out.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
@@ -66,7 +66,7 @@ trait Kernel: Copy {
             }
             for mark in out {
                 let place = bits.trailing_zeros() as usize;
-                *mark = Mark::new(at + place, block[place % 64]).0;
+                *mark = Mark::new(at + place, block[place % 64]);
                 bits &= bits.wrapping_sub(1);
             }
         }
@@ -89,7 +89,7 @@ pub(in crate::json) enum Scanner {
     #[cfg(target_arch = "x86_64")]
     Avx512(avx512::Avx512),
     #[cfg(target_arch = "x86_64")]
-    Avx2(x86::Avx2),
+    Avx2(avx2::Avx2),
     #[cfg(target_arch = "aarch64")]
     Neon(neon::Neon),
     Portable,
@@ -102,7 +102,7 @@ impl Scanner {
             return Scanner::Avx512(avx512);
         }
         #[cfg(target_arch = "x86_64")]
-        if let Some(avx2) = x86::Avx2::detect() {
+        if let Some(avx2) = avx2::Avx2::detect() {
             return Scanner::Avx2(avx2);
         }
         #[cfg(target_arch = "aarch64")]
@@ -116,14 +116,15 @@ impl Scanner {
     pub(super) fn all() -> Vec<Scanner> {
         let mut all = vec![Scanner::best(), Scanner::Portable];
         #[cfg(target_arch = "x86_64")]
-        all.extend(x86::Avx2::detect().map(Scanner::Avx2));
+        all.extend(avx2::Avx2::detect().map(Scanner::Avx2));
         all
     }
 }
 
 /// Something that stands in a stretch: where, and which byte it is.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Mark(pub(super) u32);
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+#[repr(transparent)]
+pub(super) struct Mark(u32);
 
 impl Mark {
     /// How long a stretch may be.
@@ -154,10 +155,10 @@ pub(super) struct Index {
     suspects: Vec<u32>,
 }
 
-/// Marks as numbers, and room for a block of them behind the last.
+/// Marks, and room for a block of them behind the last.
 #[derive(Default)]
 struct Marks {
-    list: Vec<u32>,
+    list: Vec<Mark>,
     count: usize,
 }
 
@@ -177,7 +178,7 @@ impl Marks {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        self.list.resize(self.list.len() * 2, 0);
+        self.list.resize(self.list.len() * 2, Mark::default());
     }
 }
 
@@ -192,7 +193,7 @@ impl Index {
         // Of text that agents write a byte in ten or more is marked; there may be more, up to one a byte.
         let room = lines.len() / 8 + size_of::<Block>();
         if self.marks.list.len() < room {
-            self.marks.list = vec![0; room.next_power_of_two()];
+            self.marks.list = vec![Mark::default(); room.next_power_of_two()];
         }
         self.marks.count = 0;
         self.suspects.clear();
@@ -207,8 +208,8 @@ impl Index {
         }
     }
 
-    /// What stands where, ascending, each as the number of a [`Mark`]. The last is the last line feed.
-    pub(super) fn marks(&self) -> &[u32] {
+    /// What stands where, ascending. The last is the last line feed.
+    pub(super) fn marks(&self) -> &[Mark] {
         &self.marks.list[..self.marks.count]
     }
 

@@ -1,5 +1,5 @@
 use super::open::read_at;
-use crate::format::{Builder, Session, Stretch};
+use crate::format::{Builder, Segment, Session};
 use crate::json::{Line, Reader};
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -10,13 +10,13 @@ use std::sync::mpsc;
 /// Files of fewer bytes are read on one thread: they take less than a tenth of a second, and threads cost a little.
 const LARGE: u64 = 128 << 20;
 
-/// How long a stretch is, in bytes.
-const STRETCH: u64 = 8 << 20;
+/// How long a segment is, in bytes.
+const SEGMENT: u64 = 8 << 20;
 
-/// Reads a large session file on all processors, stretch by stretch; `None` where that is not worth it, or not possible.
+/// Reads a large session file on all processors, segment by segment; `None` where that is not worth it, or not possible.
 ///
-/// A worker takes the lines that begin in its stretch, and makes columns of them; these are joined in the order of the
-/// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another stretch, the
+/// A worker takes the lines that begin in its segment, and makes columns of them; these are joined in the order of the
+/// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another segment, the
 /// file is to be read as a whole.
 pub(super) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
     if len < LARGE {
@@ -24,23 +24,23 @@ pub(super) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Re
     }
     match std::thread::available_parallelism().map_or(1, |count| count.get()) {
         1 => Ok(None),
-        workers => read_with(workers, len, STRETCH, file, begin),
+        workers => read_with(workers, len, SEGMENT, file, begin),
     }
 }
 
 fn read_with(
     workers: usize,
     len: u64,
-    stretch: u64,
+    segment: u64,
     file: &File,
     begin: impl Fn() -> Builder,
 ) -> io::Result<Option<Session>> {
-    let count = len.div_ceil(stretch);
-    // What is behind the last stretch was written meanwhile, and belongs to it.
-    let ends = |number: u64| if number + 1 == count { u64::MAX } else { (number + 1) * stretch };
+    let count = len.div_ceil(segment);
+    // What is behind the last segment was written meanwhile, and belongs to it.
+    let ends = |number: u64| if number + 1 == count { u64::MAX } else { (number + 1) * segment };
     let pattern = begin();
     let next = AtomicU64::new(1);
-    // Who is ahead of the joining waits, so that no more than some stretches are held.
+    // Who is ahead of the joining waits, so that no more than some segments are held.
     let (give, taken) = mpsc::sync_channel(workers);
     std::thread::scope(|scope| {
         for _ in 0..workers {
@@ -52,9 +52,9 @@ fn read_with(
                     if number >= count {
                         return;
                     }
-                    let mut part = Stretch::of(pattern);
+                    let mut part = Segment::of(pattern);
                     let lines =
-                        lines(file, &mut reader, number * stretch, ends(number), |line| part.line(line));
+                        lines(file, &mut reader, number * segment, ends(number), |line| part.line(line));
                     // Nobody takes it where one before it could not be joined.
                     if give.send((number, lines.map(|()| part))).is_err() {
                         return;
@@ -81,7 +81,7 @@ fn read_with(
     })
 }
 
-/// Hands out the lines that begin in a stretch of a file, whole.
+/// Hands out the lines that begin in a segment of a file, whole.
 fn lines(
     file: &File,
     reader: &mut Reader,
@@ -91,7 +91,7 @@ fn lines(
 ) -> io::Result<()> {
     let mut at = from;
     if from > 0 {
-        // A line begins behind a line feed, and that may be the last byte before the stretch.
+        // A line begins behind a line feed, and that may be the last byte before the segment.
         let Some(newline) = find_newline(file, reader, from - 1, to - 1)? else { return Ok(()) };
         at = newline + 1;
     }
@@ -107,7 +107,7 @@ fn lines(
             }
         }
     }
-    // The last line may go on behind the stretch.
+    // The last line may go on behind the segment.
     let mut goes_on = at >= to && !ends_line(file, to)?;
     while goes_on {
         let space = reader.space();
@@ -167,11 +167,11 @@ mod tests {
         format!("{session:#?}")
     }
 
-    /// Reads a text in stretches of some size, if that can be; it is then read as it is in one go.
-    fn check(text: &[u8], stretch: u64) -> bool {
+    /// Reads a text in segments of some size, if that can be; it is then read as it is in one go.
+    fn check(text: &[u8], segment: u64) -> bool {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();
-        let read = read_with(2, text.len() as u64, stretch, file.as_file(), || builder(text)).unwrap();
+        let read = read_with(2, text.len() as u64, segment, file.as_file(), || builder(text)).unwrap();
         let mut whole = builder(text);
         lines(file.as_file(), &mut Reader::new(), 0, u64::MAX, |line| whole.line(line)).unwrap();
         let whole = whole.finish();
@@ -179,7 +179,7 @@ mod tests {
             assert_eq!(
                 shown(session),
                 shown(&whole),
-                "stretches of {stretch}: {}",
+                "segments of {segment}: {}",
                 String::from_utf8_lossy(text)
             );
         }
@@ -210,11 +210,11 @@ mod tests {
 "#;
 
     #[test]
-    fn a_file_in_stretches_is_the_file() {
+    fn a_file_in_segments_is_the_file() {
         for text in [PI, CLAUDE] {
             let mut joined = 0;
-            for stretch in 1..text.len() as u64 {
-                joined += usize::from(check(text.as_bytes(), stretch));
+            for segment in 1..text.len() as u64 {
+                joined += usize::from(check(text.as_bytes(), segment));
             }
             assert_eq!(joined, text.len() - 1);
         }
@@ -234,19 +234,19 @@ mod tests {
     }
 
     #[test]
-    fn an_object_over_several_lines_is_one_wherever_stretches_end() {
+    fn an_object_over_several_lines_is_one_wherever_segments_end() {
         let text =
             format!("{CLAUDE}{{\"type\":\"user\",\n\"uuid\":\"u9\",\n\"parentUuid\":\"u5\"}}\n{CLAUDE}");
-        let joined = (1..text.len() as u64).filter(|stretch| check(text.as_bytes(), *stretch)).count();
+        let joined = (1..text.len() as u64).filter(|segment| check(text.as_bytes(), *segment)).count();
         assert!(joined > 0 && joined < text.len() - 1, "{joined}");
     }
 
     proptest! {
         #[test]
-        fn damaged_files_in_stretches_are_the_same(
+        fn damaged_files_in_segments_are_the_same(
             cuts in proptest::collection::vec((any::<prop::sample::Index>(), any::<prop::sample::Index>(), any::<u8>()), 0..6),
             claude: bool,
-            stretch in 1u64..700,
+            segment in 1u64..700,
         ) {
             let mut text = if claude { CLAUDE } else { PI }.repeat(2).into_bytes();
             for (at, other, byte) in cuts {
@@ -264,7 +264,7 @@ mod tests {
                     text.push(b'\n');
                 }
             }
-            check(&text, stretch);
+            check(&text, segment);
         }
     }
 }
