@@ -21,7 +21,7 @@ const DEPTH: usize = 960;
 
 impl<'b> Grammar<'b> {
     /// Begins at the first of `marks` in `bytes`; the last is that of a line feed.
-    pub(super) fn new(bytes: &'b [u8], marks: &'b [Mark]) -> Grammar<'b> {
+    pub(super) fn new(bytes: &'b [u8], marks: &'b [u32]) -> Grammar<'b> {
         Grammar { walk: Walk { bytes, marks }, passed: 0 }
     }
 
@@ -44,7 +44,7 @@ impl<'b> Grammar<'b> {
             self.passed += 1;
         }
         self.passed += 1;
-        self.walk.marks[self.passed - 1].at()
+        self.walk.mark(self.passed - 1).at()
     }
 }
 
@@ -53,7 +53,7 @@ impl<'b> Grammar<'b> {
 #[derive(Clone, Copy)]
 struct Walk<'b> {
     bytes: &'b [u8],
-    marks: &'b [Mark],
+    marks: &'b [u32],
 }
 
 impl Walk<'_> {
@@ -124,7 +124,7 @@ impl Walk<'_> {
             b'{' => (self.skip_container(at)?, Sort::Object),
             b'[' => (self.skip_container(at)?, Sort::List),
             first => {
-                let from = self.marks[at].at();
+                let from = self.mark(at).at();
                 stretch = Stretch { from: from as u32, to: (from + scalar(&self.bytes[from..])?) as u32 };
                 let sort = match first {
                     b'n' => Sort::Null,
@@ -139,16 +139,21 @@ impl Walk<'_> {
         Some(behind)
     }
 
+    #[inline(always)]
+    fn mark(self, at: usize) -> Mark {
+        Mark(self.marks[at])
+    }
+
     /// The byte at a mark.
     #[inline(always)]
     fn byte(self, at: usize) -> u8 {
-        self.marks[at].byte()
+        self.mark(at).byte()
     }
 
     /// A string, at its opening quote: the next mark is that of the closing one.
     #[inline(always)]
     fn string(self, at: usize) -> Stretch {
-        Stretch { from: self.marks[at].at() as u32 + 1, to: self.marks[at + 1].at() as u32 }
+        Stretch { from: self.mark(at).at() as u32 + 1, to: self.mark(at + 1).at() as u32 }
     }
 
     /// Takes the members of an object; `member` takes their values, and is given where their keys stand.
@@ -173,7 +178,7 @@ impl Walk<'_> {
     #[inline(always)]
     fn key(self, at: usize) -> Step<(usize, Stretch)> {
         // Behind an object comes a line feed, if nothing else.
-        let [open, close, colon] = *self.marks[at..].first_chunk()?;
+        let [open, close, colon] = self.marks[at..].first_chunk()?.map(Mark);
         let key = Stretch { from: open.at() as u32 + 1, to: close.at() as u32 };
         (open.byte() == b'"' && colon.byte() == b':').then_some((at + 3, key))
     }
@@ -207,7 +212,7 @@ impl Walk<'_> {
     /// Passes a number or word.
     #[inline(always)]
     fn skip_scalar(self, at: usize) -> Step<usize> {
-        scalar(&self.bytes[self.marks[at].at()..]).map(|_| at + 1)
+        scalar(&self.bytes[self.mark(at).at()..]).map(|_| at + 1)
     }
 
     /// Passes an object or list, with all that is in it; no recursion.

@@ -1,4 +1,4 @@
-use super::{Block, Inside, Kernel, Mark, Marks, Outside, avx2};
+use super::{Block, Inside, Kernel, Marks, Outside, avx2};
 use std::arch::x86_64::*;
 
 /// Masks by AVX-512, which gives them as such, and marks by packing the bytes that have a bit.
@@ -74,7 +74,7 @@ impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    fn marks(self, bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
+    fn marks(self, bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
         unsafe {
             let mut places = _mm512_maskz_compress_epi8(bits, load(&PLACES));
@@ -127,8 +127,8 @@ unsafe fn load(block: &Block) -> __m512i {
 ///
 /// The machine has AVX-512.
 #[inline(always)]
-unsafe fn store(out: &mut [Mark; 16], places: __m512i, bytes: __m512i, at: usize) {
-    // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks are, each a `u32`, and needs no alignment.
+unsafe fn store(out: &mut [u32; 16], places: __m512i, bytes: __m512i, at: usize) {
+    // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks take, and needs no alignment.
     unsafe {
         let places = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
         let bytes = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(bytes));

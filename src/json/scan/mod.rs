@@ -57,7 +57,7 @@ trait Kernel: Copy {
 
     /// Writes the marks of the bits, the lowest first; what is written beyond them is of no account.
     #[inline(always)]
-    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [Mark; 64]) {
+    fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
         const STEP: usize = 4;
         let count = bits.count_ones() as usize;
         for (step, out) in out.as_chunks_mut::<STEP>().0.iter_mut().enumerate() {
@@ -66,7 +66,7 @@ trait Kernel: Copy {
             }
             for mark in out {
                 let place = bits.trailing_zeros() as usize;
-                *mark = Mark::new(at + place, block[place % 64]);
+                *mark = Mark::new(at + place, block[place % 64]).0;
                 bits &= bits.wrapping_sub(1);
             }
         }
@@ -122,9 +122,10 @@ impl Scanner {
 }
 
 /// Something that stands in a stretch: where, and which byte it is.
-#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
-#[repr(transparent)]
-pub(super) struct Mark(u32);
+///
+/// It is kept as its number: zeroed memory for numbers is had from the system untouched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Mark(pub(super) u32);
 
 impl Mark {
     /// How long a stretch may be.
@@ -155,10 +156,10 @@ pub(super) struct Index {
     suspects: Vec<u32>,
 }
 
-/// Marks, and room for a block of them behind the last.
+/// The numbers of marks, and room for a block of them behind the last.
 #[derive(Default)]
 struct Marks {
-    list: Vec<Mark>,
+    list: Vec<u32>,
     count: usize,
 }
 
@@ -178,7 +179,7 @@ impl Marks {
     #[cold]
     #[inline(never)]
     fn grow(&mut self) {
-        self.list.resize(self.list.len() * 2, Mark::default());
+        self.list.resize(self.list.len() * 2, 0);
     }
 }
 
@@ -193,7 +194,7 @@ impl Index {
         // Of text that agents write a byte in ten or more is marked; there may be more, up to one a byte.
         let room = lines.len() / 8 + size_of::<Block>();
         if self.marks.list.len() < room {
-            self.marks.list = vec![Mark::default(); room.next_power_of_two()];
+            self.marks.list = vec![0; room.next_power_of_two()];
         }
         self.marks.count = 0;
         self.suspects.clear();
@@ -208,8 +209,8 @@ impl Index {
         }
     }
 
-    /// What stands where, ascending. The last is the last line feed.
-    pub(super) fn marks(&self) -> &[Mark] {
+    /// What stands where, ascending, as the numbers of [`Mark`]s. The last is the last line feed.
+    pub(super) fn marks(&self) -> &[u32] {
         &self.marks.list[..self.marks.count]
     }
 

@@ -48,8 +48,8 @@ fn agrees(kernel: impl Kernel, block: &Block) {
     let quotes = plain.inside(block).quote;
     assert_eq!(kernel.parity(quotes), plain.parity(quotes), "{quotes:b}");
     let structural = plain.outside(block).structural;
-    let marks = |bits: u64, mark: &dyn Fn(&mut [Mark; 64])| {
-        let mut marks = [Mark::default(); 64];
+    let marks = |bits: u64, mark: &dyn Fn(&mut [u32; 64])| {
+        let mut marks = [0; 64];
         mark(&mut marks);
         marks[..bits.count_ones() as usize].to_vec()
     };
@@ -99,11 +99,11 @@ proptest! {
             index.build(&lines);
             (index.marks().to_vec(), index.suspects().to_vec())
         };
-        let mut marks = Marks { list: vec![Mark::default(); 64], count: 0 };
+        let mut marks = Marks { list: vec![0; 64], count: 0 };
         let mut suspects = Vec::new();
         scan(Plain, &lines, &mut marks, &mut suspects);
         let marks = &marks.list[..marks.count];
-        prop_assert!(marks.iter().all(|mark| lines[mark.at()] == mark.byte()));
+        prop_assert!(marks.iter().all(|mark| lines[Mark(*mark).at()] == Mark(*mark).byte()));
         for scanner in Scanner::all() {
             prop_assert_eq!(of(scanner), (marks.to_vec(), suspects.clone()), "{:?}", scanner);
         }
@@ -115,7 +115,7 @@ fn check(lines: &str, marked: &str) {
         let mut index = Index::new(scanner);
         index.build(lines.as_bytes());
         let got: String = (0..lines.len())
-            .map(|at| if index.marks().iter().any(|mark| mark.at() == at) { '^' } else { ' ' })
+            .map(|at| if index.marks().iter().any(|mark| Mark(*mark).at() == at) { '^' } else { ' ' })
             .collect();
         assert_eq!(got.trim_end(), marked, "{lines}");
     }
