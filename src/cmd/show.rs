@@ -2,8 +2,10 @@
 
 use super::view::{Body, View, ink_of};
 use super::{Exit, clock, complete, global::Global, open};
+use crate::format::Session;
 use crate::model::{Count, Ix};
 use crate::ops::revision;
+use crate::store::{self, Opened, Part};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -33,7 +35,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.for_people();
     }
     let (named, revisions) = open::split(global, &args.words);
-    let opened = open::session(global, named, ui)?;
+    let is_head = matches!(revisions, [] | [_]) && revisions.iter().all(|word| word == "HEAD" || word == "@");
+    let opened = match args.raw && is_head && !global.json {
+        true => open_end(global, named, ui)?,
+        false => open::session(global, named, ui)?,
+    };
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
     let mut entries: Vec<Ix> = Vec::new();
     for revision in revisions {
@@ -55,6 +61,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     Ok(Exit::Done)
+}
+
+/// Opens no more of the session than its end, where HEAD stands there. All that is shown of an entry but its bytes, such as the
+/// number of its line, depends on the whole file.
+fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
+    let path = open::path(global, named, ui)?;
+    let enough = |session: &Session| session.head.entry.is_some();
+    let opened = store::open_part(&path, global.options(), &Part { enough: &enough, ..Part::default() })?;
+    open::warn(&opened, ui);
+    Ok(opened)
 }
 
 fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
