@@ -7,12 +7,9 @@ use clap_complete::Shell;
 
 /// Print the completion script of a shell
 ///
-/// The scripts complete commands and options. Completion that knows the session (ids, labels, sessions) is had by
-/// letting the shell ask bough itself, by a line in its start-up file:
-///
-///   bash:  source <(COMPLETE=bash bough)
-///   zsh:   source <(COMPLETE=zsh bough)
-///   fish:  COMPLETE=fish bough | source
+/// The scripts complete commands and options. Completion that knows the session (ids, labels, sessions) is had by letting
+/// the shell ask bough itself, by a line in its start-up file: `source <(COMPLETE=bash bough)`, `source <(COMPLETE=zsh
+/// bough)` or `COMPLETE=fish bough | source`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The shell
