@@ -197,13 +197,13 @@ impl Facts {
     }
 
     /// Notes a line about the session as a whole.
-    pub(super) fn note(gathered: &mut Gathered, ty: &str, line: &Line<'_>) {
+    pub(super) fn note(gathered: &mut Gathered, ty: &[u8], line: &Line<'_>) {
         let facts = &mut gathered.claude;
         let (place, key) = match ty {
-            "custom-title" => (&mut facts.custom_title, "customTitle"),
-            "ai-title" => (&mut facts.ai_title, "aiTitle"),
-            "last-prompt" => (&mut facts.last_prompt, "lastPrompt"),
-            "summary" => (&mut facts.summary, "summary"),
+            b"custom-title" => (&mut facts.custom_title, "customTitle"),
+            b"ai-title" => (&mut facts.ai_title, "aiTitle"),
+            b"last-prompt" => (&mut facts.last_prompt, "lastPrompt"),
+            b"summary" => (&mut facts.summary, "summary"),
             _ => return,
         };
         let Some(bytes) = line.bytes else { return };

@@ -61,9 +61,9 @@ impl Dialect for Claude {
         flags.set(Flags::COMPACT_SUMMARY, fields.is_true(Field::IsCompactSummary));
         let id = id(fields.get(Field::Uuid));
         let mut group = None;
-        let name = ty.text();
+        let name = ty.resolved();
         let kind = match &*name {
-            "user" | "assistant" => {
+            b"user" | b"assistant" => {
                 if id.is_none() && fields.get(Field::Message) != Value::Object {
                     return Place::Other(OtherKind::Note);
                 }
@@ -78,31 +78,31 @@ impl Dialect for Claude {
                 }
                 kind
             }
-            "system" if subtype("compact_boundary") => {
+            b"system" if subtype("compact_boundary") => {
                 if main {
                     let lists = line.bytes.unwrap_or_default();
                     gathered.claude.boundary = Some(Boundary::of(Ix(gathered.entries), lists));
                 }
                 Kind::Compaction
             }
-            "system" => {
+            b"system" => {
                 flags.set(Flags::MARKER, subtype("informational") && is_marker(line));
                 Kind::System
             }
-            "attachment" => Kind::Attachment,
+            b"attachment" => Kind::Attachment,
             // A link that nothing can name is none.
-            "progress" if id.is_some() => {
+            b"progress" if id.is_some() => {
                 flags.set(Flags::PASSED, true);
                 Kind::Progress
             }
-            "last-prompt" => {
+            b"last-prompt" => {
                 if main {
                     gathered.pointers.extend(pointer(line, gathered.entries));
                     Facts::note(gathered, &name, line);
                 }
                 return Place::Other(OtherKind::Pointer);
             }
-            "bough-label" => {
+            b"bough-label" => {
                 gathered.labels.push(LabelLine {
                     entry: None,
                     line: line.number,
