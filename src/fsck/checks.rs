@@ -233,7 +233,8 @@ KeptOffPath "kept-off-path" Warning OnRequest
     "The kept messages are silently left out. On request the repair names the nearest entry on the path instead."
 MissingKept "missing-kept" Error ByDefault
     "A message that a compaction of Claude Code keeps is not in the file."
-    "The client then leaves out all kept messages. The repair takes the missing ones out of the lists."
+    "The client then leaves out all kept messages. The repair takes the missing ones out of the lists, where a \
+     summary stands behind the compaction."
 DanglingLogicalParent "dangling-logical-parent" Warning No
     "A `logicalParentUuid` is not in the file."
     "The part before a compaction is in another file, or gone. Nothing follows the field."

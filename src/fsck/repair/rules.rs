@@ -385,6 +385,9 @@ fn pointer(session: &crate::format::Session, stem: &str, id: &str, pin: bool) ->
     line
 }
 
+/// So many entries above a position that is gone are looked for; each costs a pass over the ids.
+const MOST_LOOKED_UP: usize = 1000;
+
 /// Puts the position back to where it was before a repair.
 pub(super) fn return_to(
     draft: &mut Draft<'_>,
@@ -393,10 +396,12 @@ pub(super) fn return_to(
     now: Option<Time>,
 ) -> io::Result<()> {
     let before = &examined.session;
-    let Some(head) = before.head.entry.filter(|head| before.entries.key(*head) != Key::NONE) else {
-        return Ok(());
+    let Some(head) = before.head.entry else { return Ok(()) };
+    // Where that was taken out, to the nearest above it that is left.
+    let left = |ix: Ix| {
+        Some(before.entries.key(ix)).filter(|key| key.is_some()).and_then(|key| draft.session.find(key))
     };
-    let Some(head) = draft.session.find(before.entries.key(head)) else { return Ok(()) };
+    let Some(head) = before.tree.ancestors(head).take(MOST_LOOKED_UP).find_map(left) else { return Ok(()) };
     let id = draft.id(head)?;
     let line = match draft.session.format {
         Format::Claude => Some(pointer(draft.session, "", &id, true)),
