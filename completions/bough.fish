@@ -698,7 +698,7 @@ complete -c bough -n "__fish_bough_using_subcommand log" -s q -l quiet -d 'Say l
 complete -c bough -n "__fish_bough_using_subcommand log" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand log" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand log" -l oneline -d 'Print one line for each entry'
-complete -c bough -n "__fish_bough_using_subcommand log" -l graph -d 'Draw the branches beside the entries, those on the path to HEAD first and marked with `*`'
+complete -c bough -n "__fish_bough_using_subcommand log" -l graph -d 'Draw the branches beside the entries, those on the path to HEAD first and filled (`*` in ASCII)'
 complete -c bough -n "__fish_bough_using_subcommand log" -l all -d 'Take every entry of the session, bookkeeping too: last in the file first, none before its children'
 complete -c bough -n "__fish_bough_using_subcommand log" -l reverse -d 'Print the oldest of the chosen entries first'
 complete -c bough -n "__fish_bough_using_subcommand log" -l full -d 'Print whole texts, thinking, and tool calls with their arguments'

@@ -382,7 +382,7 @@ _arguments "${_arguments_options[@]}" : \
 '--ascii[Draw with ASCII alone]' \
 '--json[Print JSON Lines, for scripts]' \
 '--oneline[Print one line for each entry]' \
-'--graph[Draw the branches beside the entries, those on the path to HEAD first and marked with \`*\`]' \
+'--graph[Draw the branches beside the entries, those on the path to HEAD first and filled (\`*\` in ASCII)]' \
 '--all[Take every entry of the session, bookkeeping too\: last in the file first, none before its children]' \
 '--reverse[Print the oldest of the chosen entries first]' \
 '(--oneline --format --raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \

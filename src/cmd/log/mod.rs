@@ -36,7 +36,7 @@ pub struct Args {
     #[arg(long)]
     oneline: bool,
 
-    /// Draw the branches beside the entries, those on the path to HEAD first and marked with `*`
+    /// Draw the branches beside the entries, those on the path to HEAD first and filled (`*` in ASCII)
     #[arg(long)]
     graph: bool,
 
