@@ -1,7 +1,7 @@
 use super::Finder;
 use crate::format::{Format, NotedKind, OtherKind};
 use crate::fsck::checks::Check;
-use crate::model::{Flags, Key, Kind};
+use crate::model::{Flags, Ix, Key, Kind};
 use std::io;
 
 impl Finder<'_> {
@@ -90,8 +90,10 @@ impl Finder<'_> {
         if session.format == Format::PiV1 {
             return Ok(());
         }
+        // A title slot that is not where it belongs is no entry for that, unless it hides the session.
+        let is_entry = |ix: &Ix| session.entries.ty(*ix) != "title" || ix.at() + 1 == session.entries.len();
         let without = session.entries.all().filter(|ix| session.entries.key(*ix) == Key::NONE);
-        let without: Vec<_> = without.collect();
+        let without: Vec<_> = without.filter(is_entry).collect();
         for ix in &without {
             self.entry(Check::MissingId, *ix, None, |_, _| Ok("the entry has no id".into()))?;
         }

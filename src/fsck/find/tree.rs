@@ -37,7 +37,7 @@ impl Finder<'_> {
         let mut backward = session.tree.rings().len() == 0;
         for ix in session.tree.standing() {
             let time = session.entries.time(ix);
-            if !time.is_some() {
+            if !time.is_some() && session.entries.ty(ix) != "title" {
                 self.entry(Check::BadTimestamp, ix, None, |_, _| {
                     Ok("the time of the entry is missing, or can't be read".into())
                 })?;

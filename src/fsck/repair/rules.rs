@@ -2,7 +2,7 @@
 
 use super::draft::{Draft, json};
 use super::{Round, Wishes};
-use crate::format::{Format, Ids, NotedKind, image};
+use crate::format::{Format, Ids, NotedKind, OtherKind, image};
 use crate::fsck::checks::Check;
 use crate::fsck::examine::Examined;
 use crate::fsck::find::{Original, Same, kept_lists, own_session, text_of, tip};
@@ -72,6 +72,14 @@ impl Round<'_> {
             for at in 1..headers.len() {
                 if headers[at].len == headers[0].len && self.source.bytes(span(at))? == first {
                     draft.set_aside_at(span(at), u64::from(headers[at].line), "", Check::DuplicateHeader)?;
+                }
+            }
+            // The title slot that went with it.
+            let slot = self.session.others.first().filter(|other| other.kind == OtherKind::Title);
+            let slot = slot.map(|slot| self.source.bytes(slot.span)).transpose()?;
+            for ix in self.session.entries.all().filter(|ix| self.session.entries.ty(*ix) == "title") {
+                if slot.is_some() && Some(self.source.bytes(self.session.span(ix))?) == slot {
+                    draft.set_aside(ix, Check::DuplicateHeader)?;
                 }
             }
         }
@@ -150,7 +158,10 @@ impl Round<'_> {
                         Some(before) => Some(given[before.at()].clone()),
                         None => None,
                     };
-                    let before = before.filter(|before| !before.is_empty());
+                    // Not below itself, where lines stand out of order.
+                    let rings = draft.restored.contains(&id)
+                        && ix.0.checked_sub(1).is_some_and(|before| self.is_above(next, Ix(before)));
+                    let before = before.filter(|before| !before.is_empty() && !rings);
                     draft.set(ix, &[names.parent], &json(before.as_deref()), Check::MissingId)?;
                 }
                 // Version 1 counts the header as 0; what is kept begins at an entry above.
