@@ -125,7 +125,8 @@ fn compare_findings(before: &Findings, after: &Findings, wishes: &Wishes, failed
             && !on_request_may_stay(row.check)
         {
             failed.push(format!("{} of `{}` would be left", has, row.id));
-        } else if row.level == Level::Error && has > had {
+        } else if row.level == Level::Error && has > had && row.check != Check::MissingKept {
+            // What a boundary keeps and is not there was not there before: no id may be lost.
             failed.push(format!("{} of `{}` would be new", has - had, row.id));
         }
     }
