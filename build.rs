@@ -25,7 +25,14 @@ fn main() {
 /// A program at a fixed address has nothing to be moved when it is loaded, which is a third of the work of a short run.
 fn link_for_a_quick_start() {
     let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
-    if is("PROFILE", "release") && is("CARGO_CFG_TARGET_OS", "linux") && is("CARGO_CFG_TARGET_ENV", "gnu") {
+    // One that is linked as a whole is told by the compiler how, and would not start.
+    let whole = std::env::var("CARGO_CFG_TARGET_FEATURE")
+        .is_ok_and(|all| all.split(',').any(|it| it == "crt-static"));
+    if !whole
+        && is("PROFILE", "release")
+        && is("CARGO_CFG_TARGET_OS", "linux")
+        && is("CARGO_CFG_TARGET_ENV", "gnu")
+    {
         println!("cargo:rustc-link-arg-bins=-no-pie");
     }
 }
