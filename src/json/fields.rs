@@ -355,22 +355,28 @@ impl<'l> Fields<'l> {
     }
 
     /// The blocks of the message's content, in order, then those of `tool_calls`.
+    #[inline]
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = Block<'l>> + '_ {
-        self.found.blocks.iter().map(|block| {
-            let result = block.kind == BlockKind::Result;
-            let ids = if result { [block.use_id, block.id] } else { [block.id, block.use_id] };
-            Block {
-                kind: block.kind,
-                id: self.string(ids[0]).or_else(|| self.string(ids[1])),
-                name: self.string(block.name),
-                says: block.says,
-                empty: block.empty,
-                content: self.string(block.content),
-                nested: block.nested,
-            }
-        })
+        self.found.blocks.iter().map(|block| self.block(block))
     }
 
+    // Who wants the kinds of blocks alone does not pay for the rest.
+    #[inline(always)]
+    fn block(&self, block: &RawBlock) -> Block<'l> {
+        let result = block.kind == BlockKind::Result;
+        let ids = if result { [block.use_id, block.id] } else { [block.id, block.use_id] };
+        Block {
+            kind: block.kind,
+            id: self.string(ids[0]).or_else(|| self.string(ids[1])),
+            name: self.string(block.name),
+            says: block.says,
+            empty: block.empty,
+            content: self.string(block.content),
+            nested: block.nested,
+        }
+    }
+
+    #[inline(always)]
     fn string(&self, at: Option<Stretch>) -> Option<Str<'l>> {
         at.map(|at| Str { raw: &self.bytes[at.from as usize..at.to as usize] })
     }

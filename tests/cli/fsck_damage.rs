@@ -576,7 +576,6 @@ fn try_all(usual: u64, run: impl Fn(u64) -> Result<&'static str, String> + std::
     }
     let short: Vec<&String> = failed.iter().take(5).collect();
     assert!(failed.is_empty(), "{} of {runs} failed, {counts:?}\n{short:#?}", failed.len());
-    println!("{counts:?}");
 }
 
 #[test]
