@@ -71,7 +71,7 @@ struct Sizes {
     file: u64,
 }
 
-const SIZES: Sizes = Sizes { tail: 64 << 10, file: 1 << 20 };
+const SIZES: Sizes = Sizes { tail: 128 << 10, file: 1 << 20 };
 
 /// How many lines are read by themselves at most; beyond it the whole is read sooner.
 const LINES: usize = 4096;
