@@ -1,7 +1,7 @@
 //! What the shell offers behind a half-typed word: sessions, revisions, labels, kinds.
 //!
 //! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. [`shells`] speaks with each shell,
-//! [`line`] finds the session among the words, [`offers`] has what can be offered. A completion that takes too long is worse
+//! [`mod@line`] finds the session among the words, [`offers`] has what can be offered. A completion that takes too long is worse
 //! than none: what is not known after [`PATIENCE`] is left out.
 
 mod line;
