@@ -129,10 +129,11 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     }
 }
 
-/// The line without the white space around it.
+/// The line without the white space around it that JSON has: other, such as a form feed, is what agents stumble over.
 fn inked(line: &[u8]) -> Range<usize> {
-    let start = line.len() - line.trim_ascii_start().len();
-    start..start.max(line.trim_ascii_end().len())
+    let is_ink = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+    let start = line.iter().position(is_ink).unwrap_or(line.len());
+    start..line.iter().rposition(is_ink).map_or(start, |last| last + 1)
 }
 
 /// A list of one whole entry gives that entry.
@@ -299,6 +300,8 @@ mod tests {
         check("$A",                                 "record");
         check(" $A ",                               "record");
         check("$A\0",                               "nul");
+        check("$A\x0C",                             "torn [A] \x0C");
+        check("$A \x0B\r",                          "torn [A] \x0B");
         check("$A$B",                               "glued [A] [B]");
         check("$A $B\r$A",                          "glued [A] [B] [A]");
         check("$A,$B",                              "glued [A] , [B]");
