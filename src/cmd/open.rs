@@ -2,7 +2,7 @@
 
 use super::{Failure, global::Global};
 use crate::model::{Count, Key};
-use crate::store::{self, Opened, find};
+use crate::store::{self, Opened, Part, find};
 use crate::ui::{Ui, text};
 use std::path::{Path, PathBuf};
 
@@ -66,6 +66,18 @@ pub(super) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     let mut opened = store::open(path, global.options())?;
     let before = super::landing::position_before(&opened).ok().flatten().flatten();
     opened.session.previous = before.map(|id| Key::of(id.as_bytes()));
+    Ok(opened)
+}
+
+/// Opens no more of the session that a command names than a part, where that will do.
+pub(super) fn part(
+    global: &Global,
+    named: Option<&str>,
+    part: &Part<'_>,
+    ui: &mut Ui,
+) -> anyhow::Result<Opened> {
+    let opened = store::open_part(&path(global, named, ui)?, global.options(), part)?;
+    warn(&opened, ui);
     Ok(opened)
 }
 

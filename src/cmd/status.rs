@@ -174,7 +174,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "format": session.format.name(),
         "read_only": session.format.read_only(version.as_deref()).is_some(),
         "head_rule": session.head.rule,
-        "path": session.path().len(),
+        "path": session.depth(),
         "orphans": tree.orphans().count(),
         "entries": tree.standing().count(),
         "lines": session.files[0].lines,

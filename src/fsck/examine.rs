@@ -72,7 +72,7 @@ pub fn examine(
         None => match told(&Patched { text: &text, base: source, file: 0 })? {
             // What is read from a pipe is read here first; agents do not read UTF-16.
             Detected::Format(format) if mending.findings.is_empty() => {
-                scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.path().len()
+                scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.depth()
             }
             _ => 0,
         },

@@ -7,7 +7,7 @@ use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::listing::{self, Mode};
 use crate::ops::revision;
-use crate::store::{self, Opened, Part};
+use crate::store::{Opened, Part};
 use crate::ui::Ui;
 use regex::{Regex, RegexBuilder};
 use std::collections::HashSet;
@@ -124,10 +124,7 @@ pub(super) fn open_some(
     let enough = |session: &Session| session.knows_path(count, |ix| keep.asks_for(session, ix));
     // A label stands behind the entry that it names, so that those of the end stand in the end.
     let part = Part { enough: &enough, ..Part::default() };
-    let path = open::path(global, named, ui)?;
-    let opened = store::open_part(&path, global.options(), &part)?;
-    open::warn(&opened, ui);
-    Ok(opened)
+    open::part(global, named, &part, ui)
 }
 
 /// What revisions choose.

@@ -34,7 +34,7 @@ impl Proof {
     pub(super) fn unchanged(examined: &Examined) -> Proof {
         let twice = |count| (count, count);
         Proof {
-            path: twice(examined.session.path().len()),
+            path: twice(examined.session.depth()),
             agents_path: twice(examined.reachable),
             pairs: twice(pairs_on_path(&examined.session)),
             entries: twice(examined.entries),
@@ -77,7 +77,7 @@ pub(super) fn prove(
     compare_ids(before, &session, &gone, &mut failed);
     compare_lines(examined, source, &patched, result.changes, &mut failed)?;
     let removed = before.path().iter().filter(|ix| gone.contains(&before.entries.key(**ix))).count();
-    let path = (before.path().len(), session.path().len());
+    let path = (before.depth(), session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     let mut lost_position = false;
     // A pointer to the newest turn that was asked for may lead to a shorter path.
@@ -100,7 +100,7 @@ pub(super) fn prove(
     }
     Ok(Proof {
         path,
-        agents_path: (examined.reachable, agents.path().len()),
+        agents_path: (examined.reachable, agents.depth()),
         pairs,
         entries: (examined.entries, session.tree.standing().count()),
         findings,
