@@ -33,14 +33,7 @@ fn main() {
 }
 
 fn feed(reader: &mut Reader, text: &[u8], lines: &mut usize) {
-    let mut rest = text;
-    while !rest.is_empty() {
-        let space = reader.space();
-        let count = space.len().min(rest.len());
-        space[..count].copy_from_slice(&rest[..count]);
-        rest = &rest[count..];
-        reader.advance(count, |_| *lines += 1);
-    }
+    reader.feed(text, |_| *lines += 1);
     reader.finish(|_| *lines += 1);
 }
 

@@ -23,15 +23,13 @@ pub fn detect(head: &[u8]) -> Detected {
     let mut look = Look::default();
     // Small blocks, since a few KiB tell in nearly all files.
     let mut reader = Reader::with_blocks(16 << 10);
-    let mut rest = head;
     // Mostly the first line says it all.
-    let mut most = 1 << 10;
-    while !rest.is_empty() && look.parsed < LINES && !look.is_sure() {
-        let space = reader.space();
-        let count = rest.len().min(space.len()).min(std::mem::replace(&mut most, usize::MAX));
-        space[..count].copy_from_slice(&rest[..count]);
-        rest = &rest[count..];
-        reader.advance(count, |line| look.line(line));
+    let (first, rest) = head.split_at(head.len().min(1 << 10));
+    for piece in std::iter::once(first).chain(rest.chunks(16 << 10)) {
+        if look.parsed == LINES || look.is_sure() {
+            break;
+        }
+        reader.feed(piece, |line| look.line(line));
     }
     reader.finish(|line| look.line(line));
     look.answer()

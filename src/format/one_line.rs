@@ -19,14 +19,7 @@ impl OneLine {
         };
         // Not as the first line: that may be more than an entry to a format.
         self.reader.restart(0, 1);
-        let mut rest = line;
-        while !rest.is_empty() {
-            let space = self.reader.space();
-            let count = rest.len().min(space.len());
-            space[..count].copy_from_slice(&rest[..count]);
-            rest = &rest[count..];
-            self.reader.advance(count, &mut place);
-        }
+        self.reader.feed(line, &mut place);
         self.reader.finish(&mut place);
         kind
     }

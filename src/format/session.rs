@@ -316,14 +316,8 @@ impl Builder {
                 Ending::CrLf => b"\r\n",
                 Ending::None => b"",
             };
-            for mut bytes in [&raw.bytes[..], line_end] {
-                while !bytes.is_empty() {
-                    let space = reader.space();
-                    let count = bytes.len().min(space.len());
-                    space[..count].copy_from_slice(&bytes[..count]);
-                    bytes = &bytes[count..];
-                    reader.advance(count, |line| self.place(line));
-                }
+            for bytes in [&raw.bytes[..], line_end] {
+                reader.feed(bytes, |line| self.place(line));
             }
             reader.finish(|line| self.place(line));
             self.again = Some(reader);
@@ -535,14 +529,7 @@ impl Session {
         let mut builder = Builder::new(format);
         builder.begin_file();
         let mut reader = crate::json::Reader::new();
-        let mut rest = bytes;
-        while !rest.is_empty() {
-            let space = reader.space();
-            let count = rest.len().min(space.len());
-            space[..count].copy_from_slice(&rest[..count]);
-            reader.advance(count, |line| builder.line(line));
-            rest = &rest[count..];
-        }
+        reader.feed(bytes, |line| builder.line(line));
         reader.finish(|line| builder.line(line));
         Some(builder.finish())
     }

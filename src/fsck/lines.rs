@@ -21,14 +21,7 @@ impl Probe {
     pub(super) fn look<T>(&mut self, line: &[u8], mut with: impl FnMut(&Line<'_>) -> T) -> Option<T> {
         // Not the first line: there a byte order mark would be passed over.
         self.reader.restart(0, 1);
-        let mut rest = line;
-        while !rest.is_empty() {
-            let space = self.reader.space();
-            let count = rest.len().min(space.len());
-            space[..count].copy_from_slice(&rest[..count]);
-            rest = &rest[count..];
-            self.reader.advance(count, |_| {});
-        }
+        self.reader.feed(line, |_| {});
         let mut out = None;
         self.reader.finish(|line| out = Some(with(line)));
         out

@@ -23,7 +23,7 @@ pub(super) fn scan_as_agent(format: Format, source: &Patched<'_>) -> io::Result<
 fn read(mut builder: Builder, source: &Patched<'_>) -> io::Result<Session> {
     builder.begin_file();
     let mut reader = Reader::new();
-    each_block(source, |block| feed(&mut reader, block, |line| builder.line(line)))?;
+    each_block(source, |block| reader.feed(block, |line| builder.line(line)))?;
     reader.finish(|line| builder.line(line));
     Ok(builder.finish())
 }
@@ -39,16 +39,6 @@ pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> i
         offset += len;
     }
     Ok(())
-}
-
-fn feed(reader: &mut Reader, mut block: &[u8], mut each: impl FnMut(&crate::json::Line<'_>)) {
-    while !block.is_empty() {
-        let space = reader.space();
-        let count = block.len().min(space.len());
-        space[..count].copy_from_slice(&block[..count]);
-        block = &block[count..];
-        reader.advance(count, &mut each);
-    }
 }
 
 /// The format of a text, as its first lines tell it.

@@ -85,8 +85,7 @@ pub struct Notes {
 /// ```
 /// let text = b"{\"type\":\"session\",\"id\":\"s\"}\n";
 /// let mut reader = bough::json::Reader::new();
-/// reader.space()[..text.len()].copy_from_slice(text);
-/// reader.advance(text.len(), |line| assert_eq!(line.len, 27));
+/// reader.feed(text, |line| assert_eq!(line.len, 27));
 /// reader.finish(|_| unreachable!("all lines were ended"));
 /// ```
 pub struct Reader {
@@ -126,6 +125,17 @@ impl Reader {
         self.block.cut(count);
         self.lines.take(&self.block, &mut each);
         self.block.drop_taken();
+    }
+
+    /// Takes bytes that are in memory, whole, and hands out the lines they end.
+    pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(&Line<'_>)) {
+        while !bytes.is_empty() {
+            let space = self.space();
+            let count = bytes.len().min(space.len());
+            space[..count].copy_from_slice(&bytes[..count]);
+            bytes = &bytes[count..];
+            self.advance(count, &mut each);
+        }
     }
 
     /// Hands out what stands behind the last newline, if anything does.

@@ -39,7 +39,7 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = facts.len() <= head.len() as u64;
-    feed(&mut reader, &mut builder, &head);
+    reader.feed(&head, |line| builder.line(line));
     if !whole {
         builder.partial();
         let from = facts.len().saturating_sub(END as u64).max(head.len() as u64);
@@ -48,20 +48,10 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
         // What stands before the first newline is the rest of a line.
         let start = memchr::memchr(b'\n', &tail).map_or(tail.len(), |at| at + 1);
         reader.restart(from + start as u64, 1);
-        feed(&mut reader, &mut builder, &tail[start..]);
+        reader.feed(&tail[start..], |line| builder.line(line));
     }
     reader.finish(|line| builder.line(line));
     let mut files = Files::new();
     files.add(path.to_owned(), Content::File(file), Some(stamp));
     Ok(Opened { session: builder.finish(), files })
-}
-
-fn feed(reader: &mut Reader, builder: &mut Builder, mut bytes: &[u8]) {
-    while !bytes.is_empty() {
-        let space = reader.space();
-        let count = bytes.len().min(space.len());
-        space[..count].copy_from_slice(&bytes[..count]);
-        bytes = &bytes[count..];
-        reader.advance(count, |line| builder.line(line));
-    }
 }

@@ -124,14 +124,7 @@ fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::
     let mut reader = READER.take().unwrap_or_default();
     reader.restart(0, 0);
     // What the format was told from is not fetched again.
-    let mut rest = head;
-    while !rest.is_empty() {
-        let space = reader.space();
-        let count = rest.len().min(space.len());
-        space[..count].copy_from_slice(&rest[..count]);
-        rest = &rest[count..];
-        reader.advance(count, |line| builder.line(line));
-    }
+    reader.feed(head, |line| builder.line(line));
     read_on(file, &mut reader, head.len() as u64, |line| builder.line(line))?;
     READER.set(Some(reader));
     Ok(builder.finish())
@@ -173,16 +166,10 @@ fn begin_large(format: Format, options: Options, len: u64, head: &[u8]) -> Build
     builder
 }
 
-fn read_memory(format: Format, options: Options, mut bytes: &[u8]) -> Session {
+fn read_memory(format: Format, options: Options, bytes: &[u8]) -> Session {
     let mut builder = begin(format, options);
     let mut reader = Reader::new();
-    while !bytes.is_empty() {
-        let space = reader.space();
-        let count = bytes.len().min(space.len());
-        space[..count].copy_from_slice(&bytes[..count]);
-        bytes = &bytes[count..];
-        reader.advance(count, |line| builder.line(line));
-    }
+    reader.feed(bytes, |line| builder.line(line));
     reader.finish(|line| builder.line(line));
     builder.finish()
 }

@@ -173,23 +173,15 @@ impl PartOf<'_> {
     /// Takes the lines at the start that tell of the session as a whole; gives where they end.
     fn first_lines(&self, reader: &mut Reader, builder: &mut Builder) -> u64 {
         let mut end = None;
-        let mut rest = self.head;
-        while !rest.is_empty() && end.is_none() {
-            let space = reader.space();
-            let count = rest.len().min(space.len());
-            space[..count].copy_from_slice(&rest[..count]);
-            rest = &rest[count..];
-            reader.advance(count, |line| {
-                let ty = line.fields.str(Field::Type);
-                let tells =
-                    ty.is_some_and(|ty| ["session", "title", "header"].iter().any(|word| ty.is(word)));
-                if end.is_none() && tells {
-                    builder.line(line);
-                } else {
-                    end.get_or_insert(line.offset);
-                }
-            });
-        }
+        reader.feed(self.head, |line| {
+            let ty = line.fields.str(Field::Type);
+            let tells = ty.is_some_and(|ty| ["session", "title", "header"].iter().any(|word| ty.is(word)));
+            if end.is_none() && tells {
+                builder.line(line);
+            } else {
+                end.get_or_insert(line.offset);
+            }
+        });
         end.unwrap_or(self.head.len() as u64)
     }
 
@@ -243,7 +235,7 @@ fn lines_with(file: &File, end: u64, words: &[&str], absent: &[&str]) -> io::Res
     let words: Vec<String> = absent.iter().chain(words).map(|word| format!("{word}\"")).collect();
     let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
     let wanted = Regex::new(&escaped.join("|")).map_err(io::Error::other)?;
-    let is_absent = |hit: &[u8]| !words[..absent.len()].iter().any(|word| hit == word.as_bytes());
+    let forbidden = &words[..absent.len()];
     let overlap = words.iter().map(String::len).max().unwrap_or(0);
     let mut buffer = vec![0; BLOCK + overlap];
     let (mut base, mut have) = (0u64, 0usize);
@@ -267,7 +259,7 @@ fn lines_with(file: &File, end: u64, words: &[&str], absent: &[&str]) -> io::Res
             if lines.last() != Some(&line) {
                 lines.push(line);
             }
-            if lines.len() > LINES || !is_absent(hit.as_bytes()) {
+            if lines.len() > LINES || forbidden.iter().any(|word| hit.as_bytes() == word.as_bytes()) {
                 return Ok(None);
             }
             let Some(newline) = memchr::memchr(b'\n', &bytes[hit.end()..]) else {

@@ -182,14 +182,8 @@ fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
     let mut reader = Reader::new();
     let mut whole = false;
     let mut look = |shape: Shape| whole = matches!(shape, Shape::Object | Shape::Scalar | Shape::Blank);
-    stamp::each_block(file, offset, len - offset, |mut block| {
-        while !block.is_empty() {
-            let space = reader.space();
-            let count = block.len().min(space.len());
-            space[..count].copy_from_slice(&block[..count]);
-            block = &block[count..];
-            reader.advance(count, |line| look(line.shape));
-        }
+    stamp::each_block(file, offset, len - offset, |block| {
+        reader.feed(block, |line| look(line.shape));
         Ok(())
     })?;
     reader.finish(|line| look(line.shape));
