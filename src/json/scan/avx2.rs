@@ -1,4 +1,4 @@
-use super::{Block, Inside, Kernel, Marks, Outside};
+use super::{Block, Inside, Kernel, Marks};
 use std::arch::x86_64::*;
 
 /// Masks by AVX2, and carry-less multiplication for what quotes enclose.
@@ -20,15 +20,15 @@ impl Avx2 {
     }
 
     /// [`super::scan`], compiled for this kernel.
-    pub(super) fn scan(self, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
+    pub(super) fn scan(self, lines: &[u8], marks: &mut Marks) {
         // SAFETY: the machine has the features, else there were no `Avx2`.
-        unsafe { scan(self, lines, marks, suspects) }
+        unsafe { scan(self, lines, marks) }
     }
 }
 
 #[target_feature(enable = "avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-fn scan(kernel: Avx2, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
-    super::scan(kernel, lines, marks, suspects)
+fn scan(kernel: Avx2, lines: &[u8], marks: &mut Marks) {
+    super::scan(kernel, lines, marks)
 }
 
 impl Kernel for Avx2 {
@@ -50,20 +50,16 @@ impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    fn outside(self, block: &Block) -> Outside {
+    fn structural(self, block: &Block) -> u64 {
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
             let (low, high) = load(block);
             // Brackets and braces differ in the bit 0x20 alone.
             let bit = _mm256_set1_epi8(0x20);
-            Outside {
-                structural: mask(
-                    of_class(&STRUCTURALS, low, _mm256_or_si256(low, bit)),
-                    of_class(&STRUCTURALS, high, _mm256_or_si256(high, bit)),
-                ),
-                space: mask(of_class(&SPACES, low, low), of_class(&SPACES, high, high)),
-                newline: equal(low, high, b'\n'),
-            }
+            mask(
+                of_class(&STRUCTURALS, low, _mm256_or_si256(low, bit)),
+                of_class(&STRUCTURALS, high, _mm256_or_si256(high, bit)),
+            )
         }
     }
 
@@ -81,11 +77,11 @@ impl Kernel for Avx2 {
     }
 
     #[inline(always)]
-    fn u(self, block: &Block) -> u64 {
+    fn equal(self, block: &Block, byte: u8) -> u64 {
         // SAFETY: the machine has AVX2, else there were no `Avx2`.
         unsafe {
             let (low, high) = load(block);
-            equal(low, high, b'u')
+            equal(low, high, byte)
         }
     }
 
@@ -98,8 +94,6 @@ impl Kernel for Avx2 {
         }
     }
 }
-
-pub(super) const SPACES: [u8; 16] = table(&[(0x0, b' '), (0x9, b'\t'), (0xA, b'\n'), (0xD, b'\r')]);
 
 /// With the bit 0x20 set: brackets become braces.
 pub(super) const STRUCTURALS: [u8; 16] = table(&[(0xA, b':'), (0xB, b'{'), (0xC, b','), (0xD, b'}')]);

@@ -1,7 +1,7 @@
-use super::{Block, Inside, Kernel, Marks, Outside, avx2};
+use super::{Block, Inside, Kernel, Marks, avx2};
 use std::arch::x86_64::*;
 
-/// Masks by AVX-512, which gives them as such, and marks by packing the bytes that have a bit.
+/// Masks by AVX-512, which gives them as such, and marks by packing the places that have a bit.
 ///
 /// One exists only where the machine was found to have all of it, and what [`avx2::Avx2`] needs: the private field sees to
 /// that, and all `unsafe` code of this module rests on it.
@@ -12,20 +12,21 @@ impl Avx512 {
     pub(super) fn detect() -> Option<Avx512> {
         let has = is_x86_feature_detected!("avx512f")
             && is_x86_feature_detected!("avx512bw")
+            && is_x86_feature_detected!("avx512vbmi")
             && is_x86_feature_detected!("avx512vbmi2");
         avx2::Avx2::detect().filter(|_| has).map(Avx512)
     }
 
     /// [`super::scan`], compiled for this kernel.
-    pub(super) fn scan(self, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
+    pub(super) fn scan(self, lines: &[u8], marks: &mut Marks) {
         // SAFETY: the machine has the features, else there were no `Avx512`.
-        unsafe { scan(self, lines, marks, suspects) }
+        unsafe { scan(self, lines, marks) }
     }
 }
 
-#[target_feature(enable = "avx512f,avx512bw,avx512vbmi2,avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
-fn scan(kernel: Avx512, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
-    super::scan(kernel, lines, marks, suspects)
+#[target_feature(enable = "avx512f,avx512bw,avx512vbmi,avx512vbmi2,avx2,pclmulqdq,bmi1,bmi2,lzcnt,popcnt")]
+fn scan(kernel: Avx512, lines: &[u8], marks: &mut Marks) {
+    super::scan(kernel, lines, marks)
 }
 
 impl Kernel for Avx512 {
@@ -43,17 +44,13 @@ impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    fn outside(self, block: &Block) -> Outside {
+    fn structural(self, block: &Block) -> u64 {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
         unsafe {
             let bytes = load(block);
             // Brackets and braces differ in the bit 0x20 alone.
             let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
-            Outside {
-                structural: of_class(&avx2::STRUCTURALS, bytes, folded),
-                space: of_class(&avx2::SPACES, bytes, bytes),
-                newline: _mm512_cmpeq_epi8_mask(bytes, _mm512_set1_epi8(b'\n' as i8)),
-            }
+            of_class(&avx2::STRUCTURALS, bytes, folded)
         }
     }
 
@@ -68,9 +65,9 @@ impl Kernel for Avx512 {
     }
 
     #[inline(always)]
-    fn u(self, block: &Block) -> u64 {
+    fn equal(self, block: &Block, byte: u8) -> u64 {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
-        unsafe { _mm512_cmpeq_epi8_mask(load(block), _mm512_set1_epi8(b'u' as i8)) }
+        unsafe { _mm512_cmpeq_epi8_mask(load(block), _mm512_set1_epi8(byte as i8)) }
     }
 
     #[inline(always)]
@@ -78,17 +75,15 @@ impl Kernel for Avx512 {
         // SAFETY: the machine has AVX-512, else there were no `Avx512`.
         unsafe {
             let mut places = _mm512_maskz_compress_epi8(bits, load(&PLACES));
-            let mut bytes = _mm512_maskz_compress_epi8(bits, load(block));
             let mut left = bits.count_ones();
             for out in out.as_chunks_mut::<16>().0 {
-                store(out, places, bytes, at);
+                store(out, places, block, at);
                 if left <= 16 {
                     break;
                 }
                 left -= 16;
                 // The next sixteen come to the front.
                 places = _mm512_alignr_epi32(places, places, 4);
-                bytes = _mm512_alignr_epi32(bytes, bytes, 4);
             }
         }
     }
@@ -121,20 +116,21 @@ unsafe fn load(block: &Block) -> __m512i {
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
 }
 
-/// Writes sixteen marks, of the first sixteen bytes and their places.
+/// Writes the marks of the first sixteen places.
 ///
 /// # Safety
 ///
 /// The machine has AVX-512.
 #[inline(always)]
-unsafe fn store(out: &mut [u32; 16], places: __m512i, bytes: __m512i, at: usize) {
+unsafe fn store(out: &mut [u32; 16], places: __m512i, block: &Block, at: usize) {
     // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks take, and needs no alignment.
     unsafe {
         let places = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
-        let bytes = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(bytes));
+        // The byte at each place, looked up where it belongs: the highest of the four.
+        let highest = 0x8888_8888_8888_8888;
+        let bytes = _mm512_maskz_permutexvar_epi8(highest, _mm512_slli_epi32(places, 24), load(block));
         let at = _mm512_add_epi32(places, _mm512_set1_epi32(at as i32));
-        let marks = _mm512_or_si512(_mm512_slli_epi32(bytes, 24), at);
-        _mm512_storeu_si512(out.as_mut_ptr().cast(), marks);
+        _mm512_storeu_si512(out.as_mut_ptr().cast(), _mm512_or_si512(bytes, at));
     }
 }
 

@@ -33,27 +33,19 @@ struct Inside {
     control: u64,
 }
 
-/// What counts outside of strings.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-struct Outside {
-    /// `{`, `}`, `[`, `]`, `:` and `,`. The control characters that differ from `:` and `,` in the bit 0x20 may
-    /// be among them; no grammar has a place for them either way.
-    structural: u64,
-    /// Blank, tab, carriage return, line feed.
-    space: u64,
-    newline: u64,
-}
-
 /// How the masks of a block are made on some machine.
 trait Kernel: Copy {
     fn inside(self, block: &Block) -> Inside;
-    fn outside(self, block: &Block) -> Outside;
+
+    /// `{`, `}`, `[`, `]`, `:` and `,`. The control characters that differ from `:` and `,` in the bit 0x20 may
+    /// be among them; no grammar has a place for them either way.
+    fn structural(self, block: &Block) -> u64;
 
     /// What may stand behind a backslash, but for quotes and `u`: `\`, `/`, `b`, `f`, `n`, `r`, `t`.
     fn plain_escapes(self, block: &Block) -> u64;
 
-    /// The letter `u`.
-    fn u(self, block: &Block) -> u64;
+    /// The bytes that are `byte`.
+    fn equal(self, block: &Block, byte: u8) -> u64;
 
     /// Writes the marks of the bits, the lowest first; what is written beyond them is of no account.
     #[inline(always)]
@@ -153,14 +145,16 @@ impl Mark {
 pub(super) struct Index {
     scanner: Scanner,
     marks: Marks,
-    suspects: Vec<u32>,
 }
 
-/// The numbers of marks, and room for a block of them behind the last.
+/// What a scan finds.
 #[derive(Default)]
 struct Marks {
+    /// The numbers of marks, and room for a block of them behind the last.
     list: Vec<u32>,
     count: usize,
+    /// The first bytes of the blocks that a second look is due.
+    suspects: Vec<u32>,
 }
 
 impl Marks {
@@ -181,31 +175,39 @@ impl Marks {
     fn grow(&mut self) {
         self.list.resize(self.list.len() * 2, 0);
     }
+
+    /// Notes a block that is due a second look.
+    #[cold]
+    #[inline(never)]
+    fn suspect(&mut self, at: usize) {
+        self.suspects.push(at as u32);
+    }
 }
 
 impl Index {
     pub(super) fn new(scanner: Scanner) -> Index {
-        Index { scanner, marks: Marks::default(), suspects: Vec::new() }
+        Index { scanner, marks: Marks::default() }
     }
 
     /// Looks through whole lines: the last byte is a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
         assert!(lines.len() <= Mark::MOST, "positions are 24 bits");
+        let marks = &mut self.marks;
         // Of text that agents write a byte in ten or more is marked; there may be more, up to one a byte.
         let room = lines.len() / 8 + size_of::<Block>();
-        if self.marks.list.len() < room {
-            self.marks.list = vec![0; room.next_power_of_two()];
+        if marks.list.len() < room {
+            marks.list = vec![0; room.next_power_of_two()];
         }
-        self.marks.count = 0;
-        self.suspects.clear();
+        marks.count = 0;
+        marks.suspects.clear();
         match self.scanner {
             #[cfg(target_arch = "x86_64")]
-            Scanner::Avx512(avx512) => avx512.scan(lines, &mut self.marks, &mut self.suspects),
+            Scanner::Avx512(avx512) => avx512.scan(lines, marks),
             #[cfg(target_arch = "x86_64")]
-            Scanner::Avx2(avx2) => avx2.scan(lines, &mut self.marks, &mut self.suspects),
+            Scanner::Avx2(avx2) => avx2.scan(lines, marks),
             #[cfg(target_arch = "aarch64")]
-            Scanner::Neon(neon) => scan(neon, lines, &mut self.marks, &mut self.suspects),
-            Scanner::Portable => scan(portable::Portable, lines, &mut self.marks, &mut self.suspects),
+            Scanner::Neon(neon) => scan(neon, lines, marks),
+            Scanner::Portable => scan(portable::Portable, lines, marks),
         }
     }
 
@@ -216,12 +218,12 @@ impl Index {
 
     /// The first bytes of the blocks that a second look is due, ascending.
     pub(super) fn suspects(&self) -> &[u32] {
-        &self.suspects
+        &self.marks.suspects
     }
 }
 
-/// What goes over from one block to the next.
-#[derive(Default)]
+/// What goes over from one block to the next. It goes by value, so that it stays in registers.
+#[derive(Clone, Copy, Default)]
 struct Carry {
     /// 1 where the first byte is escaped.
     escaped: u64,
@@ -235,16 +237,16 @@ struct Carry {
 
 /// Marks what stands in `lines`, and the suspect blocks.
 #[inline(always)]
-fn scan<K: Kernel>(kernel: K, lines: &[u8], marks: &mut Marks, suspects: &mut Vec<u32>) {
+fn scan<K: Kernel>(kernel: K, lines: &[u8], marks: &mut Marks) {
     let mut carry = Carry::default();
     let (blocks, rest) = lines.as_chunks::<64>();
     for (number, block) in blocks.iter().enumerate() {
-        scan_block(kernel, block, lines, number * 64, &mut carry, marks, suspects);
+        carry = scan_block(kernel, block, lines, number * 64, carry, marks);
     }
     if !rest.is_empty() {
         let mut block = [b' '; 64];
         block[..rest.len()].copy_from_slice(rest);
-        scan_block(kernel, &block, lines, blocks.len() * 64, &mut carry, marks, suspects);
+        scan_block(kernel, &block, lines, blocks.len() * 64, carry, marks);
     }
 }
 
@@ -254,62 +256,81 @@ fn scan_block<K: Kernel>(
     block: &Block,
     lines: &[u8],
     at: usize,
-    carry: &mut Carry,
+    mut carry: Carry,
     marks: &mut Marks,
-    suspects: &mut Vec<u32>,
-) {
+) -> Carry {
     let inside = kernel.inside(block);
-    let was_escaped = carry.escaped;
-    let escaped = escaped(inside.backslash, &mut carry.escaped);
+    let (escaped, next_escaped) = escaped(inside.backslash, carry.escaped);
     let quote = inside.quote & !escaped;
 
     // The short way through long strings: most blocks are wholly inside one.
     if quote == 0 && carry.in_string == u64::MAX && inside.control == 0 {
-        if escaped != 0 {
-            check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry, suspects);
-        }
+        carry.escaped = next_escaped;
         carry.in_word = 0;
-        return;
+        if escaped != 0 {
+            carry.low_at =
+                check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry.low_at, marks);
+        }
+        return carry;
     }
 
-    let outside = kernel.outside(block);
     // From the opening quote of a string up to, and not with, the closing one.
     let string = kernel.parity(quote) ^ carry.in_string;
-    if outside.newline & string != 0 {
-        carry.escaped = was_escaped;
-        return scan_torn(kernel, block, at, carry, marks, suspects);
+    let structural = kernel.structural(block);
+    let mut space = kernel.equal(block, b' ');
+    let mut newline = 0;
+    let mut is_suspect = false;
+    if inside.control != 0 {
+        newline = kernel.equal(block, b'\n');
+        space |= newline;
+        if inside.control != newline {
+            space |= kernel.equal(block, b'\t') | kernel.equal(block, b'\r');
+            is_suspect = inside.control & string != 0;
+        }
+        if newline & string != 0 {
+            // Whatever else is wrong here is found by the second look, which is due anyway.
+            marks.suspect(at);
+            let torn = carry.escaped | carry.in_string & 2 | carry.in_word << 2;
+            let (bits, torn) = scan_torn(block, structural, space, torn);
+            carry.escaped = torn & 1;
+            carry.in_string = (torn >> 1 & 1).wrapping_neg();
+            carry.in_word = torn >> 2;
+            marks.put(kernel, bits, block, at);
+            return carry;
+        }
     }
+    carry.escaped = next_escaped;
     carry.in_string = ((string as i64) >> 63) as u64;
-    let word = !(outside.structural | outside.space | quote);
+    let word = !(structural | space | quote);
     let goes_on = word << 1 | carry.in_word;
     carry.in_word = word >> 63;
-    if inside.control & string != 0 {
-        suspects.push(at as u32);
+    if is_suspect {
+        marks.suspect(at);
     } else if escaped != 0 {
-        check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry, suspects);
+        carry.low_at = check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry.low_at, marks);
     }
-    let bits = (outside.structural | word & !goes_on) & !string | quote | outside.newline;
+    let bits = (structural | word & !goes_on) & !string | quote | newline;
     marks.put(kernel, bits, block, at);
+    carry
 }
 
-/// The bytes behind an odd number of backslashes, by the carry of an addition through each run of them.
+/// The bytes behind an odd number of backslashes, by the carry of an addition through each run of them; and whether the first
+/// byte of the next block is one.
 #[inline(always)]
-fn escaped(backslash: u64, carry: &mut u64) -> u64 {
+fn escaped(backslash: u64, carry: u64) -> (u64, u64) {
     if backslash == 0 {
-        return std::mem::take(carry);
+        return (carry, 0);
     }
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
     // A backslash that is escaped itself escapes nothing.
-    let may_escape = backslash & !*carry;
+    let may_escape = backslash & !carry;
     let behind = may_escape << 1;
     // A run that begins at an even place ends, by the borrow, in a flip of the odd bits behind it.
     let ends = ((behind | ODD).wrapping_sub(may_escape)) ^ ODD;
-    let escaped = ends ^ (backslash | *carry);
-    *carry = (ends & backslash) >> 63;
-    escaped
+    (ends ^ (backslash | carry), (ends & backslash) >> 63)
 }
 
-/// Notes the block as suspect where an escape in it is none, or a lone surrogate.
+/// Notes the block as suspect where an escape in it is none, or a lone surrogate. Gives the place of a low surrogate that is due.
 #[inline(always)]
 fn check_escapes<K: Kernel>(
     kernel: K,
@@ -317,22 +338,24 @@ fn check_escapes<K: Kernel>(
     lines: &[u8],
     at: usize,
     (escaped, quote): (u64, u64),
-    carry: &mut Carry,
-    suspects: &mut Vec<u32>,
-) {
+    low_at: usize,
+    marks: &mut Marks,
+) -> usize {
     let rest = escaped & !(quote | kernel.plain_escapes(block));
     if rest == 0 {
-        return;
+        return low_at;
     }
-    let unicode = rest & kernel.u(block);
-    if unicode != rest || !are_units(lines, at, unicode, &mut carry.low_at) {
-        suspects.push(at as u32);
+    let unicode = rest & kernel.equal(block, b'u');
+    let (fine, low_at) = are_units(lines, at, unicode, low_at);
+    if unicode != rest || !fine {
+        marks.suspect(at);
     }
+    low_at
 }
 
 /// Whether each `u` of the mask begins a code unit, and each surrogate has its other half.
 #[inline(never)]
-fn are_units(lines: &[u8], at: usize, mut unicode: u64, low_at: &mut usize) -> bool {
+fn are_units(lines: &[u8], at: usize, mut unicode: u64, mut low_at: usize) -> (bool, usize) {
     let mut fine = true;
     while unicode != 0 {
         let here = at + unicode.trailing_zeros() as usize;
@@ -340,31 +363,24 @@ fn are_units(lines: &[u8], at: usize, mut unicode: u64, low_at: &mut usize) -> b
         match text::hex(&lines[here + 1..]) {
             None => fine = false,
             Some(0xD800..=0xDBFF) => match text::unit(&lines[here + 5..]) {
-                Some(0xDC00..=0xDFFF) => *low_at = here + 6,
+                Some(0xDC00..=0xDFFF) => low_at = here + 6,
                 _ => fine = false,
             },
-            Some(0xDC00..=0xDFFF) => fine &= *low_at == here,
+            Some(0xDC00..=0xDFFF) => fine &= low_at == here,
             Some(_) => {}
         }
     }
-    fine
+    (fine, low_at)
 }
 
 /// A block in which a line feed stands in a string: that line is broken, and the next one begins afresh.
+///
+/// Takes three bits, and gives them for the next block, as the marked bytes do: whether the first byte is escaped, is inside a string,
+/// goes on with a word. (A structure would go by memory, and with it the carry of all blocks.)
 #[cold]
 #[inline(never)]
-fn scan_torn<K: Kernel>(
-    kernel: K,
-    block: &Block,
-    at: usize,
-    carry: &mut Carry,
-    marks: &mut Marks,
-    suspects: &mut Vec<u32>,
-) {
-    let outside = kernel.outside(block);
-    let mut in_string = carry.in_string != 0;
-    let mut escaped = carry.escaped != 0;
-    let mut in_word = carry.in_word != 0;
+fn scan_torn(block: &Block, structural: u64, space: u64, carry: u64) -> (u64, u64) {
+    let [mut escaped, mut in_string, mut in_word] = [0, 1, 2].map(|bit| carry >> bit & 1 == 1);
     let mut bits = 0u64;
     for (place, byte) in block.iter().enumerate() {
         let bit = 1 << place;
@@ -380,8 +396,8 @@ fn scan_torn<K: Kernel>(
                 bits |= bit;
             }
             b'\\' if in_string => escaped = !was_escaped,
-            _ if in_string || outside.space & bit != 0 => {}
-            _ if outside.structural & bit != 0 => bits |= bit,
+            _ if in_string || space & bit != 0 => {}
+            _ if structural & bit != 0 => bits |= bit,
             _ => {
                 in_word = true;
                 if !was_in_word {
@@ -390,12 +406,7 @@ fn scan_torn<K: Kernel>(
             }
         }
     }
-    // Whatever else is wrong here is found by the second look, which is due anyway.
-    suspects.push(at as u32);
-    carry.in_string = if in_string { u64::MAX } else { 0 };
-    carry.escaped = u64::from(escaped);
-    carry.in_word = u64::from(in_word);
-    marks.put(kernel, bits, block, at);
+    (bits, u64::from(escaped) | u64::from(in_string) << 1 | u64::from(in_word) << 2)
 }
 
 #[cfg(test)]

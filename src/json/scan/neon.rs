@@ -1,4 +1,4 @@
-use super::{Block, Inside, Kernel, Outside};
+use super::{Block, Inside, Kernel};
 use std::arch::aarch64::*;
 
 /// Masks by NEON, which every machine of this kind has.
@@ -17,17 +17,11 @@ impl Kernel for Neon {
     }
 
     #[inline(always)]
-    fn outside(self, block: &Block) -> Outside {
-        let quarters = load(block);
+    fn structural(self, block: &Block) -> u64 {
         // Brackets and braces differ in the bit 0x20 alone.
         // SAFETY: NEON is part of the target.
-        let folded = unsafe { quarters.map(|quarter| vorrq_u8(quarter, vdupq_n_u8(0x20))) };
-        let newline = equal(quarters, b'\n');
-        Outside {
-            structural: equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b','),
-            space: equal(quarters, b' ') | equal(quarters, b'\t') | equal(quarters, b'\r') | newline,
-            newline,
-        }
+        let folded = unsafe { load(block).map(|quarter| vorrq_u8(quarter, vdupq_n_u8(0x20))) };
+        equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b',')
     }
 
     #[inline(always)]
@@ -37,8 +31,8 @@ impl Kernel for Neon {
     }
 
     #[inline(always)]
-    fn u(self, block: &Block) -> u64 {
-        equal(load(block), b'u')
+    fn equal(self, block: &Block, byte: u8) -> u64 {
+        equal(load(block), byte)
     }
 }
 

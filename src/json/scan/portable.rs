@@ -1,4 +1,4 @@
-use super::{Block, Inside, Kernel, Outside};
+use super::{Block, Inside, Kernel};
 
 /// Masks by arithmetic on words of eight bytes.
 #[derive(Clone, Copy, Debug)]
@@ -22,16 +22,10 @@ impl Kernel for Portable {
     }
 
     #[inline(always)]
-    fn outside(self, block: &Block) -> Outside {
-        let words = words(block);
+    fn structural(self, block: &Block) -> u64 {
         // Brackets and braces differ in the bit 0x20 alone.
-        let folded = words.map(|word| word | (0x20 * ONES));
-        let newline = equal(words, b'\n');
-        Outside {
-            structural: equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b','),
-            space: equal(words, b' ') | equal(words, b'\t') | equal(words, b'\r') | newline,
-            newline,
-        }
+        let folded = words(block).map(|word| word | (0x20 * ONES));
+        equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b',')
     }
 
     #[inline(always)]
@@ -41,8 +35,8 @@ impl Kernel for Portable {
     }
 
     #[inline(always)]
-    fn u(self, block: &Block) -> u64 {
-        equal(words(block), b'u')
+    fn equal(self, block: &Block, byte: u8) -> u64 {
+        equal(words(block), byte)
     }
 }
 
