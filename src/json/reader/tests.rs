@@ -76,8 +76,7 @@ fn one(line: &[u8]) -> (Shape, Notes, String) {
     let text = [b"\n".as_slice(), line, b"\n"].concat();
     let mut reader = Reader::new();
     let mut out = None;
-    reader.space()[..text.len()].copy_from_slice(&text);
-    reader.advance(text.len(), |line| {
+    reader.feed(&text, |line| {
         if line.number == 2 {
             assert_eq!(line.bytes.map(<[u8]>::len), Some(line.len as usize));
             out = Some((line.shape, line.notes, fields(&line.fields)));
