@@ -177,6 +177,17 @@ impl<'l> Str<'l> {
     /// The key of the string as an id. Costs a copy only where there are escapes.
     #[inline]
     pub fn key(self) -> Key {
+        // As most ids of pi are.
+        if let Ok(eight) = <[u8; 8]>::try_from(self.raw)
+            && !text::holds(u64::from_le_bytes(eight), b'\\')
+        {
+            return Key::of(&eight);
+        }
+        self.other_key()
+    }
+
+    #[inline(never)]
+    fn other_key(self) -> Key {
         match text::is_escaped(self.raw) {
             true => Key::of(&self.resolved()),
             false => Key::of(self.raw),
@@ -303,7 +314,15 @@ impl BlockKind {
     /// The kind that a block's `type` names.
     #[inline]
     fn of(ty: Str<'_>) -> BlockKind {
-        match &*ty.resolved() {
+        match BlockKind::named(ty.raw) {
+            BlockKind::Other if text::is_escaped(ty.raw) => BlockKind::named(&ty.resolved()),
+            kind => kind,
+        }
+    }
+
+    #[inline]
+    fn named(ty: &[u8]) -> BlockKind {
+        match ty {
             b"text" => BlockKind::Text,
             b"thinking" | b"redacted_thinking" | b"redactedThinking" => BlockKind::Thinking,
             b"toolCall" | b"tool_use" => BlockKind::Call,
@@ -324,11 +343,9 @@ pub struct Fields<'l> {
 
 impl<'l> Fields<'l> {
     /// What stands at a field.
+    #[inline]
     pub fn get(&self, field: Field) -> Value<'l> {
-        if self.found.present >> field as u32 & 1 == 0 {
-            return Value::Absent;
-        }
-        let slot = self.found.slots[field as usize];
+        let Some(slot) = self.found.slot(field) else { return Value::Absent };
         let raw = || &self.bytes[slot.stretch.from as usize..slot.stretch.to as usize];
         match slot.sort {
             Sort::Null => Value::Null,
@@ -342,16 +359,16 @@ impl<'l> Fields<'l> {
     }
 
     /// The string at a field; `None` for anything else.
+    #[inline(always)]
     pub fn str(&self, field: Field) -> Option<Str<'l>> {
-        match self.get(field) {
-            Value::String(string) => Some(string),
-            _ => None,
-        }
+        let slot = self.found.slot(field).filter(|slot| slot.sort == Sort::String);
+        self.string(slot.map(|slot| slot.stretch))
     }
 
     /// Whether `true` stands at a field.
+    #[inline(always)]
     pub fn is_true(&self, field: Field) -> bool {
-        self.get(field) == Value::Bool(true)
+        self.found.slot(field).is_some_and(|slot| slot.sort == Sort::True)
     }
 
     /// The blocks of the message's content, in order, then those of `tool_calls`.
@@ -466,6 +483,13 @@ impl Found {
         self.blocks.clear();
     }
 
+    /// What stands at a field.
+    #[inline(always)]
+    fn slot(&self, field: Field) -> Option<Slot> {
+        let is_there = self.present >> field as u32 & 1 == 1;
+        is_there.then(|| self.slots[field as usize])
+    }
+
     /// Notes the value of a field.
     #[inline]
     pub(super) fn put(&mut self, field: Field, slot: Slot) {
@@ -473,9 +497,17 @@ impl Found {
         self.slots[field as usize] = slot;
     }
 
-    /// Drops what was found at a field and below it, since its key is met again: the last counts, as a whole.
-    #[inline]
+    /// Drops what was found at a field and below it, where its key is met again: the last counts, as a whole.
+    #[inline(always)]
     pub(super) fn forget(&mut self, field: Field) {
+        if self.present >> field as u32 & 1 == 1 {
+            self.drop_found(field);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn drop_found(&mut self, field: Field) {
         const fn bits(fields: &[Field]) -> u64 {
             let (mut bits, mut at) = (0, 0);
             while at < fields.len() {
@@ -493,11 +525,7 @@ impl Found {
             Field::Content,
             Field::ToolCalls,
         ]);
-        let bit = 1 << field as u32;
-        if self.present & bit == 0 {
-            return;
-        }
-        self.present &= !bit;
+        self.present &= !(1 << field as u32);
         match field {
             Field::Message => {
                 self.present &= !OF_MESSAGE;

@@ -7,16 +7,17 @@ use super::text;
 pub(super) struct Keys<T: 'static> {
     multiplier: u64,
     slots: [Slot<T>; SLOTS],
+    names: [&'static [u8]; SLOTS],
 }
 
 const SLOTS: usize = 128;
 
 #[derive(Clone, Copy)]
-struct Slot<T: 'static> {
+struct Slot<T> {
     start: u64,
     /// The last eight bytes of a longer key.
     last: u64,
-    name: &'static [u8],
+    len: u32,
     meaning: Option<T>,
 }
 
@@ -27,21 +28,23 @@ impl<T: Copy> Keys<T> {
         'next: loop {
             multiplier =
                 multiplier.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut slots = [Slot { start: 0, last: 0, name: b"", meaning: None }; SLOTS];
+            let mut slots = [Slot { start: 0, last: 0, len: 0, meaning: None }; SLOTS];
+            let mut names: [&[u8]; SLOTS] = [b""; SLOTS];
             let mut at = 0;
             while at < keys.len() {
                 let (name, meaning) = keys[at];
                 let name = name.as_bytes();
                 let start = start(name, 0, name.len());
-                let slot = &mut slots[place(multiplier, start, name.len())];
-                if slot.meaning.is_some() {
+                let place = place(multiplier, start, name.len());
+                if slots[place].meaning.is_some() {
                     continue 'next;
                 }
-                *slot =
-                    Slot { start, last: last(name, name.len(), name.len()), name, meaning: Some(meaning) };
+                let last = last(name, name.len(), name.len());
+                slots[place] = Slot { start, last, len: name.len() as u32, meaning: Some(meaning) };
+                names[place] = name;
                 at += 1;
             }
-            return Keys { multiplier, slots };
+            return Keys { multiplier, slots, names };
         }
     }
 
@@ -52,9 +55,10 @@ impl<T: Copy> Keys<T> {
         let len = to - from;
         let start = start(bytes, from, len);
         let last = last(bytes, to, len);
-        let slot = &self.slots[place(self.multiplier, start, len)];
-        let same = slot.start == start && slot.last == last && slot.name.len() == len;
-        if same && (len <= 16 || slot.name == &bytes[from..to]) {
+        let place = place(self.multiplier, start, len);
+        let slot = &self.slots[place];
+        let same = slot.start == start && slot.last == last && slot.len == len as u32;
+        if same && (len <= 16 || self.names[place] == &bytes[from..to]) {
             return slot.meaning;
         }
         // Most keys that are not wanted have no backslash, and no more than sixteen bytes.
@@ -71,8 +75,8 @@ impl<T: Copy> Keys<T> {
 
     /// What a key stands for.
     pub(super) fn of(&self, key: &[u8]) -> Option<T> {
-        let slot = &self.slots[place(self.multiplier, start(key, 0, key.len()), key.len())];
-        slot.meaning.filter(|_| slot.name == key)
+        let place = place(self.multiplier, start(key, 0, key.len()), key.len());
+        self.slots[place].meaning.filter(|_| self.names[place] == key)
     }
 }
 

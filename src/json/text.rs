@@ -4,12 +4,19 @@ use std::borrow::Cow;
 #[inline]
 pub(super) fn is_escaped(raw: &[u8]) -> bool {
     // Ids and names are short: a call would cost more than the look itself.
-    if raw.len() > 64 {
-        return memchr::memchr(b'\\', raw).is_some();
-    }
-    let Some(last) = raw.last_chunk::<8>() else { return raw.contains(&b'\\') };
     let is_in = |word: &[u8; 8]| holds(u64::from_le_bytes(*word), b'\\');
-    raw.as_chunks().0.iter().any(is_in) || is_in(last)
+    match (raw.first_chunk(), raw.last_chunk()) {
+        _ if raw.len() > 64 => memchr::memchr(b'\\', raw).is_some(),
+        (Some(first), Some(last)) if raw.len() <= 16 => is_in(first) || is_in(last),
+        (_, Some(last)) => raw.as_chunks().0.iter().any(is_in) || is_in(last),
+        _ => match (raw.first_chunk::<4>(), raw.last_chunk::<4>()) {
+            (Some(first), Some(last)) => {
+                let (first, last) = (u32::from_le_bytes(*first), u32::from_le_bytes(*last));
+                holds(u64::from(first) | u64::from(last) << 32, b'\\')
+            }
+            _ => raw.contains(&b'\\'),
+        },
+    }
 }
 
 /// Whether one of the eight bytes of a word is `byte`.
