@@ -123,9 +123,11 @@ fn read(text: &[u8]) -> Option<Time> {
 /// Days from 1970-01-01 to a date of the proleptic Gregorian calendar, in the years from 0 to 9999.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     // Years begin in March, and there is a cycle of 400 more, so that nothing is below zero.
+    const BEFORE_MONTH: [u16; 16] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 0, 0, 0];
     let year = (year + if month <= 2 { 399 } else { 400 }) as u32;
-    let day_of_year = (153 * ((month as u32 + 9) % 12) + 2) / 5 + day as u32 - 1;
-    let days = year * 365 + year / 4 - year / 100 + year / 400 + day_of_year;
+    let century = year / 100;
+    let day_of_year = u32::from(BEFORE_MONTH[month as usize % 16]) + day as u32 - 1;
+    let days = year * 365 + year / 4 - century + century / 4 + day_of_year;
     i64::from(days) - 146_097 - 719_468
 }
 
