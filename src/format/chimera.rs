@@ -4,8 +4,8 @@
 //! a place in the tree. Lines that are no objects with a type and an id are skipped by the program, and stay in the
 //! file. The last entry parsed is the position, of whatever type; of repeated ids the last counts.
 
-use super::session::{Gathered, Head, Header, LabelLine, Session};
-use super::{Dialect, Format, Link, New, Object, ParentRef, Place};
+use super::session::{Gathered, Head, Header, Session};
+use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
@@ -65,7 +65,7 @@ impl Dialect for Chimera {
                     entry: Some(Ix(gathered.entries)),
                     line: line.number,
                     target: fields.str(Field::TargetSnake).map_or(Key::NONE, Str::key),
-                    text: fields.str(Field::Label).map(|label| label.text().into_owned()).unwrap_or_default(),
+                    text: &fields.str(Field::Label).map(Str::text).unwrap_or_default(),
                 });
                 flags.set(Flags::BOOKKEEPING, true);
                 Kind::Label

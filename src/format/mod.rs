@@ -9,6 +9,7 @@ pub mod content;
 mod detect;
 mod ids;
 pub mod image;
+mod labels;
 mod layout;
 mod names;
 mod one_line;
@@ -22,13 +23,11 @@ mod write;
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect};
 pub use ids::Ids;
+pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript};
 pub use names::Names;
 pub use one_line::OneLine;
-pub use session::{
-    Builder, FileFacts, Gathered, Head, Header, LabelLine, Labels, Other, OtherKind, Pointer, Segment,
-    Session,
-};
+pub use session::{Builder, FileFacts, Gathered, Head, Header, Other, OtherKind, Pointer, Segment, Session};
 pub use side::{Noted, NotedKind, Side, ToolRef};
 pub use write::{New, Object};
 

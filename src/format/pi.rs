@@ -6,8 +6,8 @@
 //! type it is; only the harness lets a `leaf` entry point elsewhere. Of repeated ids the last line counts. A
 //! missing parent ends the path in silence. Types that are not known are entries like all others.
 
-use super::session::{Gathered, Head, Header, LabelLine, OtherKind, Pointer, Session};
-use super::{Dialect, Format, Link, New, Object, ParentRef, Place};
+use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
+use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Key, Kind, Span, Time, parse_time};
 
@@ -288,7 +288,7 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
                 entry: Some(crate::model::Ix(gathered.entries)),
                 line: line.number,
                 target: fields.str(Field::TargetId).map_or(Key::NONE, Str::key),
-                text: fields.str(Field::Label).map(|label| label.text().into_owned()).unwrap_or_default(),
+                text: &fields.str(Field::Label).map(Str::text).unwrap_or_default(),
             });
             flags.set(Flags::BOOKKEEPING, true);
             Kind::Label

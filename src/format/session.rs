@@ -4,7 +4,7 @@ pub use append::Segment;
 
 use super::side::Side;
 use super::spread::Spread;
-use super::{Format, Link, ParentRef, Place};
+use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
 use crate::json::{Ending, Field, Line, Reader, Shape, Str};
 use crate::model::{
     Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
@@ -119,66 +119,6 @@ pub struct Pointer {
     pub explicit: Option<bool>,
 }
 
-/// A line that names an entry, or takes its name away.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct LabelLine {
-    /// The entry that it is, where labels are entries.
-    pub entry: Option<Ix>,
-    /// The line, from 1.
-    pub line: u64,
-    /// What it names.
-    pub target: Key,
-    /// The name; empty where it is taken away.
-    pub text: String,
-}
-
-/// The labels of a session: a name stands until a later line gives its entry another, on whatever branch.
-#[derive(Clone, Debug, Default)]
-pub struct Labels {
-    /// The lines about labels, in file order.
-    pub lines: Vec<LabelLine>,
-    in_force: Vec<(Ix, u32)>,
-}
-
-impl Labels {
-    fn resolve(lines: Vec<LabelLine>, entries: &Entries, tree: &Tree) -> Labels {
-        if lines.is_empty() {
-            return Labels::default();
-        }
-        let mut by_target: Vec<(Key, u32)> =
-            lines.iter().enumerate().map(|(at, line)| (line.target, at as u32)).collect();
-        by_target.retain(|(target, _)| target.is_some());
-        by_target.sort_unstable();
-        // Of several about one entry the last counts, and it may take the name away.
-        let last: Vec<(Key, u32)> = by_target
-            .chunk_by(|one, next| one.0 == next.0)
-            .filter_map(|same| same.last().copied())
-            .filter(|(_, line)| !lines[*line as usize].text.is_empty())
-            .collect();
-        let found = tree.find_all(entries, last.iter().map(|(target, _)| *target));
-        let mut in_force: Vec<(Ix, u32)> =
-            last.iter().filter_map(|(target, line)| Some((found.entry(*target)?, *line))).collect();
-        in_force.sort_unstable();
-        Labels { lines, in_force }
-    }
-
-    /// The name of an entry.
-    pub fn of(&self, ix: Ix) -> Option<&str> {
-        let at = self.in_force.binary_search_by_key(&ix, |(ix, _)| *ix).ok()?;
-        Some(&self.lines[self.in_force[at].1 as usize].text)
-    }
-
-    /// The entries that have a name, with the line that gave it, in file order of the entries.
-    pub fn all(&self) -> impl ExactSizeIterator<Item = (Ix, &LabelLine)> {
-        self.in_force.iter().map(|(ix, line)| (*ix, &self.lines[*line as usize]))
-    }
-
-    /// The entries with a given name, in file order.
-    pub fn named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Ix> + 's {
-        self.all().filter(move |(_, line)| line.text == name).map(|(ix, _)| ix)
-    }
-}
-
 /// What is known of one file of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FileFacts {
@@ -206,7 +146,7 @@ pub struct Gathered {
     /// Whether a line of the file, and not its header, gave the name or took it away.
     pub renamed: bool,
     /// The lines about labels.
-    pub labels: Vec<LabelLine>,
+    pub labels: LabelLines,
     /// The lines that point at the position.
     pub pointers: Vec<Pointer>,
     /// How many entries were met.

@@ -118,7 +118,7 @@ pub(super) fn below_labels(session: &Session, ix: Ix) -> Ix {
 
 /// The labels in force, in the order in which they came into force; one that was taken away and given again comes where
 /// it was given again.
-pub(super) fn in_order(session: &Session) -> Vec<(Ix, &LabelLine)> {
+pub(super) fn in_order(session: &Session) -> Vec<(Ix, LabelLine<'_>)> {
     let mut since: HashMap<Key, usize> = HashMap::new();
     for (at, line) in session.labels.lines.iter().enumerate() {
         if line.text.is_empty() {
@@ -127,7 +127,7 @@ pub(super) fn in_order(session: &Session) -> Vec<(Ix, &LabelLine)> {
             since.entry(line.target).or_insert(at);
         }
     }
-    let mut labels: Vec<(Ix, &LabelLine)> = session.labels.all().collect();
+    let mut labels: Vec<(Ix, LabelLine<'_>)> = session.labels.all().collect();
     labels.sort_by_key(|(ix, _)| since.get(&session.entries.key(*ix)).copied());
     labels
 }

@@ -370,7 +370,7 @@ mod tests {
             let ids = ids.iter().filter(|id| session.find(Key::of(id.as_bytes())).is_some()).count();
             Some(format!(
                 "{ids} {}",
-                session.labels.lines.iter().map(|line| &line.text[..]).collect::<Vec<_>>().join(" ")
+                session.labels.lines.iter().map(|line| line.text).collect::<Vec<_>>().join(" ")
             ))
         };
         let text = pi(&items);

@@ -168,7 +168,7 @@ fn at_most<K: Ord>(all: Vec<Ix>, key: impl Fn(Ix) -> K) -> Vec<Ix> {
 
 /// The labels in force, by name; a name that several entries have names none.
 fn labels_of(opened: &Opened) -> Vec<(String, Ix)> {
-    opened.session.labels.all().map(|(ix, line)| (line.text.clone(), ix)).collect()
+    opened.session.labels.all().map(|(ix, line)| (line.text.to_owned(), ix)).collect()
 }
 
 /// What an entry is, and its first words.

@@ -34,8 +34,8 @@ pub mod write;
 
 pub use facts::{Boundary, Facts, is_typed};
 
-use super::session::{Gathered, Head, LabelLine, OtherKind, Pointer, Session};
-use super::{Dialect, Link, ParentRef, Place};
+use super::session::{Gathered, Head, OtherKind, Pointer, Session};
+use super::{Dialect, LabelLine, Link, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string};
 use crate::model::{Flags, Ix, Key, Kind, Time, parse_time};
 
@@ -107,7 +107,7 @@ impl Dialect for Claude {
                     entry: None,
                     line: line.number,
                     target: fields.str(Field::TargetUuid).map_or(Key::NONE, Str::key),
-                    text: fields.str(Field::Label).map(|label| label.text().into_owned()).unwrap_or_default(),
+                    text: &fields.str(Field::Label).map(Str::text).unwrap_or_default(),
                 });
                 return Place::Other(OtherKind::Label);
             }

@@ -1,7 +1,7 @@
-use super::{Builder, FileFacts, LabelLine, Other, Pointer};
+use super::{Builder, FileFacts, Other, Pointer};
 use crate::format::{Format, Side};
 use crate::json::{Line, Shape};
-use crate::model::{Fault, Ix};
+use crate::model::Fault;
 
 /// A segment of a file that does not begin the file, read by itself: all lines that begin in it.
 ///
@@ -49,7 +49,6 @@ impl Builder {
         let facts = self.files.last_mut().expect("a file was begun");
         let lines = facts.lines - FIRST;
         facts.append(next.files.swap_remove(0));
-        let later = |ix: Ix| Ix(ix.0 + entries);
         let gathered = &mut self.gathered;
         if next.gathered.entries > 0 {
             gathered.last_without_id = next.gathered.last_without_id;
@@ -59,11 +58,7 @@ impl Builder {
         }
         gathered.entries += next.gathered.entries;
         gathered.marks.append(next.gathered.marks);
-        gathered.labels.extend(next.gathered.labels.into_iter().map(|label| LabelLine {
-            entry: label.entry.map(later),
-            line: label.line + lines,
-            ..label
-        }));
+        gathered.labels.append(&next.gathered.labels, entries, lines);
         gathered.pointers.extend(next.gathered.pointers.into_iter().map(|pointer| Pointer {
             line: pointer.line + lines,
             before: pointer.before + entries,

@@ -142,7 +142,7 @@ impl Finder<'_> {
             // There are no ids that a label could name.
             return;
         }
-        for label in &session.labels.lines {
+        for label in session.labels.lines.iter() {
             if self.known.entry(label.target).is_some() {
                 continue;
             }

@@ -1,0 +1,123 @@
+use crate::model::{Entries, Ix, Key, Tree};
+
+/// A line that names an entry, or takes its name away.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct LabelLine<'s> {
+    /// The entry that it is, where labels are entries.
+    pub entry: Option<Ix>,
+    /// The line, from 1.
+    pub line: u64,
+    /// What it names.
+    pub target: Key,
+    /// The name; empty where it is taken away.
+    pub text: &'s str,
+}
+
+/// The lines about labels, in file order. There may be as many as entries: each takes 24 bytes, and its text.
+#[derive(Clone, Debug, Default)]
+pub struct LabelLines {
+    rows: Vec<Row>,
+    /// The texts, one behind the other.
+    texts: String,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    target: Key,
+    line: u32,
+    entry: Option<std::num::NonZeroU32>,
+    /// Where its text ends; it begins where the one before ends.
+    end: usize,
+}
+
+impl LabelLines {
+    /// Puts a line behind the others. Numbers of lines beyond four billion are cut.
+    pub fn push(&mut self, label: LabelLine<'_>) {
+        self.texts.push_str(label.text);
+        self.rows.push(Row {
+            target: label.target,
+            line: u32::try_from(label.line).unwrap_or(u32::MAX),
+            entry: label.entry.and_then(|ix| std::num::NonZeroU32::new(ix.0 + 1)),
+            end: self.texts.len(),
+        });
+    }
+
+    /// Puts the lines of a further segment of the file behind these; so many entries and lines stand before it.
+    pub(super) fn append(&mut self, other: &LabelLines, entries: u32, lines: u64) {
+        for label in other.iter() {
+            let entry = label.entry.map(|ix| Ix(ix.0 + entries));
+            self.push(LabelLine { entry, line: label.line + lines, ..label });
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.rows.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.rows.is_empty()
+    }
+
+    /// One of them, counted from 0.
+    pub fn get(&self, at: usize) -> LabelLine<'_> {
+        let Row { target, line, entry, end } = self.rows[at];
+        let from = at.checked_sub(1).map_or(0, |before| self.rows[before].end);
+        let entry = entry.map(|after| Ix(after.get() - 1));
+        LabelLine { entry, line: u64::from(line), target, text: &self.texts[from..end] }
+    }
+
+    /// All of them, in file order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = LabelLine<'_>> + Clone {
+        (0..self.len()).map(|at| self.get(at))
+    }
+}
+
+/// The labels of a session: a name stands until a later line gives its entry another, on whatever branch.
+#[derive(Clone, Debug, Default)]
+pub struct Labels {
+    /// The lines about labels.
+    pub lines: LabelLines,
+    /// Entries that have a name, in file order, each with the line that gave it.
+    in_force: Vec<(Ix, u32)>,
+}
+
+impl Labels {
+    pub(super) fn resolve(lines: LabelLines, entries: &Entries, tree: &Tree) -> Labels {
+        if lines.is_empty() {
+            return Labels::default();
+        }
+        let found =
+            tree.find_all(entries, lines.rows.iter().map(|row| row.target).filter(|target| target.is_some()));
+        let of_line = |(at, row): (usize, &Row)| Some((found.entry(row.target)?, at as u32));
+        let mut in_force: Vec<(Ix, u32)> = lines.rows.iter().enumerate().filter_map(of_line).collect();
+        in_force.sort_unstable();
+        // Of several about one entry the last counts, and it may take the name away.
+        in_force.dedup_by(|later, kept| {
+            let same = later.0 == kept.0;
+            if same {
+                *kept = *later;
+            }
+            same
+        });
+        in_force.retain(|(_, line)| !lines.get(*line as usize).text.is_empty());
+        Labels { lines, in_force }
+    }
+
+    /// The name of an entry.
+    pub fn of(&self, ix: Ix) -> Option<&str> {
+        let at = self.in_force.binary_search_by_key(&ix, |(ix, _)| *ix).ok()?;
+        Some(self.lines.get(self.in_force[at].1 as usize).text)
+    }
+
+    /// The entries that have a name, with the line that gave it, in file order of the entries.
+    pub fn all(&self) -> impl ExactSizeIterator<Item = (Ix, LabelLine<'_>)> {
+        self.in_force.iter().map(|(ix, line)| (*ix, self.lines.get(*line as usize)))
+    }
+
+    /// The entries with a given name, in file order.
+    pub fn named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Ix> + 's {
+        self.all().filter(move |(_, line)| line.text == name).map(|(ix, _)| ix)
+    }
+}
