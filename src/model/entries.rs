@@ -466,6 +466,11 @@ impl Entries {
         &self.types.list[usize::from(self.ty[ix.at()])]
     }
 
+    /// The place of an entry's type in [`Entries::types`].
+    pub fn type_at(&self, ix: Ix) -> usize {
+        usize::from(self.ty[ix.at()])
+    }
+
     /// All types that occur, in the order in which they were met.
     pub fn types(&self) -> &[String] {
         &self.types.list

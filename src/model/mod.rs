@@ -18,4 +18,5 @@ pub use key::Key;
 pub use plan::{Change, Moved, Piece, Plan, Target};
 pub use source::{Source, Span, Table};
 pub use time::{Time, parse_time};
+pub(crate) use tree::Seen;
 pub use tree::{Copies, Found, Parent, Tree};

@@ -267,21 +267,41 @@ impl Children {
     }
 }
 
-/// The keys that may occur more than once, and a few beside: a bitmap of 16 bits a key tells in one pass that the others
-/// do not.
+/// The keys that may occur more than once, and a few beside.
 fn doubtful(keys: &[Key]) -> Vec<Key> {
-    let bits = (keys.len() * 16).next_power_of_two().max(64);
-    let mut seen = vec![0u64; bits / 64];
-    let mut doubtful = Vec::new();
-    for key in keys.iter().filter(|key| key.is_some()) {
-        let bit = spread(*key) as usize & (bits - 1);
-        let word = &mut seen[bit / 64];
-        if *word >> (bit % 64) & 1 == 1 {
-            doubtful.push(*key);
-        }
-        *word |= 1 << (bit % 64);
+    let mut seen = Seen::with_room(keys.len());
+    keys.iter().copied().filter(|key| key.is_some() && !seen.insert(*key)).collect()
+}
+
+/// Which keys were met, as a bitmap of 16 bits a key: it tells in one pass that nearly all keys occur once.
+pub(crate) struct Seen {
+    words: Vec<u64>,
+}
+
+impl Seen {
+    /// Begins with none, and room for so many.
+    pub(crate) fn with_room(keys: usize) -> Seen {
+        Seen { words: vec![0; (keys * 16).next_power_of_two().max(64) / 64] }
     }
-    doubtful
+
+    /// Takes a key; false where it was taken before, or, seldom, another that it can't be told from.
+    pub(crate) fn insert(&mut self, key: Key) -> bool {
+        let (word, bit) = self.place(key);
+        let is_new = self.words[word] & bit == 0;
+        self.words[word] |= bit;
+        is_new
+    }
+
+    /// Whether a key was taken, or another that it can't be told from.
+    pub(crate) fn has(&self, key: Key) -> bool {
+        let (word, bit) = self.place(key);
+        self.words[word] & bit != 0
+    }
+
+    fn place(&self, key: Key) -> (usize, u64) {
+        let bit = spread(key) as usize & (self.words.len() * 64 - 1);
+        (bit / 64, 1 << (bit % 64))
+    }
 }
 
 /// What [`Tree::find_all`] found.

@@ -1,18 +1,82 @@
 use super::Finder;
 use crate::format::{Format, ToolRef};
 use crate::fsck::checks::Check;
-use crate::model::{Ix, Key, Kind};
+use crate::model::{Ix, Key, Kind, Seen};
 use std::cell::OnceCell;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
+
+/// A call with its result.
+struct Pair {
+    id: Key,
+    call: Ix,
+    result: Ix,
+}
+
+/// Calls and results, paired as far as that is seen at once.
+struct Paired {
+    /// Calls with results that stand near behind them in the file, in the order of the results.
+    pairs: Vec<Pair>,
+    /// All others, in no order.
+    others: Vec<ToolRef>,
+}
+
+impl Paired {
+    /// Takes tools in file order, so many at the most.
+    fn of(tools: impl Iterator<Item = ToolRef>, most: usize) -> Paired {
+        /// Few replies have more calls.
+        const NEAR: usize = 16;
+        let mut paired = Paired { pairs: Vec::with_capacity(most / 2), others: Vec::new() };
+        let mut open: VecDeque<ToolRef> = VecDeque::with_capacity(NEAR);
+        for tool in tools {
+            if !tool.result {
+                if open.len() == NEAR {
+                    paired.others.extend(open.pop_front());
+                }
+                open.push_back(tool);
+            } else if let Some(at) = open.iter().rposition(|call| call.id == tool.id)
+                && let Some(call) = open.remove(at)
+            {
+                paired.pairs.push(Pair { id: tool.id, call: call.entry, result: tool.entry });
+            } else {
+                paired.others.push(tool);
+            }
+        }
+        paired.others.extend(open);
+        paired
+    }
+
+    /// The calls and results whose ids may be those of no pair alone, in no order.
+    fn doubtful(self) -> Vec<ToolRef> {
+        let Paired { pairs, mut others } = self;
+        let room = pairs.len() + others.len();
+        let (mut once, mut again) = (Seen::with_room(room), Seen::with_room(room));
+        for other in &others {
+            again.insert(other.id);
+        }
+        for pair in &pairs {
+            if !once.insert(pair.id) {
+                again.insert(pair.id);
+            }
+        }
+        for Pair { id, call, result } in pairs.into_iter().filter(|pair| again.has(pair.id)) {
+            others.push(ToolRef { id, entry: call, result: false });
+            others.push(ToolRef { id, entry: result, result: true });
+        }
+        others
+    }
+}
 
 impl Finder<'_> {
     /// Tool calls without results, and results that are out of place.
     pub(super) fn tools(&mut self) -> io::Result<()> {
         let session = self.session;
         let Some(side) = &session.side else { return Ok(()) };
-        let mut tools: Vec<ToolRef> =
-            side.tools.iter().filter(|tool| session.tree.stands(tool.entry)).copied().collect();
+        let all = || side.tools.iter().filter(|tool| session.tree.stands(tool.entry)).copied();
+        let in_place = !matches!(session.format, Format::Claude | Format::Chimera | Format::HarnessV4);
+        let paired = Paired::of(all(), side.tools.len());
+        let are_placed = !in_place || self.are_placed(&paired);
+        let mut tools = if are_placed { paired.doubtful() } else { all().collect() };
         tools.sort_unstable_by_key(|tool| (tool.id, tool.entry, tool.result));
         let mut found: Vec<(Ix, Check, Option<Ix>, Key)> = Vec::new();
         for group in tools.chunk_by(|one, other| one.id == other.id) {
@@ -42,7 +106,7 @@ impl Finder<'_> {
                 }
             }
         }
-        if !matches!(session.format, Format::Claude | Format::Chimera | Format::HarnessV4) {
+        if !are_placed {
             self.misplaced(&tools, &mut found);
         }
         found.sort_unstable();
@@ -80,14 +144,40 @@ impl Finder<'_> {
         Ok(ids.into_iter().map(|tool| (Key::of(tool.id.as_bytes()), tool.id)).collect())
     }
 
+    /// Whether each result is seen at once to stand behind its call, or behind another result of the same reply.
+    fn are_placed(&self, paired: &Paired) -> bool {
+        if paired.others.iter().any(|tool| tool.result) {
+            return false;
+        }
+        let is_message = self.is_message();
+        let tree = &self.session.tree;
+        let before = std::iter::once(None).chain(paired.pairs.iter().map(Some));
+        paired.pairs.iter().zip(before).all(|(pair, before)| {
+            let Some(above) = tree.parent(pair.result).filter(|above| is_message(*above)) else {
+                return false;
+            };
+            let sister = |before: &Pair| above == before.result && pair.call == before.call;
+            above == pair.call && before.is_none_or(|before| before.result < pair.result)
+                || before.is_some_and(sister)
+        })
+    }
+
+    /// Tells the entries that are messages to the agent.
+    fn is_message(&self) -> impl Fn(Ix) -> bool + use<'_> {
+        let entries = &self.session.entries;
+        let named = |name: &str| entries.types().iter().position(|ty| ty == name);
+        let (message, custom) = (named("message"), named("custom_message"));
+        move |ix| {
+            let ty = Some(entries.type_at(ix));
+            ty == message || ty == custom && entries.kind(ix) == Kind::Custom
+        }
+    }
+
     /// Results with another message than their call, or a result of the same reply, above them. `tools` are sorted by
     /// their ids, then by their entries.
     fn misplaced(&self, tools: &[ToolRef], found: &mut Vec<(Ix, Check, Option<Ix>, Key)>) {
         let session = self.session;
-        let is_message = |ix: Ix| {
-            session.entries.kind(ix) == Kind::Custom && session.entries.ty(ix) == "custom_message"
-                || session.entries.ty(ix) == "message"
-        };
+        let is_message = self.is_message();
         let mut sisters: HashMap<(Key, Key), bool> = HashMap::new();
         // Each entry is walked over once: what stands above it is kept.
         let mut above: HashMap<Ix, Option<Ix>> = HashMap::new();
