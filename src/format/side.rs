@@ -103,7 +103,7 @@ impl Side {
                 self.tools.push(ToolRef { id: id.key(), entry: ix, result });
             }
             nested |= block.nested;
-            in_file |= block.content.is_some_and(names_a_file);
+            in_file |= claude && block.content.is_some_and(names_a_file);
         }
         if link.flags.has(Flags::RESULT)
             && let Some(id) = fields.str(Field::ToolCallId).or(fields.str(Field::CallId))
