@@ -8,7 +8,7 @@ pub(super) struct Sizes {
     pub(super) line: usize,
 }
 
-pub(super) const SIZES: Sizes = Sizes { block: 64 << 10, line: 1 << 20 };
+pub(super) const SIZES: Sizes = Sizes { block: 256 << 10, line: 1 << 20 };
 
 /// Some bytes of a file, cut into what lines it has.
 ///
