@@ -22,9 +22,11 @@ fn main() {
     }
 }
 
-/// A program at a fixed address has nothing to be moved when it is loaded, which is a third of the work of a short run.
+/// A program at a fixed address has nothing to be moved when it is loaded, which is a third of the work of a short run. And of two
+/// libraries that are loaded, that of the compiler is a tenth: what is needed of it is put into the program, where it is there to be.
 fn link_for_a_quick_start() {
-    let is = |name: &str, value: &str| std::env::var(name).is_ok_and(|found| found == value);
+    let var = |name: &str| std::env::var(name).unwrap_or_default();
+    let is = |name: &str, value: &str| var(name) == value;
     // One that is linked as a whole is told by the compiler how, and would not start.
     let whole = std::env::var("CARGO_CFG_TARGET_FEATURE")
         .is_ok_and(|all| all.split(',').any(|it| it == "crt-static"));
@@ -34,5 +36,21 @@ fn link_for_a_quick_start() {
         && is("CARGO_CFG_TARGET_ENV", "gnu")
     {
         println!("cargo:rustc-link-arg-bins=-no-pie");
+        if var("HOST") == var("TARGET")
+            && let Some(folder) = folder_of("libgcc_eh.a")
+        {
+            println!("cargo:rustc-link-search=native={}", folder.display());
+            println!("cargo:rustc-link-lib=static:-bundle=gcc_eh");
+        }
     }
+}
+
+/// Where the C compiler has a library of its own.
+fn folder_of(library: &str) -> Option<PathBuf> {
+    let linker = std::env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
+    let asked =
+        std::process::Command::new(linker).arg(format!("-print-file-name={library}")).output().ok()?;
+    let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim());
+    // Of what it does not have it gives the name alone.
+    path.is_file().then(|| path.parent().map(PathBuf::from)).flatten().filter(|_| path.is_absolute())
 }
