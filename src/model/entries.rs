@@ -427,6 +427,14 @@ impl Entries {
         }
     }
 
+    /// The first eight bytes of an entry's id, where it has as many.
+    pub fn first_eight(&self, ix: Ix) -> Option<[u8; 8]> {
+        match self.start.get(ix.at()) {
+            Some(start) if self.flags(ix).has(Flags::LONG_ID) => Some(*start),
+            _ => self.key(ix).eight(),
+        }
+    }
+
     /// The id that an entry names as its parent's, whether there is such an entry or not.
     pub fn parent_key(&self, ix: Ix) -> Option<Key> {
         match self.link[ix.at()] {

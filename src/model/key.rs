@@ -53,6 +53,12 @@ impl Key {
         bytes
     }
 
+    /// The id itself, where it has eight bytes. For the key of a longer id, as [`Key::short_id`].
+    pub fn eight(self) -> Option<[u8; 8]> {
+        let bytes = self.0.to_le_bytes();
+        (bytes[7] >= 8).then_some(bytes)
+    }
+
     /// Whether this key stands for an id at all.
     pub fn is_some(self) -> bool {
         self != Key::NONE

@@ -2,7 +2,7 @@
 
 use crate::format::{Format, Session};
 use crate::json;
-use crate::model::{Flags, Ix, Source};
+use crate::model::{Flags, Ix, Key, Seen, Source};
 use std::cell::OnceCell;
 use std::io;
 
@@ -42,13 +42,13 @@ pub const SHORT: usize = 8;
 #[derive(Default)]
 pub struct ShortIds {
     /// The first bytes of long ids that occur more than once, sorted.
-    shared: OnceCell<Vec<Vec<u8>>>,
+    shared: OnceCell<Vec<[u8; 8]>>,
 }
 
 impl ShortIds {
     /// The short id of an entry; `line:N` where it has none.
     ///
-    /// The first call for a long id costs a sort of the first bytes of all ids; ids whose first eight bytes another
+    /// The first call for a long id costs two passes over the first bytes of all ids; ids whose first eight bytes another
     /// entry has too are given whole.
     pub fn of(&self, session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
         let start = session.entries.id_start(ix);
@@ -57,7 +57,9 @@ impl ShortIds {
         }
         if session.entries.flags(ix).has(Flags::LONG_ID) {
             let shared = self.shared.get_or_init(|| shared_starts(session));
-            if shared.binary_search(&start).is_ok() || std::str::from_utf8(&start).is_err() {
+            if shared.binary_search_by(|other| other[..].cmp(&start)).is_ok()
+                || std::str::from_utf8(&start).is_err()
+            {
                 return id(session, source, ix);
             }
         }
@@ -65,12 +67,18 @@ impl ShortIds {
     }
 }
 
-fn shared_starts(session: &Session) -> Vec<Vec<u8>> {
-    let mut starts: Vec<[u8; 8]> =
-        session.tree.standing().filter_map(|ix| session.entries.id_start(ix).try_into().ok()).collect();
-    starts.sort_unstable();
-    let mut shared: Vec<Vec<u8>> =
-        starts.windows(2).filter(|pair| pair[0] == pair[1]).map(|pair| pair[0].to_vec()).collect();
-    shared.dedup();
-    shared
+fn shared_starts(session: &Session) -> Vec<[u8; 8]> {
+    let starts = || session.tree.standing().filter_map(|ix| session.entries.first_eight(ix));
+    let key = |start: &[u8; 8]| Key(u64::from_le_bytes(*start));
+    // Few are shared: of nearly all a bitmap tells that they are not.
+    let count = session.entries.len();
+    let (mut seen, mut again) = (Seen::with_room(count), Seen::with_room(count / 16));
+    for start in starts() {
+        if !seen.insert(key(&start)) {
+            again.insert(key(&start));
+        }
+    }
+    let mut doubtful: Vec<[u8; 8]> = starts().filter(|start| again.has(key(start))).collect();
+    doubtful.sort_unstable();
+    doubtful.chunk_by(|one, next| one == next).filter(|same| same.len() > 1).map(|same| same[0]).collect()
 }
