@@ -233,9 +233,10 @@ enum Task {
 struct Reader<'r> {
     look: &'r Look<'r>,
     links: Links,
-    /// The children of each entry in its own file, in file order.
+    /// The first child of each entry in its own file.
     first: Vec<u32>,
-    list: Vec<u32>,
+    /// The next child of the entry above each, in file order.
+    next: Vec<u32>,
     /// Children of copies, which count as children of what they are copies of.
     adopted: HashMap<u32, Vec<u32>>,
     /// Whether talk stands below.
@@ -262,38 +263,17 @@ impl<'r> Reader<'r> {
                 file_of[range.start as usize..range.end as usize].fill(file);
             }
         }
-        let inside = |ix: u32| -> u32 {
+        // The entry above another in its own file.
+        let inside = |links: &Links, ix: u32| -> u32 {
             let above = links.up[ix as usize];
             let same =
                 above != NONE && (file_of.is_empty() || file_of[above as usize] == file_of[ix as usize]);
             if same { above } else { NONE }
         };
-        let mut first = vec![0u32; count + 2];
-        for ix in 0..count as u32 {
-            let above = inside(ix);
-            if above != NONE {
-                first[above as usize + 2] += 1;
-            }
-        }
-        for at in 2..first.len() {
-            first[at] += first[at - 1];
-        }
-        let mut list = vec![0u32; first[count + 1] as usize];
-        let mut order = Vec::with_capacity(count);
-        for ix in 0..count as u32 {
-            let above = inside(ix);
-            if above == NONE {
-                order.push(ix);
-            } else {
-                let next = &mut first[above as usize + 1];
-                list[*next as usize] = ix;
-                *next += 1;
-            }
-        }
         let mut reader = Reader {
             look,
-            first,
-            list,
+            first: vec![NONE; count],
+            next: vec![NONE; count],
             adopted: HashMap::new(),
             talks: vec![false; count],
             last: (0..count as u32).collect(),
@@ -304,15 +284,31 @@ impl<'r> Reader<'r> {
             hanging: Vec::new(),
             links,
         };
-        let mut at = 0;
-        while let Some(ix) = order.get(at).copied() {
-            order.extend_from_slice(reader.listed(ix));
-            at += 1;
+        let points_back = reader.links.up.iter().zip(0..).all(|(above, ix)| *above < ix || *above == NONE);
+        for ix in (0..count as u32).rev() {
+            let above = inside(&reader.links, ix);
+            if above == NONE {
+                continue;
+            }
+            reader.next[ix as usize] = std::mem::replace(&mut reader.first[above as usize], ix);
+            if points_back {
+                // All below an entry stand behind it.
+                reader.take_in(above, ix);
+            }
         }
-        for ix in order.into_iter().rev() {
-            for child in reader.first[ix as usize]..reader.first[ix as usize + 1] {
-                let child = reader.list[child as usize];
-                reader.take_in(ix, child);
+        if !points_back {
+            let mut order: Vec<u32> =
+                (0..count as u32).filter(|ix| inside(&reader.links, *ix) == NONE).collect();
+            let mut at = 0;
+            while let Some(ix) = order.get(at).copied() {
+                order.extend(reader.listed(ix));
+                at += 1;
+            }
+            for ix in order.into_iter().rev() {
+                let above = inside(&reader.links, ix);
+                if above != NONE {
+                    reader.take_in(above, ix);
+                }
             }
         }
         reader
@@ -328,13 +324,16 @@ impl<'r> Reader<'r> {
         }
     }
 
-    fn listed(&self, ix: u32) -> &[u32] {
-        &self.list[self.first[ix as usize] as usize..self.first[ix as usize + 1] as usize]
+    /// The children of an entry in its own file, in file order.
+    fn listed(&self, ix: u32) -> impl Iterator<Item = u32> + '_ {
+        let is_there = |ix: &u32| *ix != NONE;
+        let first = Some(self.first[ix as usize]).filter(is_there);
+        std::iter::successors(first, move |ix| Some(self.next[*ix as usize]).filter(is_there))
     }
 
     /// The children of an entry, and of its copies, in its own file.
     fn kids(&self, ix: u32) -> Vec<u32> {
-        let mut kids = self.listed(ix).to_vec();
+        let mut kids: Vec<u32> = self.listed(ix).collect();
         if let Some(adopted) = self.adopted.get(&ix) {
             kids.extend_from_slice(adopted);
         }
@@ -456,23 +455,22 @@ impl<'r> Reader<'r> {
             };
             loop {
                 self.put(next, line);
-                let own = self.listed(next);
-                match own {
-                    [kid] if self.adopted.is_empty() => next = *kid,
-                    [] if self.adopted.is_empty() => break,
-                    _ => {
-                        let kids = self.kids(next);
-                        if let [kid] = kids[..] {
-                            next = kid;
-                            continue;
-                        }
-                        if !kids.is_empty() {
-                            let step = self.step(next, kids)?;
-                            self.take(step, line, &mut stack);
-                        }
-                        break;
-                    }
+                let kid = self.first[next as usize];
+                // Nearly all have one child.
+                if kid != NONE && self.next[kid as usize] == NONE && self.adopted.is_empty() {
+                    next = kid;
+                    continue;
                 }
+                let kids = self.kids(next);
+                if let [kid] = kids[..] {
+                    next = kid;
+                    continue;
+                }
+                if !kids.is_empty() {
+                    let step = self.step(next, kids)?;
+                    self.take(step, line, &mut stack);
+                }
+                break;
             }
         }
         Ok(())
