@@ -142,7 +142,7 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
     let opened = open::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let short = ids::ShortIds::default();
-    let widest = session.labels.all().map(|(_, line)| text::one_line(&line.text).chars().count()).max();
+    let widest = session.labels.all().map(|(_, line)| text::one_line(line.text).chars().count()).max();
     for (ix, label) in session.labels.all() {
         if ui.look.json {
             let object = json!({
@@ -160,7 +160,7 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
         let words = text::one_line(&Content::of(session.format, &line).summary());
         let row = format!(
             "{}  {}  {:<9}  {words}",
-            text::pad(&text::one_line(&label.text), widest.unwrap_or(0)),
+            text::pad(&text::one_line(label.text), widest.unwrap_or(0)),
             text::one_line(&short.of(session, files, ix)?),
             session.entries.kind(ix).word(),
         );

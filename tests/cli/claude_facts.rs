@@ -82,7 +82,7 @@ pub fn facts(opened: &Opened) -> Value {
     let mut tips = ids(&mut tree.leaves().filter(whole));
     tips.sort();
     let labels: serde_json::Map<String, Value> =
-        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.clone().into())).collect();
+        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.into())).collect();
     json!({
         "lines": session.files[0].lines,
         "records": session.files[0].records,

@@ -264,7 +264,7 @@ fn pi_facts(opened: &Opened) -> Value {
     let session = &opened.session;
     let tree = &session.tree;
     let labels: serde_json::Map<String, Value> =
-        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.clone().into())).collect();
+        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.into())).collect();
     json!({
         "entry_count": session.entries.len(),
         "leaf": session.head.leaf.map(|leaf| id(opened, leaf)),
@@ -283,7 +283,7 @@ pub fn case_facts(opened: &Opened) -> Value {
     let (entries, tree) = (&session.entries, &session.tree);
     let path = session.head.leaf.map(|leaf| tree.path(leaf)).unwrap_or_default();
     let labels: serde_json::Map<String, Value> =
-        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.clone().into())).collect();
+        session.labels.all().map(|(ix, line)| (id(opened, ix), line.text.into())).collect();
     let distinct: std::collections::HashSet<_> =
         entries.all().filter(|ix| entries.key(*ix).is_some()).map(|ix| entries.key(ix)).collect();
     json!({

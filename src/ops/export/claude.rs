@@ -294,7 +294,7 @@ impl Copy<'_> {
     fn labels(&mut self, now: Time) -> Result<(), Error> {
         for (ix, label) in label::in_order(self.session) {
             if self.taken.contains(&ix) {
-                let line = write::label(&self.name(ix)?, &label.text, Some(&self.wish.session), now);
+                let line = write::label(&self.name(ix)?, label.text, Some(&self.wish.session), now);
                 self.add(line, "sets a label");
             }
         }

@@ -361,7 +361,7 @@ impl<'a> Copy<'a> {
             let time = label.entry.map_or(now, |entry| self.session.entries.time(entry));
             let time = if time.is_some() { time } else { now };
             let new = New { id: &id, parent: Some(&leaf), now: time };
-            if let Some(line) = format.dialect().label(&new, &target, Some(&label.text)) {
+            if let Some(line) = format.dialect().label(&new, &target, Some(label.text)) {
                 self.add(line, &id, "sets a label");
                 leaf = quoted(format, &id);
             }
