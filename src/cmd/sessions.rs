@@ -198,7 +198,7 @@ impl List<'_> {
         let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
         let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
-        let alive = lately && writing::signs_of_life(&path, self.log).is_some();
+        let alive = lately && writing::signs_of_life(&opened.files, self.log).is_some();
         let (bytes, modified) = (found.bytes, found.modified);
         Some(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }
@@ -309,7 +309,7 @@ impl Sort {
     }
 
     fn rows(&self, rows: &mut [Row]) {
-        rows.sort_by(|one, other| one.path.cmp(&other.path));
+        rows.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
         match self.key {
             Key::Age => rows.sort_by_key(|row| Reverse(row.modified)),
             Key::Size => rows.sort_by_key(|row| Reverse(row.bytes)),

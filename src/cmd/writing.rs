@@ -3,12 +3,12 @@
 use super::{global::Global, open};
 use crate::format::Ids;
 use crate::model::{Change, Plan, Time, parse_time};
-use crate::store::Opened;
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
 use crate::store::write::{
     Done, Orders, Proof, Refusal, Signs, carry_out, changed_by_bough, last_own_change,
 };
+use crate::store::{Files, Opened};
 use crate::ui::{Ui, text};
 use serde_json::json;
 use std::path::Path;
@@ -30,8 +30,9 @@ pub(super) struct Writing {
 }
 
 /// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
-pub(super) fn signs_of_life(path: &Path, log: Option<&Log>) -> Option<Signs> {
-    let signs = |own| signs_of_life_since(path, own, SystemTime::now()).ok().flatten();
+pub(super) fn signs_of_life(files: &Files, log: Option<&Log>) -> Option<Signs> {
+    let (path, file, stamp) = (files.path(0), files.handle(0)?, files.stamp(0)?);
+    let signs = |own| signs_of_life_since(path, file, stamp, own, SystemTime::now()).ok().flatten();
     match signs(None) {
         // The log is read only where it could explain what was seen. It has the real names of files.
         Some(Signs::Fresh) => signs(last_own_change(log, &path.canonicalize().ok()?)),

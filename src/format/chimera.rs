@@ -6,7 +6,7 @@
 
 use super::session::{Gathered, Head, Header, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
 pub(super) struct Chimera;
@@ -40,6 +40,10 @@ impl Dialect for Chimera {
                     },
                     cwd: fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned()),
                     time: Some(time).filter(|time| time.is_some()),
+                    parent: each_member(line.bytes.unwrap_or_default())
+                        .filter_map(|(key, value)| Header::parent(&key, value))
+                        .last()
+                        .flatten(),
                 });
                 flags.set(Flags::BOOKKEEPING, true);
                 Kind::Header

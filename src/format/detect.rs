@@ -31,7 +31,9 @@ pub fn detect(head: &[u8]) -> Detected {
         }
         reader.feed(piece, |line| look.line(line));
     }
-    reader.finish(|line| look.line(line));
+    if !look.is_sure() {
+        reader.finish(|line| look.line(line));
+    }
     look.answer()
 }
 

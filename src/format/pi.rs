@@ -8,7 +8,7 @@
 
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member};
 use crate::model::{Flags, Key, Kind, Span, Time, parse_time};
 
 /// What tells the members of the family apart.
@@ -189,7 +189,7 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
     }
     let fields = &line.fields;
     let text = |field| fields.str(field).map(|text| text.text().into_owned());
-    gathered.header = Some(Header {
+    let mut header = Header {
         line: line.number,
         span: Some(Span { file: gathered.file, offset: line.offset, len: line.len }),
         id: text(Field::Id),
@@ -200,15 +200,21 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
         },
         cwd: text(Field::Cwd),
         time: Some(time(fields.get(Field::Timestamp))).filter(|time| time.is_some()),
-    });
-    let Some(bytes) = line.bytes else { return };
-    for key in
-        ["title", "titleSource", "additionalDirectories", "previousSessionFiles", "providerPromptCacheKey"]
-    {
-        gathered.marks.omp |= crate::json::value(bytes, &[key]).is_some();
+        parent: None,
+    };
+    for (key, value) in each_member(line.bytes.unwrap_or_default()) {
+        match &*key {
+            "title"
+            | "titleSource"
+            | "additionalDirectories"
+            | "previousSessionFiles"
+            | "providerPromptCacheKey" => gathered.marks.omp = true,
+            // Only version 1 of pi wrote it: such a file stays pi's when it is migrated.
+            "thinkingLevel" => gathered.marks.pi = true,
+            key => header.parent = Header::parent(key, value).unwrap_or(header.parent),
+        }
     }
-    // Only version 1 of pi wrote it: such a file stays pi's when it is migrated.
-    gathered.marks.pi |= crate::json::value(bytes, &["thinkingLevel"]).is_some();
+    gathered.header = Some(header);
     if gathered.name.is_none() && gathered.marks.omp {
         gathered.name = title(line);
     }

@@ -5,7 +5,7 @@ pub use append::Segment;
 use super::side::Side;
 use super::spread::Spread;
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
-use crate::json::{Ending, Field, Line, Reader, Shape, Str};
+use crate::json::{Ending, Field, Line, Reader, Shape, Str, string};
 use crate::model::{
     Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
@@ -61,6 +61,16 @@ pub struct Header {
     pub cwd: Option<String>,
     /// The time of the header.
     pub time: Option<Time>,
+    /// The session, or its file, that it was forked from or goes on.
+    pub parent: Option<String>,
+}
+
+impl Header {
+    /// Of a member of a header, the session that it was forked from, if the member says that.
+    pub(super) fn parent(key: &str, value: &[u8]) -> Option<Option<String>> {
+        let says = matches!(key, "parentSession" | "branchedFrom");
+        says.then(|| string(value).map(|text| text.into_owned()).filter(|text| !text.is_empty()))
+    }
 }
 
 /// Where the agent would go on.

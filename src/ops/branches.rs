@@ -52,9 +52,16 @@ pub fn list(session: &Session, of: Of) -> Vec<Branch> {
 pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
     if session.format == Format::Claude && !session.partial {
         let reading = linearize::read(session, source)?;
-        return Ok(list_in(session, &reading.tree(), Of::Conversation).len());
+        return Ok(count_in(session, &reading.tree()));
     }
-    Ok(list(session, Of::Conversation).len())
+    Ok(count_in(session, &session.tree))
+}
+
+/// How many branches of the conversation a session has in a tree over its entries.
+fn count_in(session: &Session, tree: &Tree) -> usize {
+    let forest = forest(session, tree, Of::Conversation);
+    let ways = Ways::of(&forest, session);
+    ways.tips().count()
 }
 
 /// The branches of a session in a tree over its entries.
@@ -72,8 +79,7 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     let depth = tree.depths();
     let position = session.head.entry.or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
     let mut prompts = HashMap::new();
-    let tips = entries.all().filter(|ix| forest.shows(*ix) && ways.from(*ix) == 0);
-    tips.map(|tip| {
+    let tips = ways.tips().map(|tip| {
         let leaf = leaf_of.get(&tip).copied().unwrap_or(tip);
         let (first, fork_point) = ways.first_of_its_own(tip);
         let shared = fork_point.map_or(0, |ix| depth[ix.at()]);
@@ -88,8 +94,8 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
             last: entries.time(tip),
             prompt: ways.prompt(tip, &mut prompts),
         }
-    })
-    .collect()
+    });
+    tips.collect()
 }
 
 /// How many ways lead down from each entry of a forest.
@@ -112,6 +118,11 @@ impl<'f> Ways<'f> {
 
     fn from(&self, ix: Ix) -> u8 {
         self.children[ix.at()]
+    }
+
+    /// The entries of the forest that no way leads down from, in file order.
+    fn tips(&self) -> impl Iterator<Item = Ix> + '_ {
+        self.session.entries.all().filter(|ix| self.forest.shows(*ix) && self.from(*ix) == 0)
     }
 
     /// The first entry that no other branch has, of the branch of `tip`, and the branch point above it.

@@ -35,7 +35,7 @@ pub struct Counts {
     pub faults: usize,
 }
 
-/// Tells a session in short. Reads its header, and the line of its first prompt.
+/// Tells a session in short. Reads the line of its first prompt.
 pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
     let mut line = Vec::new();
     let header = session.header.as_ref();
@@ -43,19 +43,16 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
         id: session.id(),
         name: session.name.clone(),
         cwd: header.and_then(|header| header.cwd.clone()).or_else(|| session.claude.cwd.clone()),
+        parent: header.and_then(|header| header.parent.clone()),
         ..Summary::default()
     };
-    if let Some(span) = header.and_then(|header| header.span) {
-        source.read(span, &mut line)?;
-        summary.parent = text(&line, &["parentSession", "branchedFrom"]);
-    }
     let first = |wanted: &dyn Fn(Ix) -> bool| session.tree.standing().find(|ix| wanted(*ix));
     if session.format == Format::Claude {
         // The copies of a fork name the session that they were copied from.
         if let Some(entry) = first(&|_| true) {
             source.read(session.span(entry), &mut line)?;
             let from = each_member(&line).filter(|(key, _)| key == "forkedFrom").last();
-            summary.parent = from.and_then(|(_, from)| text(from, &["sessionId"]));
+            summary.parent = from.and_then(|(_, from)| text(from, "sessionId"));
         }
         summary.prompt = session.claude.first_prompt.clone();
     } else if let Some(entry) = first(&|ix| revision::is_prompt(session, ix)) {
@@ -72,9 +69,9 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
     Ok(summary)
 }
 
-/// The first of these members that is a string with something in it.
-fn text(object: &[u8], keys: &[&str]) -> Option<String> {
-    let found = each_member(object).filter(|(key, _)| keys.contains(&&**key)).last();
+/// A member that is a string with something in it.
+fn text(object: &[u8], key: &str) -> Option<String> {
+    let found = each_member(object).filter(|(known, _)| known == key).last();
     found.and_then(|(_, value)| string(value)).map(|text| text.into_owned()).filter(|text| !text.is_empty())
 }
 

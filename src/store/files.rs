@@ -65,6 +65,14 @@ impl Files {
         &self.files[usize::from(file)].0
     }
 
+    /// A file of the session as it was opened, for reading; `None` where it is not held open.
+    pub(crate) fn handle(&self, file: u16) -> Option<&File> {
+        match &self.files.get(usize::from(file))?.1 {
+            Content::File(file) => Some(file),
+            Content::Memory(_) | Content::Closed => None,
+        }
+    }
+
     /// Puts the bytes of a span into `into`, which is as long as the span.
     pub(super) fn read_into(&self, span: Span, into: &mut [u8]) -> io::Result<()> {
         match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {

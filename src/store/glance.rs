@@ -26,7 +26,7 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     if facts.is_dir() {
         return Err(Error::IsFolder { path: path.to_owned() });
     }
-    let stamp = Stamp::of(&file).map_err(io)?;
+    let stamp = Stamp::with(&file, &facts).map_err(io)?;
     let mut head = vec![0; END];
     let count = file.read_at(&mut head, 0).map_err(io)?;
     head.truncate(count);

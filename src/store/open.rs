@@ -49,13 +49,15 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
             io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
             _ => io(error),
         })?;
-        if file.metadata().map_err(io)?.is_dir() {
+        let facts = file.metadata().map_err(io)?;
+        if facts.is_dir() {
             return Err(Error::IsFolder { path: path.to_owned() });
         }
-        let stamp = Stamp::of(&file).map_err(io)?;
-        let head = read_head(&file).map_err(io)?;
-        let format = told(path, &head, options)?;
-        let session = read_file(format, options, &file, &head).map_err(io)?;
+        let stamp = Stamp::with(&file, &facts).map_err(io)?;
+        let session = match facts.len() < segments::LARGE {
+            true => read_file(path, options, &file, facts.len())?,
+            false => read_large(path, options, &file, facts.len())?,
+        };
         files.add(path.to_owned(), Content::File(file), Some(stamp));
         session
     };
@@ -81,7 +83,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
     if facts.is_dir() {
         return Err(Error::IsFolder { path: path.to_owned() });
     }
-    let stamp = Stamp::of(&file).map_err(io)?;
+    let stamp = Stamp::with(&file, &facts).map_err(io)?;
     files.add(path.to_owned(), Content::File(file), Some(stamp));
     Ok((files, facts.len()))
 }
@@ -113,21 +115,43 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
     }
 }
 
-fn read_file(format: Format, options: Options, file: &File, head: &[u8]) -> io::Result<Session> {
-    let len = file.metadata()?.len();
-    if let Some(session) = segments::read(len, file, || begin_large(format, options, len, head))? {
-        return Ok(session);
-    }
-    let mut builder = begin_large(format, options, len, head);
+/// Reads a file of `len` bytes.
+fn read_file(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     // Of small files there may be thousands: each thread has one reader for all of its own.
     thread_local!(static READER: Cell<Option<Reader>> = const { Cell::new(None) });
+    let io = |source| Error::Io { path: path.to_owned(), source };
     let mut reader = READER.take().unwrap_or_default();
     reader.restart(0, 0);
-    // What the format was told from is not fetched again.
-    reader.feed(head, |line| builder.line(line));
-    read_on(file, &mut reader, head.len() as u64, |line| builder.line(line))?;
+    let space = reader.space();
+    let count = read_at(file, space, 0).map_err(io)?;
+    let start = &space[..count];
+    // The format is told from the lines at the start; where none ends there, there is more to be read.
+    let format = match memchr::memchr(b'\n', start) {
+        Some(newline) => told(path, &start[..count.min(HEAD.max(newline + 1))], options)?,
+        None => told(path, &read_head(file).map_err(io)?, options)?,
+    };
+    let mut builder = begin(format, options);
+    builder.expect(len, &start[..count.min(HEAD)]);
+    reader.advance(count, |line| builder.line(line));
+    read_on(file, &mut reader, count as u64, |line| builder.line(line)).map_err(io)?;
     READER.set(Some(reader));
     Ok(builder.finish())
+}
+
+/// Reads a file of `len` bytes in segments, where that can be.
+fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    let head = read_head(file).map_err(io)?;
+    let format = told(path, &head, options)?;
+    let builder = || {
+        let mut builder = begin(format, options);
+        builder.expect(len, &head);
+        builder
+    };
+    match segments::read(len, file, builder).map_err(io)? {
+        Some(session) => Ok(session),
+        None => read_file(path, options, file, len),
+    }
 }
 
 /// Reads by position, so that a file that grows meanwhile is harmless.
@@ -158,12 +182,6 @@ pub(super) fn read_on(
     }
     reader.finish(&mut each);
     Ok(())
-}
-
-fn begin_large(format: Format, options: Options, len: u64, head: &[u8]) -> Builder {
-    let mut builder = begin(format, options);
-    builder.expect(len, head);
-    builder
 }
 
 fn read_memory(format: Format, options: Options, bytes: &[u8]) -> Session {

@@ -8,20 +8,17 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 /// Files of fewer bytes are read on one thread: they take less than a tenth of a second, and threads cost a little.
-const LARGE: u64 = 128 << 20;
+pub(super) const LARGE: u64 = 128 << 20;
 
 /// How long a segment is, in bytes.
 const SEGMENT: u64 = 8 << 20;
 
-/// Reads a large session file on all processors, segment by segment; `None` where that is not worth it, or not possible.
+/// Reads a large session file on all processors, segment by segment; `None` where there is one, or where that can't be.
 ///
 /// A worker takes the lines that begin in its segment, and makes columns of them; these are joined in the order of the
 /// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another segment, the
 /// file is to be read as a whole.
 pub(super) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
-    if len < LARGE {
-        return Ok(None);
-    }
     match std::thread::available_parallelism().map_or(1, |count| count.get()) {
         1 => Ok(None),
         workers => read_with(workers, len, SEGMENT, file, begin),

@@ -1,4 +1,4 @@
-use super::{Refusal, stamp, sys, unix};
+use super::{Refusal, Stamp, stamp, sys, unix};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -55,8 +55,9 @@ impl Guard {
     ///
     /// `own` is the time at which bough itself changed the file last, in nanoseconds since 1970.
     pub(crate) fn alive(&self, own: Option<i64>, now: SystemTime) -> Result<Option<Signs>, Refusal> {
-        alive(&self.path, &self.file, own, now, self.omp.is_some())
-            .map_err(|error| Refusal::io(&self.path, error))
+        let io = |error| Refusal::io(&self.path, error);
+        let mtime = stamp::mtime(&self.file.metadata().map_err(io)?);
+        Ok(alive(&self.path, &self.file, mtime, own, now, self.omp.is_some()))
     }
 }
 
@@ -83,35 +84,43 @@ impl Signs {
 }
 
 /// Why a session looks as if an agent were at work on it, if it does. Reads only.
-pub fn signs_of_life(path: &Path, own: Option<i64>, now: SystemTime) -> io::Result<Option<Signs>> {
+///
+/// `file` is a handle for reading, and `stamp` was taken of it.
+pub fn signs_of_life(
+    path: &Path,
+    file: &File,
+    stamp: &Stamp,
+    own: Option<i64>,
+    now: SystemTime,
+) -> io::Result<Option<Signs>> {
     // A lock stands beside the file itself.
     let real = match fs::symlink_metadata(path)?.is_symlink() {
         true => &fs::canonicalize(path)?,
         false => path,
     };
-    alive(real, &File::open(real)?, own, now, false)
+    Ok(alive(real, file, stamp.mtime, own, now, false))
 }
 
 fn alive(
     path: &Path,
     file: &File,
+    mtime: i64,
     own: Option<i64>,
     now: SystemTime,
     our_lock: bool,
-) -> io::Result<Option<Signs>> {
+) -> Option<Signs> {
     if unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file)) {
-        return Ok(Some(Signs::Open));
+        return Some(Signs::Open);
     }
     if !our_lock && OmpLock::holder(&OmpLock::name(path)).is_some_and(unix::process_lives) {
-        return Ok(Some(Signs::OmpLock));
+        return Some(Signs::OmpLock);
     }
-    let mtime = stamp::mtime(&file.metadata()?);
     let age = now.duration_since(stamp::system_time(mtime)).or_else(|ahead| {
         // A clock that is a little behind that of the file's disk.
         if ahead.duration() < Duration::from_secs(1) { Ok(Duration::ZERO) } else { Err(ahead) }
     });
     let fresh = age.is_ok_and(|age| age < LATELY);
-    Ok((fresh && own != Some(mtime)).then_some(Signs::Fresh))
+    (fresh && own != Some(mtime)).then_some(Signs::Fresh)
 }
 
 /// Whether a process of ours has the file open for writing, by a walk over `/proc`.

@@ -21,10 +21,14 @@ const TAIL: u64 = 64;
 impl Stamp {
     /// Takes the stamp of an open file.
     pub fn of(file: &File) -> io::Result<Stamp> {
-        let facts = file.metadata()?;
+        Stamp::with(file, &file.metadata()?)
+    }
+
+    /// Takes the stamp of an open file of which the system's facts are at hand.
+    pub(crate) fn with(file: &File, facts: &Metadata) -> io::Result<Stamp> {
         let len = facts.len();
         let tail = read_at(file, len.saturating_sub(TAIL), len.min(TAIL) as usize)?;
-        Ok(Stamp { device: facts.dev(), inode: facts.ino(), len, mtime: mtime(&facts), tail })
+        Ok(Stamp { device: facts.dev(), inode: facts.ino(), len, mtime: mtime(facts), tail })
     }
 
     /// How long the file was.
