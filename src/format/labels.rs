@@ -121,3 +121,33 @@ impl Labels {
         self.all().filter(move |(_, line)| line.text == name).map(|(ix, _)| ix)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_about_labels_are_given_back() {
+        let label = |line: u64, entry: Option<u32>, text| LabelLine {
+            entry: entry.map(Ix),
+            line,
+            target: Key(line),
+            text,
+        };
+        let put =
+            [label(2, Some(0), "one"), label(3, None, ""), label(u64::from(u32::MAX) - 9, Some(7), "zwölf")];
+        let mut lines = LabelLines::default();
+        put.into_iter().for_each(|label| lines.push(label));
+        assert!(lines.iter().eq(put));
+        let mut whole = LabelLines::default();
+        whole.push(label(1, None, "before"));
+        whole.append(&lines, 10, 1);
+        let wanted = [
+            label(1, None, "before"),
+            LabelLine { line: 3, ..label(2, Some(10), "one") },
+            LabelLine { line: 4, ..label(3, None, "") },
+            LabelLine { line: u64::from(u32::MAX) - 8, ..LabelLine { entry: Some(Ix(17)), ..put[2] } },
+        ];
+        assert!(whole.iter().eq(wanted));
+    }
+}

@@ -234,3 +234,41 @@ impl Finder<'_> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Calls in small letters, results in capitals, one an entry; what is paired, and the ids that a closer look is due.
+    fn paired(text: &str) -> (String, String) {
+        let tools = text.bytes().enumerate().map(|(at, letter)| ToolRef {
+            id: Key::of(&[letter.to_ascii_lowercase()]),
+            entry: Ix(at as u32),
+            result: letter.is_ascii_uppercase(),
+        });
+        let paired = Paired::of(tools, text.len());
+        let name = |id: Key| String::from_utf8(id.short_id()).unwrap();
+        let pairs =
+            paired.pairs.iter().map(|pair| format!("{}{}-{}", name(pair.id), pair.call.0, pair.result.0));
+        let pairs: Vec<String> = pairs.collect();
+        let mut doubtful: Vec<String> = paired.doubtful().into_iter().map(|tool| name(tool.id)).collect();
+        doubtful.sort();
+        (pairs.join(" "), doubtful.concat())
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn calls_are_paired_with_results_near_behind_them() {
+        let check = |text: &str, pairs: &str, doubtful: &str| assert_eq!(paired(text), (pairs.into(), doubtful.into()), "{text}");
+        check("",       "",                "");
+        check("aA",     "a0-1",            "");
+        check("abAB",   "a0-2 b1-3",       "");
+        check("abBA",   "b1-2 a0-3",       "");
+        check("ab",     "",                "ab");
+        check("Aa",     "",                "aa");
+        check("aAA",    "a0-1",            "aaa");
+        check("aAbaA",  "a0-1 a3-4",       "aaaab");
+        check("aaAA",   "a1-2 a0-3",       "aaaa");
+        check("abcdefghijklmnopqA", "",    "aabcdefghijklmnopq");         // too far
+    }
+}
