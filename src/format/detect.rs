@@ -21,10 +21,10 @@ const LINES: usize = 50;
 /// Code's files begin with lines of many sorts: there the first lines together decide.
 pub fn detect(head: &[u8]) -> Detected {
     let mut look = Look::default();
-    // Small blocks, since a few KiB tell in nearly all files.
-    let mut reader = Reader::with_blocks(16 << 10);
-    // Mostly the first line says it all.
-    let (first, rest) = head.split_at(head.len().min(1 << 10));
+    // Mostly the first line says it all, and in nearly all files a few KiB do.
+    const FIRST: usize = 1 << 10;
+    let mut reader = Reader::with_blocks(FIRST);
+    let (first, rest) = head.split_at(head.len().min(FIRST));
     for piece in std::iter::once(first).chain(rest.chunks(16 << 10)) {
         if look.parsed == LINES || look.is_sure() {
             break;

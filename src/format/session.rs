@@ -229,6 +229,11 @@ impl Builder {
 
     /// Says how many bytes are to come in all, and shows the first of them, so that room is made for the entries.
     pub fn expect(&mut self, bytes: u64, head: &[u8]) {
+        /// In a file of fewer bytes, it costs more to count than to make too much room.
+        const FEW: u64 = 1 << 20;
+        if bytes < FEW {
+            return self.entries.expect((bytes / 1024 + 8) as usize);
+        }
         let lines = memchr::memchr_iter(b'\n', head).count() as u64;
         // Entries are seldom shorter than these; and lines at the start are often shorter than those behind.
         let most = bytes / 64;

@@ -139,7 +139,12 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
         let name = entry.file_name();
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
             let agents = name.to_string_lossy().starts_with("agent-");
-            if let Ok(facts) = fs::metadata(&path)
+            // A link is followed; else the entry of the folder is asked, which costs no walk along the path.
+            let facts = match entry.metadata() {
+                Ok(facts) if facts.is_symlink() => fs::metadata(&path),
+                facts => facts,
+            };
+            if let Ok(facts) = facts
                 && facts.is_file()
                 && !agents
             {

@@ -133,7 +133,11 @@ fn read_file(path: &Path, options: Options, file: &File, len: u64) -> Result<Ses
     let mut builder = begin(format, options);
     builder.expect(len, &start[..count.min(HEAD)]);
     reader.advance(count, |line| builder.line(line));
-    read_on(file, &mut reader, count as u64, |line| builder.line(line)).map_err(io)?;
+    if (count as u64) < len {
+        read_on(file, &mut reader, count as u64, |line| builder.line(line)).map_err(io)?;
+    } else {
+        reader.finish(|line| builder.line(line));
+    }
     READER.set(Some(reader));
     Ok(builder.finish())
 }
