@@ -531,7 +531,9 @@ fn lengthen<T: Clone>(column: &mut Vec<T>, ix: u32, expected: usize, nothing: T)
 #[derive(Clone, Debug, Default)]
 struct Names {
     list: Vec<String>,
-    /// Where the names beyond the first few stand.
+    /// By what each of the first few is told from the others of them: its length, and its last eight bytes.
+    few: Vec<(usize, u64)>,
+    /// Where the names beyond these stand.
     others: HashMap<Box<[u8]>, usize>,
 }
 
@@ -541,22 +543,43 @@ impl Names {
 
     /// The place of a name, where it is put if there is room; else the last place stands for it.
     fn place(&mut self, name: &[u8], most: usize) -> usize {
-        let few = self.list.len().min(Names::FEW);
-        if let Some(at) = self.list[..few].iter().position(|known| known.as_bytes() == name) {
-            return at;
+        let mark = Names::mark(name);
+        for (at, known) in self.few.iter().enumerate() {
+            // Where it is short, that is all of it.
+            if *known == mark && (name.len() <= 8 || self.list[at].as_bytes() == name) {
+                return at;
+            }
         }
+        self.place_other(name, most)
+    }
+
+    #[inline(never)]
+    fn place_other(&mut self, name: &[u8], most: usize) -> usize {
         if let Some(at) = self.others.get(name) {
             return *at;
         }
-        if self.list.len() == most {
+        let at = self.list.len();
+        if at == most {
             return most - 1;
         }
-        let at = self.list.len();
-        if at >= Names::FEW {
-            self.others.insert(name.into(), at);
-        }
         self.list.push(String::from_utf8_lossy(name).into_owned());
+        match at < Names::FEW {
+            true => self.few.push(Names::mark(name)),
+            false => _ = self.others.insert(name.into(), at),
+        }
         at
+    }
+
+    #[inline(always)]
+    fn mark(name: &[u8]) -> (usize, u64) {
+        let last = match (name.last_chunk(), name.first_chunk::<4>(), name.last_chunk::<4>()) {
+            (Some(eight), ..) => u64::from_le_bytes(*eight),
+            (None, Some(first), Some(last)) => {
+                u64::from(u32::from_le_bytes(*first)) | u64::from(u32::from_le_bytes(*last)) << 32
+            }
+            _ => name.iter().fold(0, |word, byte| word << 8 | u64::from(*byte)),
+        };
+        (name.len(), last)
     }
 }
 
