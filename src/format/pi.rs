@@ -9,7 +9,7 @@
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member};
-use crate::model::{Flags, Key, Kind, Span, Time, parse_time};
+use crate::model::{Clock, Flags, Key, Kind, Span, Time};
 
 /// What tells the members of the family apart.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -96,7 +96,7 @@ impl Dialect for Pi {
         Place::Entry(Link {
             id,
             parent,
-            time: time(fields.get(Field::Timestamp)),
+            time: time(fields.get(Field::Timestamp), &mut gathered.clock),
             kind,
             ty,
             flags,
@@ -172,9 +172,9 @@ fn parent(value: Value<'_>) -> ParentRef<'_> {
     id(value).map_or(ParentRef::None, ParentRef::Id)
 }
 
-fn time(value: Value<'_>) -> Time {
+fn time(value: Value<'_>, clock: &mut Clock) -> Time {
     match value {
-        Value::String(text) => parse_time(text.raw),
+        Value::String(text) => clock.read(text.raw),
         Value::Number(number) => std::str::from_utf8(number)
             .ok()
             .and_then(|text| text.parse::<f64>().ok())
@@ -199,7 +199,7 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
             _ => None,
         },
         cwd: text(Field::Cwd),
-        time: Some(time(fields.get(Field::Timestamp))).filter(|time| time.is_some()),
+        time: Some(time(fields.get(Field::Timestamp), &mut gathered.clock)).filter(|time| time.is_some()),
         parent: None,
     };
     for (key, value) in each_member(line.bytes.unwrap_or_default()) {
@@ -376,7 +376,7 @@ impl Dialect for V4 {
                 let id = id(fields.get(Field::Id));
                 let parent = parent(fields.get(Field::ParentId));
                 let (kind, flags) = kind(line, ty, gathered);
-                let time = time(fields.get(Field::Timestamp));
+                let time = time(fields.get(Field::Timestamp), &mut gathered.clock);
                 Place::Entry(Link { id, parent, time, kind, ty, flags, session: None, group: None })
             }
             _ => Place::Other(OtherKind::Note),

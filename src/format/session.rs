@@ -7,7 +7,7 @@ use super::spread::Spread;
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
 use crate::json::{Ending, Field, Line, Reader, Shape, Str, string};
 use crate::model::{
-    Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
+    Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
 
 /// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
@@ -163,6 +163,8 @@ pub struct Gathered {
     pub entries: u32,
     /// Which file of the session is being read.
     pub file: u16,
+    /// What times are read by.
+    pub(super) clock: Clock,
     /// Marks of pi itself, of oh-my-pi and of the harness that were met, as told in `pi`.
     pub(super) marks: super::pi::Marks,
     /// The last line that the real program would parse, if that is no entry with an id.
@@ -352,6 +354,7 @@ impl Builder {
             ParentRef::Id(id) => id.key(),
             ParentRef::None | ParentRef::Before => Key::NONE,
         };
+        let (key, start) = link.id.map_or((Key::NONE, None), Str::key_and_start);
         let mut flags = link.flags;
         flags.set(Flags::SURROGATE, line.notes.lone_surrogate);
         let (ty, session) = (
@@ -369,8 +372,8 @@ impl Builder {
             offset: line.offset,
             len,
             line: line.number,
-            key: link.id.map_or(Key::NONE, |id| id.key()),
-            start: link.id.and_then(|id| id.start()),
+            key,
+            start,
             parent,
             follows: matches!(link.parent, ParentRef::Before),
             time: link.time,

@@ -194,16 +194,20 @@ impl<'l> Str<'l> {
         }
     }
 
-    /// The first eight bytes of the string, where it has more.
-    pub fn start(self) -> Option<[u8; 8]> {
-        if self.raw.len() <= 8 {
-            return None;
+    /// The key of the string as an id, and its first eight bytes, where it has more.
+    #[inline]
+    pub fn key_and_start(self) -> (Key, Option<[u8; 8]>) {
+        // As most ids of pi are.
+        if let Ok(eight) = <[u8; 8]>::try_from(self.raw)
+            && !text::holds(u64::from_le_bytes(eight), b'\\')
+        {
+            return (Key::of(&eight), None);
         }
-        if text::is_escaped(self.raw) {
-            let text = self.text();
-            return text.as_bytes().get(..8)?.try_into().ok().filter(|_| text.len() > 8);
+        let of = |id: &[u8]| (Key::of(id), id.first_chunk().filter(|_| id.len() > 8).copied());
+        match text::is_escaped(self.raw) {
+            true => of(&self.resolved()),
+            false => of(self.raw),
         }
-        self.raw.first_chunk().copied()
     }
 
     /// Whether the string is `wanted`.

@@ -17,6 +17,6 @@ pub use fault::{Fault, FaultKind};
 pub use key::Key;
 pub use plan::{Change, Moved, Piece, Plan, Target};
 pub use source::{Source, Span, Table};
-pub use time::{Time, parse_time};
+pub use time::{Clock, Time, parse_time};
 pub(crate) use tree::Seen;
 pub use tree::{Copies, Found, Parent, Tree};

@@ -37,7 +37,7 @@ pub use facts::{Boundary, Facts, is_typed};
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
 use super::{Dialect, LabelLine, Link, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string};
-use crate::model::{Flags, Ix, Key, Kind, Time, parse_time};
+use crate::model::{Flags, Ix, Key, Kind, Time};
 
 pub(super) struct Claude;
 
@@ -123,7 +123,7 @@ impl Dialect for Claude {
             None => ParentRef::None,
         };
         let time = match fields.get(Field::Timestamp) {
-            Value::String(text) => parse_time(text.raw),
+            Value::String(text) => gathered.clock.read(text.raw),
             _ => Time::NONE,
         };
         Place::Entry(Link {
