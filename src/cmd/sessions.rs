@@ -198,7 +198,7 @@ impl List<'_> {
         let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
         let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
-        let alive = lately && writing::signs_of_life(&opened.files, self.log).is_some();
+        let alive = lately && writing::signs_of_life(&opened.files, found.is_link, self.log).is_some();
         let (bytes, modified) = (found.bytes, found.modified);
         Some(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }
@@ -405,7 +405,8 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let none = Note::default();
     // Of one folder it need not be said which.
     let with_folder = args.all || !args.folders.is_empty();
-    let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref())).collect();
+    let home = etcetera::home_dir().unwrap_or_default();
+    let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
     let ids = short_ids(rows);
     let sizes: Vec<String> = rows.iter().map(|row| files::size(row.bytes)).collect();
     let counts: Vec<[String; 2]> = rows
@@ -501,10 +502,9 @@ fn short_ids(rows: &[&Row]) -> Vec<String> {
 }
 
 /// A folder, the home folder as `~`.
-fn folder(cwd: Option<&str>) -> String {
+fn folder(cwd: Option<&str>, home: &Path) -> String {
     let Some(cwd) = cwd else { return String::new() };
-    let home = etcetera::home_dir().unwrap_or_default();
-    let short = match std::path::Path::new(cwd).strip_prefix(&home) {
+    let short = match Path::new(cwd).strip_prefix(home) {
         Ok(below) if !home.as_os_str().is_empty() => format!("~/{}", below.display()),
         _ => cwd.to_owned(),
     };

@@ -30,9 +30,15 @@ pub(super) struct Writing {
 }
 
 /// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
-pub(super) fn signs_of_life(files: &Files, log: Option<&Log>) -> Option<Signs> {
-    let (path, file, stamp) = (files.path(0), files.handle(0)?, files.stamp(0)?);
-    let signs = |own| signs_of_life_since(path, file, stamp, own, SystemTime::now()).ok().flatten();
+///
+/// `is_link` says whether its path is that of a symbolic link.
+pub(super) fn signs_of_life(files: &Files, is_link: bool, log: Option<&Log>) -> Option<Signs> {
+    let (file, stamp) = (files.handle(0)?, files.stamp(0)?);
+    let path = match is_link {
+        true => &files.path(0).canonicalize().ok()?,
+        false => files.path(0),
+    };
+    let signs = |own| signs_of_life_since(path, file, stamp, own, SystemTime::now());
     match signs(None) {
         // The log is read only where it could explain what was seen. It has the real names of files.
         Some(Signs::Fresh) => signs(last_own_change(log, &path.canonicalize().ok()?)),

@@ -27,6 +27,8 @@ pub struct Found {
     pub bytes: u64,
     /// When it was last written.
     pub modified: SystemTime,
+    /// Whether the path is that of a symbolic link to it.
+    pub is_link: bool,
 }
 
 impl Found {
@@ -34,7 +36,8 @@ impl Found {
     pub fn at(path: PathBuf) -> Option<Found> {
         let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
         let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-        Some(Found { agent: "", path, bytes: facts.len(), modified })
+        let is_link = path.is_symlink();
+        Some(Found { agent: "", path, bytes: facts.len(), modified, is_link })
     }
 }
 
@@ -140,16 +143,15 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
             let agents = name.to_string_lossy().starts_with("agent-");
             // A link is followed; else the entry of the folder is asked, which costs no walk along the path.
-            let facts = match entry.metadata() {
-                Ok(facts) if facts.is_symlink() => fs::metadata(&path),
-                facts => facts,
-            };
+            let facts = entry.metadata();
+            let is_link = facts.as_ref().is_ok_and(fs::Metadata::is_symlink);
+            let facts = if is_link { fs::metadata(&path) } else { facts };
             if let Ok(facts) = facts
                 && facts.is_file()
                 && !agents
             {
                 let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                out.push(Found { agent, path, bytes: facts.len(), modified });
+                out.push(Found { agent, path, bytes: facts.len(), modified, is_link });
             }
         } else if deeper > 0 && entry.file_type().is_ok_and(|kind| !kind.is_file()) {
             collect(agent, &path, deeper - 1, out);

@@ -85,20 +85,16 @@ impl Signs {
 
 /// Why a session looks as if an agent were at work on it, if it does. Reads only.
 ///
-/// `file` is a handle for reading, and `stamp` was taken of it.
+/// `path` is that of the file itself, symbolic links followed, since a lock stands beside that; `file` is a handle for reading, and
+/// `stamp` was taken of it.
 pub fn signs_of_life(
     path: &Path,
     file: &File,
     stamp: &Stamp,
     own: Option<i64>,
     now: SystemTime,
-) -> io::Result<Option<Signs>> {
-    // A lock stands beside the file itself.
-    let real = match fs::symlink_metadata(path)?.is_symlink() {
-        true => &fs::canonicalize(path)?,
-        false => path,
-    };
-    Ok(alive(real, file, stamp.mtime, own, now, false))
+) -> Option<Signs> {
+    alive(path, file, stamp.mtime, own, now, false)
 }
 
 fn alive(
