@@ -1,4 +1,5 @@
 use super::{Key, Span, Time};
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 /// The place of an entry among the entries of a session, in file order, counted from 0.
@@ -558,11 +559,16 @@ impl Names {
         if let Some(at) = self.others.get(name) {
             return *at;
         }
+        let text = match String::from_utf8_lossy(name) {
+            Cow::Borrowed(text) => text.to_owned(),
+            // It is known by what it is shown as.
+            Cow::Owned(shown) => return self.place(shown.as_bytes(), most),
+        };
         let at = self.list.len();
         if at == most {
             return most - 1;
         }
-        self.list.push(String::from_utf8_lossy(name).into_owned());
+        self.list.push(text);
         match at < Names::FEW {
             true => self.few.push(Names::mark(name)),
             false => _ = self.others.insert(name.into(), at),
@@ -624,5 +630,26 @@ mod tests {
         {
             assert_eq!(entries.on_line(file, line), None, "{file}:{line}");
         }
+    }
+
+    #[test]
+    fn names_are_kept_once() {
+        let mut names = Names::default();
+        let long = |at: usize| format!("a name of the number {at}").into_bytes();
+        let mut all: Vec<Vec<u8>> =
+            [&b""[..], b"a", b"abc", b"abd", b"abcd", b"abce", b"abcdefg", b"abcdefgh"]
+                .map(<[u8]>::to_vec)
+                .to_vec();
+        all.extend((0..20).map(long));
+        for _ in 0..2 {
+            for (at, name) in all.iter().enumerate() {
+                assert_eq!(names.place(name, usize::MAX), at, "{}", String::from_utf8_lossy(name));
+            }
+        }
+        // What is no UTF-8 is known by what it is shown as.
+        let broken = names.place(b"x\xFF", usize::MAX);
+        assert_eq!(names.place(b"x\xFE", usize::MAX), broken);
+        assert_eq!(names.place("x\u{FFFD}".as_bytes(), usize::MAX), broken);
+        assert_eq!(names.place(b"one too many", all.len() + 1), all.len());
     }
 }
