@@ -422,10 +422,7 @@ impl Entries {
 
     /// The id of an entry, or the first eight bytes of a longer one; empty where it has none.
     pub fn id_start(&self, ix: Ix) -> Vec<u8> {
-        match self.start.get(ix.at()) {
-            Some(start) if self.flags(ix).has(Flags::LONG_ID) => start.to_vec(),
-            _ => self.key(ix).short_id(),
-        }
+        self.first_eight(ix).map_or_else(|| self.key(ix).short_id(), |start| start.to_vec())
     }
 
     /// The first eight bytes of an entry's id, where it has as many.

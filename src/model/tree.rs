@@ -280,12 +280,24 @@ pub(crate) struct Seen {
 
 impl Seen {
     /// Begins with none, and room for so many.
-    pub(crate) fn with_room(keys: usize) -> Seen {
+    fn with_room(keys: usize) -> Seen {
         Seen { words: vec![0; (keys * 16).next_power_of_two().max(64) / 64] }
     }
 
+    /// Which of some keys, of which there are so many, may occur more than once.
+    pub(crate) fn again(keys: impl Iterator<Item = Key>, count: usize) -> Seen {
+        // Few do.
+        let (mut once, mut again) = (Seen::with_room(count), Seen::with_room(count / 16));
+        for key in keys {
+            if !once.insert(key) {
+                again.insert(key);
+            }
+        }
+        again
+    }
+
     /// Takes a key; false where it was taken before, or, seldom, another that it can't be told from.
-    pub(crate) fn insert(&mut self, key: Key) -> bool {
+    fn insert(&mut self, key: Key) -> bool {
         let (word, bit) = self.place(key);
         let is_new = self.words[word] & bit == 0;
         self.words[word] |= bit;

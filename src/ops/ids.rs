@@ -71,13 +71,7 @@ fn shared_starts(session: &Session) -> Vec<[u8; 8]> {
     let starts = || session.tree.standing().filter_map(|ix| session.entries.first_eight(ix));
     let key = |start: &[u8; 8]| Key(u64::from_le_bytes(*start));
     // Few are shared: of nearly all a bitmap tells that they are not.
-    let count = session.entries.len();
-    let (mut seen, mut again) = (Seen::with_room(count), Seen::with_room(count / 16));
-    for start in starts() {
-        if !seen.insert(key(&start)) {
-            again.insert(key(&start));
-        }
-    }
+    let again = Seen::again(starts().map(|start| key(&start)), session.entries.len());
     let mut doubtful: Vec<[u8; 8]> = starts().filter(|start| again.has(key(start))).collect();
     doubtful.sort_unstable();
     doubtful.chunk_by(|one, next| one == next).filter(|same| same.len() > 1).map(|same| same[0]).collect()

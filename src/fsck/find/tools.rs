@@ -49,16 +49,8 @@ impl Paired {
     /// The calls and results whose ids may be those of no pair alone, in no order.
     fn doubtful(self) -> Vec<ToolRef> {
         let Paired { pairs, mut others } = self;
-        let room = pairs.len() + others.len();
-        let (mut once, mut again) = (Seen::with_room(room), Seen::with_room(room));
-        for other in &others {
-            again.insert(other.id);
-        }
-        for pair in &pairs {
-            if !once.insert(pair.id) {
-                again.insert(pair.id);
-            }
-        }
+        let ids = pairs.iter().map(|pair| pair.id).chain(others.iter().map(|other| other.id));
+        let again = Seen::again(ids, pairs.len() + others.len());
         for Pair { id, call, result } in pairs.into_iter().filter(|pair| again.has(pair.id)) {
             others.push(ToolRef { id, entry: call, result: false });
             others.push(ToolRef { id, entry: result, result: true });
