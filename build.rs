@@ -28,8 +28,7 @@ fn link_for_a_quick_start() {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
     let is = |name: &str, value: &str| var(name) == value;
     // One that is linked as a whole is told by the compiler how, and would not start.
-    let whole = std::env::var("CARGO_CFG_TARGET_FEATURE")
-        .is_ok_and(|all| all.split(',').any(|it| it == "crt-static"));
+    let whole = var("CARGO_CFG_TARGET_FEATURE").split(',').any(|it| it == "crt-static");
     if !whole
         && is("PROFILE", "release")
         && is("CARGO_CFG_TARGET_OS", "linux")
@@ -52,5 +51,5 @@ fn folder_of(library: &str) -> Option<PathBuf> {
         std::process::Command::new(linker).arg(format!("-print-file-name={library}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim());
     // Of what it does not have it gives the name alone.
-    path.is_file().then(|| path.parent().map(PathBuf::from)).flatten().filter(|_| path.is_absolute())
+    path.parent().filter(|_| path.is_absolute() && path.is_file()).map(PathBuf::from)
 }

@@ -177,13 +177,14 @@ impl<'l> Str<'l> {
     /// The key of the string as an id. Costs a copy only where there are escapes.
     #[inline]
     pub fn key(self) -> Key {
-        // As most ids of pi are.
-        if let Ok(eight) = <[u8; 8]>::try_from(self.raw)
-            && !text::holds(u64::from_le_bytes(eight), b'\\')
-        {
-            return Key::of(&eight);
-        }
-        self.other_key()
+        self.eight().unwrap_or_else(|| self.other_key())
+    }
+
+    /// The key of an id of eight bytes, as most of pi are.
+    #[inline(always)]
+    fn eight(self) -> Option<Key> {
+        let eight = <[u8; 8]>::try_from(self.raw).ok()?;
+        (!text::holds(u64::from_le_bytes(eight), b'\\')).then(|| Key::of(&eight))
     }
 
     #[inline(never)]
@@ -197,11 +198,8 @@ impl<'l> Str<'l> {
     /// The key of the string as an id, and its first eight bytes, where it has more.
     #[inline]
     pub fn key_and_start(self) -> (Key, Option<[u8; 8]>) {
-        // As most ids of pi are.
-        if let Ok(eight) = <[u8; 8]>::try_from(self.raw)
-            && !text::holds(u64::from_le_bytes(eight), b'\\')
-        {
-            return (Key::of(&eight), None);
+        if let Some(key) = self.eight() {
+            return (key, None);
         }
         let of = |id: &[u8]| (Key::of(id), id.first_chunk().filter(|_| id.len() > 8).copied());
         match text::is_escaped(self.raw) {
