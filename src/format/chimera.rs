@@ -6,7 +6,7 @@
 
 use super::session::{Gathered, Head, Header, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
 pub(super) struct Chimera;
@@ -40,10 +40,7 @@ impl Dialect for Chimera {
                     },
                     cwd: fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned()),
                     time: Some(time).filter(|time| time.is_some()),
-                    parent: each_member(line.bytes.unwrap_or_default())
-                        .filter_map(|(key, value)| Header::parent(&key, value))
-                        .last()
-                        .flatten(),
+                    parent: line.bytes.and_then(Header::parent_in),
                 });
                 flags.set(Flags::BOOKKEEPING, true);
                 Kind::Header

@@ -189,7 +189,7 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
     }
     let fields = &line.fields;
     let text = |field| fields.str(field).map(|text| text.text().into_owned());
-    let mut header = Header {
+    gathered.header = Some(Header {
         line: line.number,
         span: Some(Span { file: gathered.file, offset: line.offset, len: line.len }),
         id: text(Field::Id),
@@ -200,9 +200,9 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
         },
         cwd: text(Field::Cwd),
         time: Some(time(fields.get(Field::Timestamp), &mut gathered.clock)).filter(|time| time.is_some()),
-        parent: None,
-    };
-    for (key, value) in each_member(line.bytes.unwrap_or_default()) {
+        parent: line.bytes.and_then(Header::parent_in),
+    });
+    for (key, _) in each_member(line.bytes.unwrap_or_default()) {
         match &*key {
             "title"
             | "titleSource"
@@ -211,10 +211,9 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
             | "providerPromptCacheKey" => gathered.marks.omp = true,
             // Only version 1 of pi wrote it: such a file stays pi's when it is migrated.
             "thinkingLevel" => gathered.marks.pi = true,
-            key => header.parent = Header::parent(key, value).unwrap_or(header.parent),
+            _ => {}
         }
     }
-    gathered.header = Some(header);
     if gathered.name.is_none() && gathered.marks.omp {
         gathered.name = title(line);
     }

@@ -5,7 +5,7 @@ pub use append::Segment;
 use super::side::Side;
 use super::spread::Spread;
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
-use crate::json::{Ending, Field, Line, Reader, Shape, Str, string};
+use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_member, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
@@ -66,10 +66,11 @@ pub struct Header {
 }
 
 impl Header {
-    /// Of a member of a header, the session that it was forked from, if the member says that.
-    pub(super) fn parent(key: &str, value: &[u8]) -> Option<Option<String>> {
-        let says = matches!(key, "parentSession" | "branchedFrom");
-        says.then(|| string(value).map(|text| text.into_owned()).filter(|text| !text.is_empty()))
+    /// The session that a header says it was forked from, given the line of the header.
+    pub(super) fn parent_in(line: &[u8]) -> Option<String> {
+        let says = |key: &str| matches!(key, "parentSession" | "branchedFrom");
+        let (_, parent) = each_member(line).filter(|(key, _)| says(key)).last()?;
+        string(parent).map(|text| text.into_owned()).filter(|text| !text.is_empty())
     }
 }
 

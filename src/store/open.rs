@@ -119,10 +119,23 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
 fn read_file(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     // Of small files there may be thousands: each thread has one reader for all of its own.
     thread_local!(static READER: Cell<Option<Reader>> = const { Cell::new(None) });
-    let io = |source| Error::Io { path: path.to_owned(), source };
     let mut reader = READER.take().unwrap_or_default();
+    let session = read_with(&mut reader, path, options, file, len);
+    READER.set(Some(reader));
+    session
+}
+
+fn read_with(
+    reader: &mut Reader,
+    path: &Path,
+    options: Options,
+    file: &File,
+    len: u64,
+) -> Result<Session, Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
     reader.restart(0, 0);
     let space = reader.space();
+    let room = space.len();
     let count = read_at(file, space, 0).map_err(io)?;
     let start = &space[..count];
     // The format is told from the lines at the start; where none ends there, there is more to be read.
@@ -133,12 +146,12 @@ fn read_file(path: &Path, options: Options, file: &File, len: u64) -> Result<Ses
     let mut builder = begin(format, options);
     builder.expect(len, &start[..count.min(HEAD)]);
     reader.advance(count, |line| builder.line(line));
-    if (count as u64) < len {
-        read_on(file, &mut reader, count as u64, |line| builder.line(line)).map_err(io)?;
+    // A file may have grown since its length was asked for: only where there was room for more, this was all.
+    if count == room {
+        read_on(file, reader, count as u64, |line| builder.line(line)).map_err(io)?;
     } else {
         reader.finish(|line| builder.line(line));
     }
-    READER.set(Some(reader));
     Ok(builder.finish())
 }
 
@@ -203,4 +216,29 @@ fn begin(format: Format, options: Options) -> Builder {
     }
     builder.begin_file();
     builder
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn a_file_that_grew_since_its_length_was_asked_for_is_read_whole() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        writeln!(
+            file,
+            r#"{{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/p"}}"#
+        )
+        .unwrap();
+        let text = "x".repeat(1000);
+        for at in 0..700 {
+            writeln!(file, r#"{{"type":"message","id":"{at:08}","parentId":null,"timestamp":"2026-03-02T00:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#)
+                .unwrap();
+        }
+        for len in [1, file.as_file().metadata().unwrap().len()] {
+            let session = read_file(file.path(), Options::default(), file.as_file(), len).unwrap();
+            assert_eq!((session.entries.len(), session.faults.len()), (700, 0));
+        }
+    }
 }
