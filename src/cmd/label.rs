@@ -122,7 +122,7 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
         session.entries.kind(ix) != Kind::Label && !session.entries.flags(ix).has(Flags::MARKER)
     };
     let enough = |session: &Session| !ids.is_empty() || session.knows_path(1, |ix| is_real(session, ix));
-    let part = Part { ids: &ids, absent: &[name], fresh: &fresh, enough: &enough };
+    let part = Part { ids: &ids, absent: &[name], fresh: &fresh, enough: &enough, ..Part::default() };
     let opened = store::open_part(path, global.options(), &part).ok()?;
     opened.session.partial.then_some(opened)
 }

@@ -4,7 +4,7 @@ use super::view::{Body, View, ink_of};
 use super::{Exit, clock, complete, global::Global, open};
 use crate::format::Session;
 use crate::model::{Count, Ix};
-use crate::ops::revision;
+use crate::ops::{calls, revision};
 use crate::store::{Opened, Part};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -66,8 +66,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 /// Opens no more of the session than its end, where HEAD stands there. All that is shown of an entry but its bytes, such as the
 /// number of its line, depends on the whole file.
 fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
-    let enough = |session: &Session| session.head.entry.is_some();
-    open::part(global, named, &Part { enough: &enough, ..Part::default() }, ui)
+    let enough = |session: &Session| {
+        session.head.entry.is_some_and(|head| calls::are_known(session, [head].into_iter()))
+    };
+    open::part(global, named, &Part { side: true, enough: &enough, ..Part::default() }, ui)
 }
 
 fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {

@@ -1,14 +1,39 @@
 //! The call that a tool's result answers, in words.
 
 use crate::format::{Content, Session, call_words};
-use crate::model::{Flags, Ix, Source};
+use crate::model::{Flags, Ix, Parent, Source};
 use std::collections::VecDeque;
 
 /// How far up the path a call is looked for: results follow their calls closely.
-pub const FAR: usize = 64;
+const FAR: usize = 64;
 
 /// How many replies with calls are remembered.
 const REMEMBERED: usize = 16;
+
+/// Whether all was read that [`Calls::of`] looks at for `entries`: the calls that their results answer, or all entries in which they
+/// may be. Asks the side columns of a session that was read in part.
+pub fn are_known(session: &Session, mut entries: impl Iterator<Item = Ix>) -> bool {
+    let Some(side) = session.side.as_ref().filter(|_| session.partial) else { return !session.partial };
+    let of = |ix: Ix| {
+        let from = side.tools.partition_point(|tool| tool.entry < ix);
+        side.tools[from..].iter().take_while(move |tool| tool.entry == ix)
+    };
+    entries.all(|ix| {
+        let Some(wanted) = of(ix).find(|tool| tool.result) else { return true };
+        let mut at = ix;
+        for _ in 0..FAR {
+            match session.tree.link(at) {
+                Parent::Entry(above) => at = above,
+                Parent::Root => return true,
+                Parent::Missing | Parent::Ring(_) => return false,
+            }
+            if of(at).any(|tool| !tool.result && tool.id == wanted.id) {
+                return true;
+            }
+        }
+        true
+    })
+}
 
 /// Finds the calls of results, and remembers the last replies that it read.
 #[derive(Default)]
@@ -45,5 +70,59 @@ impl Calls {
         }
         self.read.push_back((ix, calls.collect()));
         &self.read.back().expect("one was just put there").1
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::format::{Builder, Format};
+    use crate::json::Reader;
+    use std::fmt::Write as _;
+
+    /// Reads lines of pi as the end of a file: `a<b` says something under `b`, `a<b!c` calls `c`, `a<b?c` has its result.
+    fn end(lines: &str) -> Session {
+        let mut text = String::new();
+        for line in lines.split_whitespace() {
+            let (id, rest) = line.split_once('<').unwrap_or((line, ""));
+            let parent = rest.split(['!', '?']).next().unwrap_or_default();
+            let parent = if parent.is_empty() { "null".into() } else { format!("\"{parent}\"") };
+            let message = match (rest.split_once('!'), rest.split_once('?')) {
+                (Some((_, call)), _) => format!(
+                    r#""role":"assistant","content":[{{"type":"toolCall","id":"{call}","name":"ls","arguments":{{}}}}]"#
+                ),
+                (_, Some((_, call))) => format!(r#""role":"toolResult","toolCallId":"{call}","content":[]"#),
+                _ => r#""role":"user","content":"hi""#.into(),
+            };
+            let _ = writeln!(
+                text,
+                r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{{message}}}}}"#
+            );
+        }
+        let mut builder = Builder::new(Format::Pi);
+        builder.partial();
+        builder.side();
+        builder.begin_file();
+        Reader::new().feed(text.as_bytes(), |line| builder.line(line));
+        builder.finish()
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_call_is_known_where_all_was_read_in_which_it_may_be() {
+        let check = |lines: &str, wanted: bool| {
+            let session = end(lines);
+            let last = session.head.leaf.expect("there are entries");
+            assert_eq!(are_known(&session, [last].into_iter()), wanted, "{lines}");
+        };
+        check("a<z b<a",                 true);  // no result
+        check("a<z!c b<a?c",             true);
+        check("a<z!c b<a!d x<b?c y<x?d", true);
+        check("a<z b<a?c",               false); // the call stands before what was read
+        check("a<z!d b<a?c",             false);
+        check("a b<a?c",                 true);  // there is none
+        let far = (1..FAR).fold("e0<z".to_owned(), |text, at| format!("{text} e{at}<e{}", at - 1));
+        check(&format!("{far} r<e{}?c", FAR - 1), true);  // it is not looked for so far up
+        check(&format!("{far} r<e{}?c", FAR - 2), false);
     }
 }

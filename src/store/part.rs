@@ -20,6 +20,8 @@ pub struct Part<'p> {
     pub absent: &'p [&'p str],
     /// Ids that are to be given to new entries, so that no entry may have them; they depend on the format.
     pub fresh: &'p dyn Fn(Format) -> Vec<String>,
+    /// Whether tool calls are gathered too ([`Session::side`]), so that `enough` can ask for them.
+    pub side: bool,
     /// Whether the end of the file, read so far, is enough of it. [`Session::knows_path`] answers it for a path.
     pub enough: &'p dyn Fn(&Session) -> bool,
 }
@@ -31,6 +33,7 @@ impl Default for Part<'_> {
             ids: &[],
             absent: &[],
             fresh: &|_| Vec::new(),
+            side: false,
             enough: &|session: &Session| session.head.leaf.is_some(),
         }
     }
@@ -71,7 +74,7 @@ struct Sizes {
     file: u64,
 }
 
-const SIZES: Sizes = Sizes { tail: 128 << 10, file: 1 << 20 };
+const SIZES: Sizes = Sizes { tail: 64 << 10, file: 512 << 10 };
 
 /// How many lines are read by themselves at most; beyond it the whole is read sooner.
 const LINES: usize = 4096;
@@ -115,7 +118,8 @@ impl PartOf<'_> {
             if tail > self.len / 8 {
                 return Ok(None);
             }
-            let (session, from) = self.build(&[], self.len - tail, part)?;
+            // With the byte before, which tells whether a line begins there.
+            let (session, from) = self.build(&[], self.len - tail + 1, part)?;
             if is_exact(&session) && (part.enough)(&session) {
                 break (session, from);
             }
@@ -143,6 +147,9 @@ impl PartOf<'_> {
     fn build(&self, lines: &[u64], from: u64, part: &Part<'_>) -> io::Result<(Session, u64)> {
         let mut builder = Builder::new(self.format);
         builder.partial();
+        if part.side {
+            builder.side();
+        }
         builder.begin_file();
         let mut reader = Reader::new();
         let first = self.first_lines(&mut reader, &mut builder);

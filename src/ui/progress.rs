@@ -1,55 +1,99 @@
 use super::Ui;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::io::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// A bar on standard error for long work: only on a terminal, and only once the work takes longer than a second.
 pub struct Progress {
-    bar: ProgressBar,
-    ended: Arc<(Mutex<bool>, Condvar)>,
-    waker: Option<JoinHandle<()>>,
+    work: Arc<Work>,
+    painter: Option<JoinHandle<()>>,
+}
+
+/// How far the work is.
+struct Work {
+    words: &'static str,
+    total: usize,
+    done: AtomicUsize,
+    is_over: Mutex<bool>,
+    over: Condvar,
 }
 
 impl Progress {
     /// Begins, with `total` steps to be done.
     pub fn start(words: &'static str, total: usize, quiet: bool) -> Progress {
-        let bar = ProgressBar::with_draw_target(Some(total as u64), ProgressDrawTarget::hidden());
-        let ended = Arc::new((Mutex::new(false), Condvar::new()));
-        if quiet || !Ui::talks_to_a_person() {
-            return Progress { bar, ended, waker: None };
-        }
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {pos} of {len} {wide_bar}") {
-            bar.set_style(style);
-        }
-        bar.set_message(words);
-        let waker = std::thread::spawn({
-            let (bar, ended) = (bar.clone(), ended.clone());
-            move || {
-                let end = ended.0.lock().unwrap_or_else(PoisonError::into_inner);
-                let waited = ended.1.wait_timeout_while(end, Duration::from_secs(1), |end| !*end);
-                if waited.is_ok_and(|(end, _)| !*end) {
-                    bar.set_draw_target(ProgressDrawTarget::stderr());
-                    bar.enable_steady_tick(Duration::from_millis(100));
-                }
-            }
+        let (done, is_over, over) = (AtomicUsize::new(0), Mutex::new(false), Condvar::new());
+        let work = Arc::new(Work { words, total, done, is_over, over });
+        let painter = (!quiet && Ui::talks_to_a_person()).then(|| {
+            let work = Arc::clone(&work);
+            std::thread::spawn(move || work.paint())
         });
-        Progress { bar, ended, waker: Some(waker) }
+        Progress { work, painter }
     }
 
     /// One step is done.
     pub fn step(&self) {
-        self.bar.inc(1);
+        self.work.done.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        *self.ended.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
-        self.ended.1.notify_all();
-        if let Some(waker) = self.waker.take() {
-            let _ = waker.join();
+        let Some(painter) = self.painter.take() else { return };
+        *self.work.is_over.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.work.over.notify_all();
+        let _ = painter.join();
+    }
+}
+
+impl Work {
+    /// Draws the bar from the second second on, until the work is over; leaves nothing behind.
+    fn paint(&self) {
+        if self.is_over_within(Duration::from_secs(1)) {
+            return;
         }
-        self.bar.finish_and_clear();
+        loop {
+            let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0.into());
+            let bar = bar(self.words, self.done.load(Ordering::Relaxed), self.total, width);
+            // What can't be drawn is not needed.
+            let _ = write!(io::stderr(), "\r{bar}\x1b[K");
+            if self.is_over_within(Duration::from_millis(100)) {
+                let _ = write!(io::stderr(), "\r\x1b[K");
+                return;
+            }
+        }
+    }
+
+    fn is_over_within(&self, time: Duration) -> bool {
+        let is_over = self.is_over.lock().unwrap_or_else(PoisonError::into_inner);
+        self.over.wait_timeout_while(is_over, time, |is_over| !*is_over).is_ok_and(|(is_over, _)| *is_over)
+    }
+}
+
+/// The bar, in ASCII, for a line of `width` cells; without its picture where there is no room for one.
+fn bar(words: &str, done: usize, total: usize, width: usize) -> String {
+    let mut line = format!("{words} {done} of {total}");
+    // The last cell stays free, so that no terminal begins another line.
+    let room = width.saturating_sub(line.len() + " []".len() + 1).min(40);
+    if room >= 10 && total > 0 {
+        let full = room * done.min(total) / total;
+        line += &format!(" [{}{}]", "#".repeat(full), " ".repeat(room - full));
+    }
+    line.truncate(width.saturating_sub(1));
+    line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::bar;
+
+    #[test]
+    fn the_bar_fits_its_line() {
+        assert_eq!(bar("checking", 5, 20, 80), format!("checking 5 of 20 [{:<40}]", "#".repeat(10)));
+        assert_eq!(bar("checking", 20, 20, 31), "checking 20 of 20 [##########]");
+        assert_eq!(bar("checking", 20, 20, 30), "checking 20 of 20");
+        assert_eq!(bar("checking", 20, 20, 12), "checking 20");
+        assert_eq!(bar("checking", 0, 0, 80), "checking 0 of 0");
     }
 }

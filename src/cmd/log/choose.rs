@@ -6,7 +6,7 @@ use crate::cmd::{Failure, clock, global::Global, open};
 use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::listing::{self, Mode};
-use crate::ops::revision;
+use crate::ops::{calls, revision};
 use crate::store::{Opened, Part};
 use crate::ui::Ui;
 use regex::{Regex, RegexBuilder};
@@ -119,11 +119,15 @@ pub(super) fn open_some(
     let Some(count) = args.count.filter(|_| !whole && !anywhere) else {
         return open::session(global, named, ui);
     };
-    // The call that a result answers may stand a little above what is listed.
-    let count = count.saturating_add(args.skip).saturating_add(crate::ops::calls::FAR);
-    let enough = |session: &Session| session.knows_path(count, |ix| keep.asks_for(session, ix));
+    let count = count.saturating_add(args.skip);
+    let enough = |session: &Session| {
+        let listed = |ix: &Ix| keep.asks_for(session, *ix);
+        let path = || session.head.leaf.into_iter().flat_map(|leaf| session.tree.ancestors(leaf));
+        session.knows_path(count, |ix| listed(&ix))
+            && calls::are_known(session, path().filter(listed).take(count))
+    };
     // A label stands behind the entry that it names, so that those of the end stand in the end.
-    let part = Part { enough: &enough, ..Part::default() };
+    let part = Part { side: true, enough: &enough, ..Part::default() };
     open::part(global, named, &part, ui)
 }
 

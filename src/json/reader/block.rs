@@ -8,6 +8,9 @@ pub(super) struct Sizes {
     pub(super) line: usize,
 }
 
+/// How much is read at a time at first: memory that is new costs more than calls that read less.
+const FIRST: usize = 64 << 10;
+
 pub(super) const SIZES: Sizes = Sizes { block: 256 << 10, line: 1 << 20 };
 
 /// Some bytes of a file, cut into what lines it has.
@@ -19,6 +22,8 @@ pub(super) struct Block {
     buffer: Vec<u8>,
     /// How many bytes of the buffer are filled.
     have: usize,
+    /// How many bytes came in all, of whatever files.
+    came: usize,
     /// The file offset of the first byte of the buffer.
     base: u64,
     cut: Cut,
@@ -48,6 +53,7 @@ impl Block {
             sizes,
             buffer: vec![0; sizes.block],
             have: 0,
+            came: 0,
             base: 0,
             cut: Cut::default(),
             in_long: false,
@@ -64,12 +70,14 @@ impl Block {
 
     /// Where the next bytes go; never empty.
     pub(super) fn space(&mut self) -> &mut [u8] {
+        let block = self.sizes.block.min(FIRST.max(self.came / 16));
         // At least half a block, so that long lines are not read in crumbs.
-        let least = self.sizes.block.div_ceil(2);
+        let least = block.div_ceil(2);
         if self.buffer.len() - self.have < least {
             self.buffer.resize(self.have + least, 0);
         }
-        &mut self.buffer[self.have..]
+        let end = self.buffer.len().min(self.have + block);
+        &mut self.buffer[self.have..end]
     }
 
     /// Takes `count` bytes, and does the first stage with the lines they end.
@@ -77,6 +85,7 @@ impl Block {
         // Of a line that has begun in the bytes before, no more than these are looked at.
         let mut fresh = self.have;
         self.have += count;
+        self.came = self.came.saturating_add(count);
         let bytes = &self.buffer[..self.have];
         let mut cut = Cut::default();
         if self.in_long {
