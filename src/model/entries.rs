@@ -123,6 +123,8 @@ impl Flags {
     pub const HIDDEN: Flags = Flags(1 << 13);
     /// An id of more than eight bytes: its key does not hold it.
     pub const LONG_ID: Flags = Flags(1 << 14);
+    /// Does not hang under the entry before.
+    pub(super) const APART: Flags = Flags(1 << 15);
 
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Flags) -> bool {
@@ -156,9 +158,8 @@ pub struct Entries {
     lines: Vec<(u32, u32)>,
     key: Vec<Key>,
     time: Vec<Time>,
-    pub(super) link: Vec<u32>,
-    /// Links that do not name the entry before: the entry, and the key of its parent.
-    pub(super) pending: Vec<(u32, Key)>,
+    /// Links that do not name the entry before ([`Flags::APART`]): the entry, and the key of its parent; [`Key::NONE`] of a root.
+    pub(super) apart: Vec<(u32, Key)>,
     kind: Vec<Kind>,
     ty: Vec<u8>,
     flags: Vec<Flags>,
@@ -180,7 +181,6 @@ pub struct Entries {
 
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const MISSING: u32 = u32::MAX - 1;
-pub(super) const PENDING: u32 = u32::MAX - 2;
 
 /// One entry, as it is put into [`Entries`].
 #[derive(Clone, Copy, Debug)]
@@ -228,7 +228,6 @@ impl Entries {
         self.len.reserve(more);
         self.key.reserve(more);
         self.time.reserve(more);
-        self.link.reserve(more);
         self.kind.reserve(more);
         self.ty.reserve(more);
         self.flags.reserve(more);
@@ -237,17 +236,6 @@ impl Entries {
     /// Puts an entry behind the others. Beyond four billion entries, further ones are not taken.
     pub fn push(&mut self, entry: &Entry<'_>) -> Ix {
         let ix = self.key.len() as u32;
-        let link = if entry.follows {
-            if ix > 0 { ix - 1 } else { NONE }
-        } else if !entry.parent.is_some() {
-            NONE
-        } else if self.key.last() == Some(&entry.parent) {
-            // Nearly always the parent is the line before.
-            ix - 1
-        } else {
-            self.pending.push((ix, entry.parent));
-            PENDING
-        };
         let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
         self.push_session(ix, entry.session);
         if entry.group.is_some() || !self.group.is_empty() {
@@ -255,6 +243,12 @@ impl Entries {
             self.group.push(entry.group);
         }
         let mut flags = entry.flags;
+        // Nearly always the parent is the line before.
+        let is_before = entry.follows || entry.parent.is_some() && self.key.last() == Some(&entry.parent);
+        if !is_before || ix == 0 {
+            self.apart.push((ix, entry.parent));
+            flags.set(Flags::APART, true);
+        }
         if entry.start.is_some() || !self.start.is_empty() {
             lengthen(&mut self.start, ix, self.expected, [0; 8]);
             self.start.push(entry.start.unwrap_or_default());
@@ -270,7 +264,6 @@ impl Entries {
         self.len.push(entry.len.min(u64::from(u32::MAX)) as u32);
         self.key.push(entry.key);
         self.time.push(entry.time);
-        self.link.push(link);
         self.kind.push(entry.kind);
         self.ty.push(ty);
         self.flags.push(flags);
@@ -310,17 +303,14 @@ impl Entries {
         self.time.extend_from_slice(&other.time);
         self.kind.extend_from_slice(&other.kind);
         self.flags.extend_from_slice(&other.flags);
-        self.link.extend(other.link.iter().map(|link| if *link < PENDING { link + first } else { *link }));
-        let mut pending = &other.pending[..];
-        match pending {
-            [(0, parent), rest @ ..] if *parent == first_key => {
-                self.link[first as usize] = first - 1;
-                pending = rest;
-            }
-            _ if follows => self.link[first as usize] = first - 1,
-            _ => {}
+        let mut apart = &other.apart[..];
+        if let [(0, parent), rest @ ..] = apart
+            && (follows || parent.is_some() && *parent == first_key)
+        {
+            self.flags[first as usize].0 &= !Flags::APART.0;
+            apart = rest;
         }
-        self.pending.extend(pending.iter().map(|(ix, parent)| (ix + first, *parent)));
+        self.apart.extend(apart.iter().map(|(ix, parent)| (ix + first, *parent)));
         for (ix, line) in &other.lines {
             let (ix, line) = (ix + first, add_lines(*line, lines));
             let goes_on = |(first, at): &(u32, u32)| *at + (ix - first) == line;
@@ -435,14 +425,11 @@ impl Entries {
 
     /// The id that an entry names as its parent's, whether there is such an entry or not.
     pub fn parent_key(&self, ix: Ix) -> Option<Key> {
-        match self.link[ix.at()] {
-            PENDING => {
-                let at = self.pending.binary_search_by_key(&ix.0, |(entry, _)| *entry).ok()?;
-                Some(self.pending[at].1)
-            }
-            NONE => None,
-            before => Some(self.key[before as usize]),
+        if !self.flags(ix).has(Flags::APART) {
+            return Some(self.key[ix.at() - 1]);
         }
+        let at = self.apart.binary_search_by_key(&ix.0, |(entry, _)| *entry).ok()?;
+        Some(self.apart[at].1).filter(|parent| parent.is_some())
     }
 
     /// The entries of a file, as a range.

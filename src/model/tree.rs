@@ -1,4 +1,4 @@
-use super::entries::{MISSING, NONE, PENDING};
+use super::entries::{MISSING, NONE};
 use super::{Entries, Ix, Key};
 use std::cell::OnceCell;
 
@@ -51,14 +51,14 @@ struct Children {
 impl Tree {
     /// Builds the tree. Costs a pass over the ids, and one over the links where one points forward.
     pub fn build(entries: &Entries, copies: Copies) -> Tree {
-        let mut parent = entries.link.clone();
         let doubtful = doubtful(entries.keys());
-        let mut wanted =
-            Wanted::new(entries.pending.iter().map(|(_, key)| *key).chain(doubtful.iter().copied()));
+        let named = entries.apart.iter().map(|(_, key)| *key).filter(|key| key.is_some());
+        let mut wanted = Wanted::new(named.chain(doubtful.iter().copied()));
         drop(doubtful);
         let repeated = wanted.find_all(entries.keys(), copies);
-        for (ix, key) in &entries.pending {
-            parent[*ix as usize] = wanted.found(*key);
+        let mut parent: Vec<u32> = (0..entries.len() as u32).map(|ix| ix.wrapping_sub(1)).collect();
+        for (ix, key) in &entries.apart {
+            parent[*ix as usize] = if key.is_some() { wanted.found(*key) } else { NONE };
         }
         let mut shadowed = Vec::new();
         if !repeated.is_empty() {
@@ -69,7 +69,7 @@ impl Tree {
             }
             for link in &mut parent {
                 // The line before may be a copy that does not stand for its id.
-                if *link < PENDING && repeated.binary_search(&entries.keys()[*link as usize]).is_ok() {
+                if *link < MISSING && repeated.binary_search(&entries.keys()[*link as usize]).is_ok() {
                     *link = wanted.found(entries.keys()[*link as usize]);
                 }
             }
@@ -131,7 +131,7 @@ impl Tree {
     /// The entry that an entry hangs under; `None` for a root, an orphan, and where a ring is cut.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
         let parent = self.parent[ix.at()];
-        (parent < PENDING).then_some(Ix(parent))
+        (parent < MISSING).then_some(Ix(parent))
     }
 
     /// Where the link of an entry leads.
@@ -157,7 +157,7 @@ impl Tree {
     pub fn is_leaf(&self, ix: Ix) -> bool {
         let has_children = self.has_children.get_or_init(|| {
             let mut bits = vec![0u64; self.parent.len().div_ceil(64)];
-            for parent in self.parent.iter().filter(|parent| **parent < PENDING) {
+            for parent in self.parent.iter().filter(|parent| **parent < MISSING) {
                 bits[*parent as usize / 64] |= 1 << (parent % 64);
             }
             bits
@@ -232,11 +232,11 @@ impl Tree {
         let mut above = Vec::new();
         for ix in 0..depth.len() {
             let mut at = ix as u32;
-            while at < PENDING && depth[at as usize] == 0 {
+            while at < MISSING && depth[at as usize] == 0 {
                 above.push(at);
                 at = self.parent[at as usize];
             }
-            let mut so_far = if at < PENDING { depth[at as usize] } else { 0 };
+            let mut so_far = if at < MISSING { depth[at as usize] } else { 0 };
             while let Some(at) = above.pop() {
                 so_far += 1;
                 depth[at as usize] = so_far;
@@ -249,7 +249,7 @@ impl Tree {
 impl Children {
     fn of(parent: &[u32]) -> Children {
         let mut first = vec![0u32; parent.len() + 2];
-        for parent in parent.iter().filter(|parent| **parent < PENDING) {
+        for parent in parent.iter().filter(|parent| **parent < MISSING) {
             first[*parent as usize + 2] += 1;
         }
         for at in 2..first.len() {
@@ -257,7 +257,7 @@ impl Children {
         }
         let mut list = vec![0u32; first[parent.len() + 1] as usize];
         for (ix, parent) in parent.iter().enumerate() {
-            if *parent < PENDING {
+            if *parent < MISSING {
                 let next = &mut first[*parent as usize + 1];
                 list[*next as usize] = ix as u32;
                 *next += 1;
@@ -328,7 +328,7 @@ impl Default for Found {
 impl Found {
     /// The entry that stands for an id, if there is one; of ids that were not asked for nothing is known.
     pub fn entry(&self, key: Key) -> Option<Ix> {
-        Some(self.0.found(key)).filter(|ix| *ix < PENDING).map(Ix)
+        Some(self.0.found(key)).filter(|ix| *ix < MISSING).map(Ix)
     }
 }
 
@@ -344,7 +344,7 @@ impl Wanted {
         let count = keys.clone().count();
         let slots = (count * 2).next_power_of_two().max(8);
         let mut wanted =
-            Wanted { table: vec![(Key::NONE, NONE); slots], sieve: vec![0; (slots * 8 / 64).max(1)] };
+            Wanted { table: vec![(Key::NONE, NONE); slots], sieve: vec![0; (slots * 16 / 64).max(1)] };
         for key in keys {
             let hash = spread(key);
             let bit = wanted.bit(hash);
@@ -362,12 +362,14 @@ impl Wanted {
         (hash >> 32) as usize & (self.sieve.len() * 64 - 1)
     }
 
+    /// Whether a key may be among those that are wanted; few others pass.
+    fn passes(&self, hash: u64) -> bool {
+        let bit = self.bit(hash);
+        self.sieve[bit / 64] >> (bit % 64) & 1 == 1
+    }
+
     fn slot(&self, key: Key) -> Option<usize> {
         let hash = spread(key);
-        let bit = self.bit(hash);
-        if self.sieve[bit / 64] >> (bit % 64) & 1 == 0 {
-            return None;
-        }
         let mut slot = hash as usize & (self.table.len() - 1);
         while self.table[slot].1 != NONE {
             if self.table[slot].0 == key {
@@ -384,14 +386,24 @@ impl Wanted {
         if self.table.iter().all(|(_, ix)| *ix == NONE) {
             return repeated;
         }
-        for (ix, key) in keys.iter().enumerate() {
-            if let Some(slot) = self.slot(*key) {
+        // Those that pass the sieve are gathered first: whether one does can't be foretold.
+        let mut passed = [0; 1024];
+        for (number, some) in keys.chunks(passed.len()).enumerate() {
+            let from = number * passed.len();
+            let mut count = 0;
+            for (at, key) in some.iter().enumerate() {
+                passed[count] = at;
+                count += usize::from(self.passes(spread(*key)));
+            }
+            for at in &passed[..count] {
+                let key = some[*at];
+                let Some(slot) = self.slot(key) else { continue };
                 let found = &mut self.table[slot].1;
                 if *found != MISSING {
-                    repeated.push(*key);
+                    repeated.push(key);
                 }
                 if copies == Copies::Last || *found == MISSING {
-                    *found = ix as u32;
+                    *found = (from + at) as u32;
                 }
             }
         }
@@ -413,7 +425,7 @@ fn spread(key: Key) -> u64 {
 /// Cuts each ring of links, at its first link in file order that points forward; gives the links cut.
 fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
     // Where no link points forward, there can't be a ring.
-    let points_forward = |(ix, parent): (usize, &u32)| *parent < PENDING && *parent as usize >= ix;
+    let points_forward = |(ix, parent): (usize, &u32)| *parent < MISSING && *parent as usize >= ix;
     if !parent.iter().enumerate().any(points_forward) {
         return Vec::new();
     }
@@ -422,11 +434,11 @@ fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
     let mut rings = Vec::new();
     for from in 0..parent.len() as u32 {
         let mut at = from;
-        while at < PENDING && walk[at as usize] == NEW {
+        while at < MISSING && walk[at as usize] == NEW {
             walk[at as usize] = from + 1;
             at = parent[at as usize];
         }
-        if at < PENDING && walk[at as usize] == from + 1 {
+        if at < MISSING && walk[at as usize] == from + 1 {
             let start = at;
             let mut cut = NONE;
             loop {

@@ -238,6 +238,14 @@ mod tests {
         assert!(joined > 0 && joined < text.len() - 1, "{joined}");
     }
 
+    #[test]
+    fn a_root_behind_an_entry_without_an_id_is_one_wherever_segments_end() {
+        let root = r#"{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"user","message":{"role":"user","content":"hi"}"#;
+        let text = format!("{root}}}\n{root},\"uuid\":\"u\"}}\n").repeat(2);
+        let joined = (1..text.len() as u64).filter(|segment| check(text.as_bytes(), *segment)).count();
+        assert!(joined > 0, "{joined}");
+    }
+
     proptest! {
         #[test]
         fn damaged_files_in_segments_are_the_same(
