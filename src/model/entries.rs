@@ -152,17 +152,12 @@ impl std::ops::BitOr for Flags {
 /// [`Span`] when they are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
-    offset: Vec<u64>,
-    len: Vec<u32>,
+    rows: Vec<Row>,
     /// Where the numbers of lines do not go on from one entry to the next: the entry, and its line.
     lines: Vec<(u32, u32)>,
     key: Vec<Key>,
-    time: Vec<Time>,
     /// Links that do not name the entry before ([`Flags::APART`]): the entry, and the key of its parent; [`Key::NONE`] of a root.
     pub(super) apart: Vec<(u32, Key)>,
-    kind: Vec<Kind>,
-    ty: Vec<u8>,
-    flags: Vec<Flags>,
     /// Where the entries of each file begin.
     files: Vec<u32>,
     types: Names,
@@ -177,6 +172,18 @@ pub struct Entries {
     start: Vec<[u8; 8]>,
     /// How many entries there may be in all, as far as that was told.
     expected: usize,
+}
+
+/// What of an entry is seldom looked at without the rest.
+#[derive(Clone, Copy, Debug)]
+struct Row {
+    offset: u64,
+    time: Time,
+    len: u32,
+    flags: Flags,
+    kind: Kind,
+    /// An index into the types.
+    ty: u8,
 }
 
 pub(super) const NONE: u32 = u32::MAX;
@@ -224,13 +231,8 @@ impl Entries {
     /// Too many do no harm: what is not used of a column is never touched.
     pub fn expect(&mut self, more: usize) {
         self.expected = self.len() + more;
-        self.offset.reserve(more);
-        self.len.reserve(more);
+        self.rows.reserve(more);
         self.key.reserve(more);
-        self.time.reserve(more);
-        self.kind.reserve(more);
-        self.ty.reserve(more);
-        self.flags.reserve(more);
     }
 
     /// Puts an entry behind the others. Beyond four billion entries, further ones are not taken.
@@ -260,13 +262,10 @@ impl Entries {
         if begins_file || !self.lines.last().is_some_and(goes_on) {
             self.lines.push((ix, line));
         }
-        self.offset.push(entry.offset);
-        self.len.push(entry.len.min(u64::from(u32::MAX)) as u32);
         self.key.push(entry.key);
-        self.time.push(entry.time);
-        self.kind.push(entry.kind);
-        self.ty.push(ty);
-        self.flags.push(flags);
+        let Entry { offset, time, kind, .. } = *entry;
+        let len = entry.len.min(u64::from(u32::MAX)) as u32;
+        self.rows.push(Row { offset, time, len, flags, kind, ty });
         Ix(ix)
     }
 
@@ -297,17 +296,19 @@ impl Entries {
             }
             return;
         };
-        self.offset.extend_from_slice(&other.offset);
-        self.len.extend_from_slice(&other.len);
+        let types: Vec<u8> = other
+            .types
+            .list
+            .iter()
+            .map(|ty| self.types.place(ty.as_bytes(), u8::MAX as usize) as u8)
+            .collect();
+        self.rows.extend(other.rows.iter().map(|row| Row { ty: types[usize::from(row.ty)], ..*row }));
         self.key.extend_from_slice(&other.key);
-        self.time.extend_from_slice(&other.time);
-        self.kind.extend_from_slice(&other.kind);
-        self.flags.extend_from_slice(&other.flags);
         let mut apart = &other.apart[..];
         if let [(0, parent), rest @ ..] = apart
             && (follows || parent.is_some() && *parent == first_key)
         {
-            self.flags[first as usize].0 &= !Flags::APART.0;
+            self.rows[first as usize].flags.0 &= !Flags::APART.0;
             apart = rest;
         }
         self.apart.extend(apart.iter().map(|(ix, parent)| (ix + first, *parent)));
@@ -318,13 +319,6 @@ impl Entries {
                 self.lines.push((ix, line));
             }
         }
-        let types: Vec<u8> = other
-            .types
-            .list
-            .iter()
-            .map(|ty| self.types.place(ty.as_bytes(), u8::MAX as usize) as u8)
-            .collect();
-        self.ty.extend(other.ty.iter().map(|ty| types[usize::from(*ty)]));
         for at in 0..other.len() {
             let known = other.session.get(at).filter(|_| at as u32 >= other.first_session);
             let session = known.map_or("", |known| &other.sessions.list[usize::from(*known)]);
@@ -368,7 +362,8 @@ impl Entries {
 
     /// The line of an entry, without its ending.
     pub fn span(&self, ix: Ix) -> Span {
-        Span { file: self.file(ix), offset: self.offset[ix.at()], len: u64::from(self.len[ix.at()]) }
+        let row = &self.rows[ix.at()];
+        Span { file: self.file(ix), offset: row.offset, len: u64::from(row.len) }
     }
 
     /// The number of an entry's line in its file, from 1.
@@ -401,7 +396,7 @@ impl Entries {
     pub fn at_offset(&self, file: u16, offset: u64) -> Option<Ix> {
         let from = *self.files.get(usize::from(file))? as usize;
         let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
-        let at = self.offset[from..to].binary_search(&offset).ok()?;
+        let at = self.rows[from..to].binary_search_by_key(&offset, |row| row.offset).ok()?;
         Some(Ix((from + at) as u32))
     }
 
@@ -446,22 +441,22 @@ impl Entries {
 
     /// The time of an entry.
     pub fn time(&self, ix: Ix) -> Time {
-        self.time[ix.at()]
+        self.rows[ix.at()].time
     }
 
     /// What an entry is.
     pub fn kind(&self, ix: Ix) -> Kind {
-        self.kind[ix.at()]
+        self.rows[ix.at()].kind
     }
 
     /// The type of an entry, as stored.
     pub fn ty(&self, ix: Ix) -> &str {
-        &self.types.list[usize::from(self.ty[ix.at()])]
+        &self.types.list[usize::from(self.rows[ix.at()].ty)]
     }
 
     /// The place of an entry's type in [`Entries::types`].
     pub fn type_at(&self, ix: Ix) -> usize {
-        usize::from(self.ty[ix.at()])
+        usize::from(self.rows[ix.at()].ty)
     }
 
     /// All types that occur, in the order in which they were met.
@@ -471,7 +466,7 @@ impl Entries {
 
     /// What else is known of an entry.
     pub fn flags(&self, ix: Ix) -> Flags {
-        self.flags[ix.at()]
+        self.rows[ix.at()].flags
     }
 
     /// The session that an entry names, where the format writes it on every line.
