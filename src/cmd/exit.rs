@@ -1,7 +1,7 @@
 use crate::fsck;
 use crate::ops;
 use crate::store;
-use crate::ui::Ui;
+use crate::ui::{Look, Ui, unwritten};
 use std::ffi::OsString;
 use std::io::{self, Write};
 
@@ -204,8 +204,14 @@ pub(super) fn wants_json(words: &[OsString]) -> bool {
 /// Says what is wrong with a command line, or gives the help that it asks for; gives the exit status.
 pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
     if !error.use_stderr() {
-        let _ = error.print();
-        return Exit::Done;
+        // Help, or the version.
+        return match error.print().and_then(|()| io::stdout().flush()) {
+            Ok(()) => Exit::Done,
+            Err(error) => {
+                let look = Look { json, ..Look::default() };
+                say(&unwritten(error).into(), &mut Ui::standard(look))
+            }
+        };
     }
     if !json {
         let _ = error.print();

@@ -10,4 +10,5 @@ pub mod text;
 pub use columns::Columns;
 pub use paint::{Ink, paint};
 pub use progress::Progress;
+pub(crate) use terminal::unwritten;
 pub use terminal::{Look, Ui};

@@ -33,7 +33,7 @@ pub struct Ui {
 impl Ui {
     /// Writes to the standard streams.
     pub fn standard(look: Look) -> Ui {
-        let out = Box::new(BufWriter::with_capacity(64 * 1024, io::stdout()));
+        let out = Box::new(BufWriter::with_capacity(64 * 1024, Stdout(io::stdout())));
         Ui { look, out, pager: None, closed: false, spelled: false }
     }
 
@@ -117,6 +117,28 @@ impl Ui {
     /// Whether standard error is a terminal.
     pub fn talks_to_a_person() -> bool {
         io::stderr().is_terminal()
+    }
+}
+
+/// Standard output, that says of what it is where it can't be written.
+struct Stdout(io::Stdout);
+
+impl Write for Stdout {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.write(bytes).map_err(unwritten)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush().map_err(unwritten)
+    }
+}
+
+/// Says of an error that it is about standard output.
+pub(crate) fn unwritten(error: io::Error) -> io::Error {
+    match error.kind() {
+        // The writers ask for these by their kind, and no user is told of them.
+        io::ErrorKind::Interrupted | io::ErrorKind::BrokenPipe => error,
+        kind => io::Error::new(kind, format!("standard output can't be written: {error}")),
     }
 }
 
