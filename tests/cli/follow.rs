@@ -3,6 +3,7 @@
 use crate::cases::{copy, project};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 #[test]
@@ -10,17 +11,39 @@ fn log_follows_a_growing_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("parser.jsonl");
     copy(&project().join("examples/parser.jsonl"), &path);
+    follows(&path, ["f6b1835c", "9d1c40aa"]);
+}
+
+#[test]
+fn log_follows_a_session_that_is_read_from_its_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("long.jsonl");
+    let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}\n".to_owned();
+    let mut parent = "null".to_owned();
+    for at in 0..2000 {
+        let content = "x".repeat(500);
+        text += &format!(
+            "{{\"type\":\"message\",\"id\":\"{at:08}\",\"parentId\":{parent},\"message\":{{\"role\":\"user\",\"content\":\"{content}\"}}}}\n"
+        );
+        parent = format!("\"{at:08}\"");
+    }
+    std::fs::write(&path, text).unwrap();
+    follows(&path, ["00001998", "00001999"]);
+}
+
+/// Follows a session with two more entries, of which these were the last before.
+fn follows(path: &Path, last: [&str; 2]) {
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
         .args(["log", "--follow", "-n", "2", "--format", "%H"])
-        .arg(&path)
+        .arg(path)
         .stdout(Stdio::piped())
         .spawn()
         .unwrap();
     let mut lines = BufReader::new(bough.stdout.take().unwrap()).lines();
     let mut next = || lines.next().unwrap().unwrap();
-    assert_eq!([next(), next()], ["f6b1835c", "9d1c40aa"]);
-    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
-    for (start, rest) in [("aaaa0001", "9d1c40aa"), ("aaaa0002", "aaaa0001")] {
+    assert_eq!([next(), next()], last);
+    let mut file = OpenOptions::new().append(true).open(path).unwrap();
+    for (start, rest) in [("aaaa0001", last[1]), ("aaaa0002", "aaaa0001")] {
         // A line is often seen in two pieces.
         write!(file, r#"{{"type":"message","id":"{start}","#).unwrap();
         std::thread::sleep(std::time::Duration::from_millis(700));

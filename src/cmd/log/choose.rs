@@ -1,6 +1,6 @@
 //! Which entries `log` prints.
 
-use super::Args;
+use super::{Args, follow};
 use crate::cmd::reading::Read;
 use crate::cmd::{Failure, clock, global::Global, open};
 use crate::format::{Content, Session};
@@ -114,9 +114,10 @@ pub(super) fn open_some(
     ui: &mut Ui,
 ) -> anyhow::Result<Opened> {
     // Numbers of lines are not known from the end, and what a text or a time decides may be anywhere.
-    let whole = args.graph || args.all || args.follow || global.json || !revisions.is_empty();
+    let whole = args.graph || args.all || global.json || !revisions.is_empty();
     let anywhere = keep.grep.is_some() || keep.since.is_some() || keep.until.is_some();
-    let Some(count) = args.count.filter(|_| !whole && !anywhere) else {
+    let count = args.count.or(args.follow.then_some(follow::FIRST));
+    let Some(count) = count.filter(|_| !whole && !anywhere) else {
         return open::session(global, named, ui);
     };
     let count = count.saturating_add(args.skip);

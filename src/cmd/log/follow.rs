@@ -4,8 +4,10 @@ use super::Args;
 use super::choose::Keep;
 use super::print::Printer;
 use crate::cmd::{Exit, Failure, global::Global};
+use crate::format::Session;
 use crate::model::Ix;
-use crate::store::Opened;
+use crate::ops::calls;
+use crate::store::{Opened, Part};
 use crate::ui::Ui;
 use std::io;
 use std::time::Duration;
@@ -29,10 +31,10 @@ pub(super) fn follow(
         let hint = "name a file".to_owned();
         return Err(Failure::Usage { what: "standard input can't be followed".into(), hint }.into());
     }
-    let mut seen = None;
+    let mut behind = None;
     loop {
         let entries = &opened.session.entries;
-        let new: Vec<Ix> = match seen {
+        let new: Vec<Ix> = match behind {
             None => {
                 let path =
                     keep.end_of_path(&opened).into_iter().flat_map(|end| opened.session.tree.ancestors(end));
@@ -40,21 +42,40 @@ pub(super) fn follow(
                 last.reverse();
                 last
             }
-            Some(seen) => some_of(&opened, keep, entries.all().skip(seen), usize::MAX)?,
+            Some(behind) => some_of(&opened, keep, from(&opened.session, behind), usize::MAX)?,
         };
         let mut printer = Printer::new(&opened, args, keep, global);
-        printer.first = seen.is_none();
+        printer.first = behind.is_none();
         for ix in new {
             printer.entry(ix, ui)?;
         }
         ui.out().flush()?;
-        seen = Some(entries.len());
+        let last = entries.all().next_back().map(|last| entries.span(last));
+        let end = last.map_or(0, |last| last.offset + last.len);
+        behind = Some(end);
         let bytes = opened.session.files[0].bytes;
         while std::fs::metadata(&path)?.len() == bytes {
             std::thread::sleep(EVERY);
         }
-        opened = crate::store::open(&path, global.options())?;
+        opened = match global.json {
+            // It has the numbers of lines.
+            true => crate::store::open(&path, global.options())?,
+            false => {
+                let enough = |session: &Session| {
+                    let first = session.entries.all().next();
+                    first.is_some_and(|first| session.entries.span(first).offset < end)
+                        && calls::are_known(session, from(session, end))
+                };
+                let part = Part { side: true, enough: &enough, ..Part::default() };
+                crate::store::open_part(&path, global.options(), &part)?
+            }
+        };
     }
+}
+
+/// The entries of a session that begin at a byte of its file, or behind it.
+fn from(session: &Session, byte: u64) -> impl Iterator<Item = Ix> + '_ {
+    session.entries.all().filter(move |ix| session.entries.span(*ix).offset >= byte)
 }
 
 /// Those of some entries that are kept, the first `most` of them.
