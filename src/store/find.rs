@@ -3,7 +3,7 @@
 use super::Error;
 use crate::format::{Detected, Format, detect};
 use std::fs::{self, File};
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -95,37 +95,26 @@ pub fn in_folder(folder: &Path) -> Vec<Found> {
 
 /// All files `*.jsonl` below a folder, however deep, those of agents included, in the order of their paths.
 ///
-/// Links to folders are not followed, so that a ring of them does no harm.
+/// Links to folders are not followed, so that a ring of them does no harm. A folder that can't be read is given as if it were
+/// a file: who opens it learns why.
 pub fn below(folder: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut open = vec![folder.to_owned()];
     while let Some(folder) = open.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let entries = match fs::read_dir(&folder) {
+            Ok(entries) => entries,
+            Err(error) => {
+                if error.kind() != io::ErrorKind::NotFound {
+                    out.push(folder);
+                }
+                continue;
+            }
+        };
+        for entry in entries.flatten() {
             let path = entry.path();
             let Ok(kind) = entry.file_type() else { continue };
             if kind.is_dir() {
                 open.push(path);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file() {
-                out.push(path);
-            }
-        }
-    }
-    out.sort();
-    out
-}
-
-/// All files called `*.jsonl` in a folder and those in it, the files of agents too, in the order of their paths.
-///
-/// Folders are not followed through links, so that a ring of them ends.
-pub fn files_below(folder: &Path) -> Vec<PathBuf> {
-    let mut out = Vec::new();
-    let mut todo = vec![folder.to_owned()];
-    while let Some(folder) = todo.pop() {
-        for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-            let path = entry.path();
-            let Ok(kind) = entry.file_type() else { continue };
-            if kind.is_dir() {
-                todo.push(path);
             } else if path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file() {
                 out.push(path);
             }

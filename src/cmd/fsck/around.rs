@@ -25,7 +25,7 @@ impl Place {
 
     /// The agents' files of a session of Claude Code.
     pub(super) fn agents_files(&self) -> Vec<PathBuf> {
-        find::files_below(&self.folder().join("subagents"))
+        find::below(&self.folder().join("subagents"))
     }
 }
 
@@ -46,7 +46,7 @@ impl Around for Place {
             return found;
         }
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        for file in find::files_below(&folder) {
+        for file in find::below(&folder) {
             if found.len() == links.len() {
                 break;
             }

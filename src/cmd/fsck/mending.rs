@@ -28,14 +28,9 @@ pub(super) fn run(
                 total.add(&report);
             }
             Err(error) => match error.downcast::<Error>() {
-                Ok(error) => total.unread(target, error, ui)?,
+                Ok(error) => total.unread(target, error, ui),
                 Err(error) if targets.len() == 1 => return Err(error),
-                Err(error) => {
-                    let exit = crate::cmd::exit::report(&error, ui);
-                    total.worst = Some(
-                        total.worst.map_or(exit, |worst| if exit as u8 > worst as u8 { exit } else { worst }),
-                    );
-                }
+                Err(error) => total.failed(&of_file(error, &target.path), ui),
             },
         }
     }
@@ -43,6 +38,12 @@ pub(super) fn run(
     total.mendable = 0;
     total.hint(args, global, wishes, ui);
     total.exit(args.strict)
+}
+
+/// An error with the file that it is about, where that is not among its words.
+fn of_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
+    let path = path.display().to_string();
+    if error.to_string().contains(&path) { error } else { error.context(path) }
 }
 
 /// Mends one file; once more where it changed meanwhile.

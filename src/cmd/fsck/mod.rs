@@ -104,11 +104,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return Err(Failure::Usage { what: "`-n` without `--repair`".into(), hint: hint.into() }.into());
     }
     let wishes = wishes(args)?;
-    let targets = targets(args, global, ui)?;
-    if targets.is_empty() && !ui.look.quiet {
+    let mut total = Total::default();
+    let targets = targets(args, global, &mut total, ui)?;
+    if targets.is_empty() && total.worst.is_none() && !ui.look.quiet {
         ui.note("there is no session file, and nothing was checked");
     }
-    let total = Total::default();
     if args.repair {
         mending::run(args, global, &targets, &wishes, total, ui)
     } else {
@@ -143,7 +143,7 @@ fn look(
                 show::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
                 total.add(&report);
             }
-            Err(error) => total.unread(target, error, ui)?,
+            Err(error) => total.unread(target, error, ui),
         }
     }
     show::total(&total, args.porcelain, ui)?;
@@ -263,7 +263,8 @@ struct Target {
     named: bool,
 }
 
-fn targets(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<Target>> {
+/// The files that are named, and those below the folders that are. Of several, one that is not there keeps no other from being checked.
+fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyhow::Result<Vec<Target>> {
     let mut out = Vec::new();
     let mut add = |path: PathBuf, named: bool| out.push(Target { path, named });
     let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
@@ -272,13 +273,21 @@ fn targets(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<Targ
         let path = open::path(global, None, ui)?;
         add(path, true);
     }
+    let only = words.len() == 1;
     for word in words {
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
-            find::files_below(path).into_iter().for_each(|path| add(path, false));
+            find::below(path).into_iter().for_each(|path| add(path, false));
             continue;
         }
-        let path = open::by_word(global, word)?;
+        let path = match open::by_word(global, word) {
+            Ok(path) => path,
+            Err(error) if only => return Err(error),
+            Err(error) => {
+                total.failed(&error, ui);
+                continue;
+            }
+        };
         let agents = Place::of(&path).agents_files();
         add(path, true);
         agents.into_iter().for_each(|path| add(path, false));
@@ -378,16 +387,20 @@ impl Total {
     }
 
     /// A file that could not be looked at. In a folder, one that is no session is only counted.
-    fn unread(&mut self, target: &Target, error: Error, ui: &mut Ui) -> anyhow::Result<()> {
+    fn unread(&mut self, target: &Target, error: Error, ui: &mut Ui) {
         if matches!(error, Error::UnknownFormat { .. }) && !target.named {
             self.no_sessions += 1;
-            return Ok(());
+        } else {
+            self.failed(&error.into(), ui);
         }
-        let exit = super::exit::report(&error.into(), ui);
+    }
+
+    /// Says what went wrong with one of several files. The others are not kept from being looked at.
+    fn failed(&mut self, error: &anyhow::Error, ui: &mut Ui) {
+        let exit = super::exit::say(error, ui);
         if self.worst.is_none_or(|worst| exit as u8 > worst as u8) {
             self.worst = Some(exit);
         }
-        Ok(())
     }
 
     /// What can be done.
