@@ -20,21 +20,50 @@ const LINES: usize = 50;
 /// The first line that parses decides for the pi family and Chimera, as it does for their programs. Claude
 /// Code's files begin with lines of many sorts: there the first lines together decide.
 pub fn detect(head: &[u8]) -> Detected {
-    let mut look = Look::default();
     // Mostly the first line says it all, and in nearly all files a few KiB do.
     const FIRST: usize = 1 << 10;
-    let mut reader = Reader::with_blocks(FIRST);
+    let mut detector = Detector { look: Look::default(), reader: Reader::with_blocks(FIRST) };
     let (first, rest) = head.split_at(head.len().min(FIRST));
     for piece in std::iter::once(first).chain(rest.chunks(16 << 10)) {
-        if look.parsed == LINES || look.is_sure() {
+        if detector.look.parsed == LINES || detector.look.is_sure() {
             break;
         }
-        reader.feed(piece, |line| look.line(line));
+        detector.take(piece);
     }
-    if !look.is_sure() {
-        reader.finish(|line| look.line(line));
+    detector.answer()
+}
+
+/// Whether a line ends in the first bytes of a file that is not blank.
+pub fn has_line(head: &[u8]) -> bool {
+    memchr::memchr(b'\n', head.trim_ascii_start()).is_some()
+}
+
+/// Tells the format as [`detect()`] does, from bytes as they come, so that a first line may be of any length.
+pub struct Detector {
+    look: Look,
+    reader: Reader,
+}
+
+impl Detector {
+    /// At the start of a file.
+    #[expect(clippy::new_without_default, reason = "nobody needs one by default")]
+    pub fn new() -> Detector {
+        Detector { look: Look::default(), reader: Reader::new() }
     }
-    look.answer()
+
+    /// Takes the next bytes; gives whether a line that is not blank has ended in those taken so far.
+    pub fn take(&mut self, bytes: &[u8]) -> bool {
+        self.reader.feed(bytes, |line| self.look.line(line));
+        self.look.anything
+    }
+
+    /// What the bytes tell that were taken.
+    pub fn answer(mut self) -> Detected {
+        if !self.look.is_sure() {
+            self.reader.finish(|line| self.look.line(line));
+        }
+        self.look.answer()
+    }
 }
 
 #[derive(Default)]

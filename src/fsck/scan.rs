@@ -1,5 +1,5 @@
 use super::text::{Patched, Text};
-use crate::format::{Builder, Detected, Format, Session, detect};
+use crate::format::{Builder, Detected, Detector, Format, Session, detect, has_line};
 use crate::json::Reader;
 use crate::model::{Copies, Source, Span};
 use std::io;
@@ -43,14 +43,22 @@ pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> i
 
 /// The format of a text, as its first lines tell it.
 pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
-    let mut len = 64 << 10;
-    loop {
-        let head = source.bytes(Span { file: 0, offset: 0, len: source.text.len().min(len) })?;
-        if len >= source.text.len() || len >= 4 << 20 || memchr::memchr(b'\n', &head).is_some() {
-            return Ok(detect(&head));
-        }
-        len *= 4;
+    const FIRST: u64 = 64 << 10;
+    let head = source.bytes(Span { file: 0, offset: 0, len: source.text.len().min(FIRST) })?;
+    if source.text.len() <= FIRST || has_line(&head) {
+        return Ok(detect(&head));
     }
+    let mut detector = Detector::new();
+    let mut block = head;
+    let mut offset = 0;
+    while !detector.take(&block) {
+        offset += block.len() as u64;
+        if offset == source.text.len() {
+            break;
+        }
+        source.read(Span { file: 0, offset, len: BLOCK.min(source.text.len() - offset) }, &mut block)?;
+    }
+    Ok(detector.answer())
 }
 
 /// The text as UTF-8, if it is UTF-16; `None` for anything else.

@@ -2,7 +2,7 @@ use super::Error;
 use super::files::{Content, Files};
 use super::open::{Opened, Options, read_head, told};
 use super::write::Stamp;
-use crate::format::Builder;
+use crate::format::{Builder, has_line};
 use crate::json::Reader;
 use std::fs::File;
 use std::io;
@@ -30,12 +30,10 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let mut head = vec![0; END];
     let count = file.read_at(&mut head, 0).map_err(io)?;
     head.truncate(count);
-    let mut told_format = told(path, &head, options);
-    if told_format.is_err() || memchr::memchr(b'\n', &head).is_none() {
+    if !has_line(&head) {
         head = read_head(&file).map_err(io)?;
-        told_format = told(path, &head, options);
     }
-    let mut builder = Builder::new(told_format?);
+    let mut builder = Builder::new(told(path, &file, &head, options)?);
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = facts.len() <= head.len() as u64;

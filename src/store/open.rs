@@ -2,7 +2,7 @@ use super::Error;
 use super::files::{Content, Files};
 use super::segments;
 use super::write::Stamp;
-use crate::format::{Builder, Detected, Format, Session, detect};
+use crate::format::{Builder, Detected, Detector, Format, Session, detect, has_line};
 use crate::json::{Line, Reader};
 use std::cell::Cell;
 use std::fs::File;
@@ -40,7 +40,7 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
     let session = if path == Path::new("-") {
         let mut bytes = Vec::new();
         io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        let format = told(path, &bytes[..bytes.len().min(64 * HEAD)], options)?;
+        let format = settled(path, detect(&bytes), options)?;
         let session = read_memory(format, options, &bytes);
         files.add(path.to_owned(), Content::Memory(bytes), None);
         session
@@ -88,8 +88,31 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
     Ok((files, facts.len()))
 }
 
-pub(super) fn told(path: &Path, head: &[u8], options: Options) -> Result<Format, Error> {
-    match (options.format, detect(head)) {
+/// The format of a file, told from its first bytes.
+pub(super) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Format, Error> {
+    let detected = detect_in(file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    settled(path, detected, options)
+}
+
+/// What the first bytes of a file tell of its format, or, where no line ends there, as many more as one takes.
+pub(super) fn detect_in(file: &File, head: &[u8]) -> io::Result<Detected> {
+    if has_line(head) {
+        return Ok(detect(head));
+    }
+    let mut detector = Detector::new();
+    let (mut block, mut at) = (vec![0; 256 << 10], 0);
+    loop {
+        let count = read_at(file, &mut block, at)?;
+        at += count as u64;
+        if count == 0 || detector.take(&block[..count]) {
+            return Ok(detector.answer());
+        }
+    }
+}
+
+/// The format that the user says, else the one that is told.
+pub(super) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Format, Error> {
+    match (options.format, detected) {
         (_, Detected::Empty) => Err(Error::Empty { path: path.to_owned() }),
         (Some(format), _) | (None, Detected::Format(format)) => Ok(format),
         (None, Detected::Unknown) => Err(Error::UnknownFormat { path: path.to_owned() }),
@@ -105,8 +128,7 @@ pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
         head.resize(want, 0);
         let count = file.read_at(&mut head[have..], have as u64)?;
         head.truncate(have + count);
-        if count == 0 || head.len() == want && (memchr::memchr(b'\n', &head).is_some() || want >= 256 * HEAD)
-        {
+        if count == 0 || head.len() == want && (has_line(&head) || want >= 256 * HEAD) {
             return Ok(head);
         }
         if head.len() == want {
@@ -138,11 +160,8 @@ fn read_with(
     let room = space.len();
     let count = read_at(file, space, 0).map_err(io)?;
     let start = &space[..count];
-    // The format is told from the lines at the start; where none ends there, there is more to be read.
-    let format = match memchr::memchr(b'\n', start) {
-        Some(newline) => told(path, &start[..count.min(HEAD.max(newline + 1))], options)?,
-        None => told(path, &read_head(file).map_err(io)?, options)?,
-    };
+    let line = memchr::memchr(b'\n', start).map_or(count, |newline| newline + 1);
+    let format = told(path, file, &start[..count.min(HEAD.max(line))], options)?;
     let mut builder = begin(format, options);
     builder.expect(len, &start[..count.min(HEAD)]);
     reader.advance(count, |line| builder.line(line));
@@ -159,7 +178,7 @@ fn read_with(
 fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let head = read_head(file).map_err(io)?;
-    let format = told(path, &head, options)?;
+    let format = told(path, file, &head, options)?;
     let builder = || {
         let mut builder = begin(format, options);
         builder.expect(len, &head);
@@ -239,6 +258,35 @@ mod tests {
         for len in [1, file.as_file().metadata().unwrap().len()] {
             let session = read_file(file.path(), Options::default(), file.as_file(), len).unwrap();
             assert_eq!((session.entries.len(), session.faults.len()), (700, 0));
+        }
+    }
+
+    #[test]
+    fn the_format_is_told_from_a_first_line_of_any_length() {
+        let long = "x".repeat(5 << 20);
+        let claude = format!(
+            r#"{{"parentUuid":null,"isSidechain":false,"sessionId":"s","type":"user","message":{{"role":"user","content":"{long}"}},"uuid":"u1"}}"#
+        );
+        let chimera = format!(
+            r#"{{"id": "a", "parent_id": null, "type": "message", "message": {{"role": "user", "content": "{long}"}}}}"#
+        );
+        let pi = format!(
+            r#"{{"type":"message","id":"a","parentId":null,"message":{{"role":"user","content":"{long}"}}}}"#
+        );
+        for (line, format) in [(claude, Format::Claude), (chimera, Format::Chimera), (pi, Format::Pi)] {
+            // Ended or not, and behind blank lines.
+            for text in [format!("{line}\n"), line.clone(), format!("\n\n{line}\n{line}\n")] {
+                let file = tempfile::NamedTempFile::new().unwrap();
+                std::fs::write(file.path(), text).unwrap();
+                let opened = open(file.path(), Options::default()).unwrap();
+                assert_eq!(opened.session.format, format);
+                let sifted = crate::store::sift(file.path(), Options::default(), None, &mut |_, _, _| {
+                    std::ops::ControlFlow::Continue(())
+                });
+                assert_eq!(sifted.unwrap(), format);
+                let glanced = crate::store::glance(file.path(), Options::default()).unwrap();
+                assert_eq!(glanced.session.format, format);
+            }
         }
     }
 }

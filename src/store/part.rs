@@ -92,7 +92,7 @@ fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Res
     }
     let stamp = Stamp::of(&file).map_err(io)?;
     let head = read_head(&file).map_err(io)?;
-    let format = told(path, &head, options)?;
+    let format = told(path, &file, &head, options)?;
     if !matches!(format, Format::PiV2 | Format::Pi | Format::Omp | Format::Chimera) {
         return Ok(None);
     }

@@ -1,10 +1,10 @@
 //! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
 
 use super::files::{Content, Files};
-use super::open::{read_head, read_on};
+use super::open::{detect_in, read_head, read_on};
 use super::write::Stamp;
 use super::{Error, Opened};
-use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, detect};
+use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript};
 use crate::json::{Reader, each_member, string};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -107,8 +107,8 @@ pub fn is_project(folder: &Path) -> bool {
     let mut mains = found.folder(folder);
     mains.sort_by(|one, other| one.path.cmp(&other.path));
     mains.iter().filter(|file| file.bytes > 0).take(8).any(|file| {
-        let head = File::open(&file.path).and_then(|file| read_head(&file));
-        head.is_ok_and(|head| detect(&head) == Detected::Format(Format::Claude))
+        let detected = File::open(&file.path).and_then(|file| detect_in(&file, &read_head(&file)?));
+        detected.is_ok_and(|detected| detected == Detected::Format(Format::Claude))
     })
 }
 
