@@ -4,6 +4,7 @@ use super::{Failure, global::Global};
 use crate::model::{Count, Key};
 use crate::store::{self, Opened, Part, find};
 use crate::ui::{Ui, text};
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Splits the words of a command into the session that the first may name, and the rest.
@@ -116,7 +117,14 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
         };
     }
     if looks_like_a_file(word) {
-        return Err(store::Error::NotFound { path: path.to_owned() }.into());
+        let path = path.to_owned();
+        return Err(match path.metadata() {
+            Err(source) if source.kind() == io::ErrorKind::PermissionDenied => {
+                store::Error::Io { path, source }
+            }
+            _ => store::Error::NotFound { path },
+        }
+        .into());
     }
     if word == "latest" {
         return latest(global);

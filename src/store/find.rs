@@ -125,7 +125,17 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Found>) {
-    let Ok(entries) = fs::read_dir(folder) else { return };
+    let entries = match fs::read_dir(folder) {
+        Ok(entries) => entries,
+        Err(error) => {
+            // As a file, so that who opens it learns why.
+            if error.kind() == io::ErrorKind::PermissionDenied {
+                let (path, modified) = (folder.to_owned(), SystemTime::UNIX_EPOCH);
+                out.push(Found { agent, path, bytes: 0, modified, is_link: false });
+            }
+            return;
+        }
+    };
     for entry in entries.flatten() {
         let path = entry.path();
         let name = entry.file_name();
