@@ -2,7 +2,9 @@
 
 use crate::cases::project;
 use std::collections::BTreeSet;
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::os::unix::process::CommandExt;
 use std::process::Command;
 
 #[test]
@@ -38,4 +40,35 @@ fn a_panic_is_told_as_a_bug() {
     let words = run(&[]);
     assert!(words.starts_with("error: a bug in bough: there is always one (tests/cli/exits.rs:"), "{words}");
     assert!(words.contains("\nhint: please report it"), "{words}");
+}
+
+#[test]
+fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let set = |name: &str, mode: u32| fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
+    set("", 0o755);
+    // For root there is nothing that may not be read, so that it runs a copy of the program as somebody else.
+    let is_root = fs::metadata(at("")).unwrap().uid() == 0;
+    fs::copy(env!("CARGO_BIN_EXE_bough"), at("bough")).unwrap();
+    fs::create_dir_all(at("open/shut")).unwrap();
+    fs::copy(project().join("examples/parser.jsonl"), at("open/shut/s.jsonl")).unwrap();
+    set("open/shut", 0);
+    let check = |words: &[&str], wanted: &str| {
+        let mut command = Command::new(at("bough"));
+        command.args(words).current_dir(at("open")).env("HOME", at("home"));
+        if is_root {
+            command.uid(65534).gid(65534);
+        }
+        let output = command.output().unwrap();
+        assert_eq!(output.status.code(), Some(6), "{words:?}: {output:?}");
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert!(told.contains(&format!("error: {wanted}: Permission denied")), "{words:?}: {told}");
+    };
+    for words in [&["fsck"][..], &["log"], &["stats"], &["migrate", "--check"]] {
+        check(&[words, &["./shut"]].concat(), "./shut");
+    }
+    check(&["fsck", "."], "./shut");
+    check(&["log", "shut/s.jsonl"], "shut/s.jsonl");
+    set("open/shut", 0o755);
 }
