@@ -1,11 +1,8 @@
 use super::Error;
 use super::files::{Content, Files};
-use super::open::{Opened, Options, read_head, told};
-use super::write::Stamp;
+use super::open::{Opened, Options, open_file, read_head, told};
 use crate::format::{Builder, has_line};
 use crate::json::Reader;
-use std::fs::File;
-use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
@@ -18,15 +15,7 @@ const END: usize = 16 * 1024;
 /// marked as partial, and nothing in it counts. Fails as [`super::open()`] does.
 pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
-        _ => io(error),
-    })?;
-    let facts = file.metadata().map_err(io)?;
-    if facts.is_dir() {
-        return Err(Error::IsFolder { path: path.to_owned() });
-    }
-    let stamp = Stamp::with(&file, &facts).map_err(io)?;
+    let (file, len, stamp) = open_file(path)?;
     let mut head = vec![0; END];
     let count = file.read_at(&mut head, 0).map_err(io)?;
     head.truncate(count);
@@ -36,12 +25,12 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let mut builder = Builder::new(told(path, &file, &head, options)?);
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
-    let whole = facts.len() <= head.len() as u64;
+    let whole = len <= head.len() as u64;
     reader.feed(&head, |line| builder.line(line));
     if !whole {
         builder.partial();
-        let from = facts.len().saturating_sub(END as u64).max(head.len() as u64);
-        let mut tail = vec![0; (facts.len() - from) as usize];
+        let from = len.saturating_sub(END as u64).max(head.len() as u64);
+        let mut tail = vec![0; (len - from) as usize];
         file.read_exact_at(&mut tail, from).map_err(io)?;
         // What stands before the first newline is the rest of a line.
         let start = memchr::memchr(b'\n', &tail).map_or(tail.len(), |at| at + 1);

@@ -45,18 +45,10 @@ pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
         files.add(path.to_owned(), Content::Memory(bytes), None);
         session
     } else {
-        let file = File::open(path).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
-            _ => io(error),
-        })?;
-        let facts = file.metadata().map_err(io)?;
-        if facts.is_dir() {
-            return Err(Error::IsFolder { path: path.to_owned() });
-        }
-        let stamp = Stamp::with(&file, &facts).map_err(io)?;
-        let session = match facts.len() < segments::LARGE {
-            true => read_file(path, options, &file, facts.len())?,
-            false => read_large(path, options, &file, facts.len())?,
+        let (file, len, stamp) = open_file(path)?;
+        let session = match len < segments::LARGE {
+            true => read_file(path, options, &file, len)?,
+            false => read_large(path, options, &file, len)?,
         };
         files.add(path.to_owned(), Content::File(file), Some(stamp));
         session
@@ -75,6 +67,14 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
         files.add(path.to_owned(), Content::Memory(bytes), None);
         return Ok((files, len));
     }
+    let (file, len, stamp) = open_file(path)?;
+    files.add(path.to_owned(), Content::File(file), Some(stamp));
+    Ok((files, len))
+}
+
+/// Opens a file that is to be read; gives its length too, and what it is known again by.
+pub(super) fn open_file(path: &Path) -> Result<(File, u64, Stamp), Error> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
     let file = File::open(path).map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
         _ => io(error),
@@ -84,8 +84,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
         return Err(Error::IsFolder { path: path.to_owned() });
     }
     let stamp = Stamp::with(&file, &facts).map_err(io)?;
-    files.add(path.to_owned(), Content::File(file), Some(stamp));
-    Ok((files, facts.len()))
+    Ok((file, facts.len(), stamp))
 }
 
 /// The format of a file, told from its first bytes.
