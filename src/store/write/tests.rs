@@ -2,9 +2,10 @@ use super::*;
 use crate::model::Span;
 use crate::store::oplog::StepKind;
 use crate::store::{self, Opened, undo};
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::fs;
 use std::rc::Rc;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use sys::Call;
 
 fn carry(opened: &Opened, plan: &Plan, orders: &Orders<'_>, out: &mut dyn Write) -> Result<Done, Refusal> {
@@ -26,8 +27,23 @@ fn entry(id: &str, parent: &str) -> String {
     )
 }
 
+/// Whoever starts a program is alone: until it runs, it has our handles too, and with them our files seem to be open in another program.
+static STARTS: RwLock<()> = RwLock::new(());
+
+thread_local! {
+    /// Keeps other threads from starting programs, as long as this one lives.
+    static CALM: RefCell<Option<RwLockReadGuard<'static, ()>>> = const { RefCell::new(None) };
+}
+
 impl Place {
     fn new(text: &str) -> Place {
+        CALM.with_borrow_mut(|calm| {
+            calm.get_or_insert_with(|| STARTS.read().unwrap_or_else(PoisonError::into_inner));
+        });
+        Place::unguarded(text)
+    }
+
+    fn unguarded(text: &str) -> Place {
         let folder = tempfile::tempdir().unwrap();
         let place = Place { log: Log::at(folder.path().join("state")), folder };
         fs::create_dir(place.folder.path().join("work")).unwrap();
@@ -548,10 +564,12 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
         let _ = sys::with_hook(hook, || carry(&opened, &plan, &orders, &mut Vec::new()));
         std::process::exit(0);
     }
+    CALM.take();
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
     let old = session().into_bytes();
     for what in ["append", "rewrite", "create"] {
         for n in 0..40 {
-            let place = Place::new(&session());
+            let place = Place::unguarded(&session());
             let status = std::process::Command::new(std::env::current_exe().unwrap())
                 .args([
                     "--exact",
