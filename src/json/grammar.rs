@@ -1,6 +1,7 @@
 use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Sort, Stretch};
 use super::reader::Shape;
 use super::scan::Mark;
+use super::text;
 
 /// The second stage of the reader: walks the marks of whole lines with the whole grammar of JSON, and finds the
 /// wanted fields.
@@ -319,7 +320,7 @@ fn scalar(text: &[u8]) -> Step<usize> {
 /// How many bytes a number takes.
 #[inline(always)]
 fn number(text: &[u8]) -> Step<usize> {
-    let digits = |from: usize| text[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();
+    let digits = |from: usize| digits(&text[from..]);
     let mut len = usize::from(text[0] == b'-');
     len += match text[len] {
         b'0' => 1,
@@ -342,4 +343,17 @@ fn number(text: &[u8]) -> Step<usize> {
         len += exponent;
     }
     Some(len)
+}
+
+/// How many digits stand at the start of `text`.
+#[inline(always)]
+fn digits(text: &[u8]) -> usize {
+    let (eights, rest) = text.as_chunks();
+    for (at, eight) in eights.iter().enumerate() {
+        let others = text::no_digits(u64::from_le_bytes(*eight));
+        if others != 0 {
+            return at * 8 + others.trailing_zeros() as usize / 8;
+        }
+    }
+    eights.len() * 8 + rest.iter().take_while(|byte| byte.is_ascii_digit()).count()
 }

@@ -3,7 +3,7 @@ use super::text;
 
 /// A few keys and what each stands for, found by one multiplication and one comparison.
 ///
-/// Of a key the first eight bytes and the length choose a slot; the multiplier is one by which no two keys share theirs.
+/// The first sixteen bytes of a key choose a slot; the multiplier is one by which no two keys share theirs.
 pub(super) struct Keys<T: 'static> {
     multiplier: u64,
     slots: [Slot<T>; SLOTS],
@@ -14,12 +14,24 @@ const SLOTS: usize = 128;
 
 #[derive(Clone, Copy)]
 struct Slot<T> {
-    start: u64,
-    /// The last eight bytes of a longer key.
-    last: u64,
-    len: u32,
+    start: Start,
     meaning: Option<T>,
 }
+
+/// The first sixteen bytes of a key, or all of them and zeros behind. No key has a zero byte of its own.
+type Start = [u64; 2];
+
+/// How much of a start there is for a length.
+const MASKS: [Start; 16] = {
+    let mut masks = [[0; 2]; 16];
+    let mut len = 1;
+    while len < 16 {
+        let all = u128::MAX >> (128 - len * 8);
+        masks[len] = [all as u64, (all >> 64) as u64];
+        len += 1;
+    }
+    masks
+};
 
 impl<T: Copy> Keys<T> {
     /// Searches a multiplier; ends the compilation where there is none, as of two keys that are one.
@@ -28,20 +40,18 @@ impl<T: Copy> Keys<T> {
         'next: loop {
             multiplier =
                 multiplier.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-            let mut slots = [Slot { start: 0, last: 0, len: 0, meaning: None }; SLOTS];
+            let mut slots = [Slot { start: [0; 2], meaning: None }; SLOTS];
             let mut names: [&[u8]; SLOTS] = [b""; SLOTS];
             let mut at = 0;
             while at < keys.len() {
                 let (name, meaning) = keys[at];
-                let name = name.as_bytes();
-                let start = start(name, 0, name.len());
-                let place = place(multiplier, start, name.len());
+                let start = start(name.as_bytes());
+                let place = place(multiplier, start);
                 if slots[place].meaning.is_some() {
                     continue 'next;
                 }
-                let last = last(name, name.len(), name.len());
-                slots[place] = Slot { start, last, len: name.len() as u32, meaning: Some(meaning) };
-                names[place] = name;
+                slots[place] = Slot { start, meaning: Some(meaning) };
+                names[place] = name.as_bytes();
                 at += 1;
             }
             return Keys { multiplier, slots, names };
@@ -52,60 +62,52 @@ impl<T: Copy> Keys<T> {
     #[inline(always)]
     pub(super) fn at(&self, bytes: &[u8], key: Stretch) -> Option<T> {
         let (from, to) = (key.from as usize, key.to as usize);
-        let len = to - from;
-        let start = start(bytes, from, len);
-        let last = last(bytes, to, len);
-        let place = place(self.multiplier, start, len);
-        let slot = &self.slots[place];
-        let same = slot.start == start && slot.last == last && slot.len == len as u32;
-        if same && (len <= 16 || self.names[place] == &bytes[from..to]) {
-            return slot.meaning;
+        if let (Some(mask), Some(sixteen)) = (MASKS.get(to - from), bytes[from..].first_chunk::<16>()) {
+            let [low, high] = halves(sixteen);
+            let start = [low & mask[0], high & mask[1]];
+            let slot = &self.slots[place(self.multiplier, start)];
+            if slot.start == start {
+                return slot.meaning;
+            }
+            // Most keys that are not wanted have no backslash.
+            if !text::holds(start[0], b'\\') && !text::holds(start[1], b'\\') {
+                return None;
+            }
         }
-        // Most keys that are not wanted have no backslash, and no more than sixteen bytes.
-        if len <= 16 && !text::holds(start, b'\\') && !text::holds(last, b'\\') {
-            return None;
-        }
-        self.escaped(&bytes[from..to])
+        self.other(&bytes[from..to])
     }
 
+    /// A key that is long, or has escapes, or stands near the end of the bytes.
     #[inline(never)]
-    fn escaped(&self, raw: &[u8]) -> Option<T> {
-        text::is_escaped(raw).then(|| self.of(text::decode(raw).as_bytes()))?
+    fn other(&self, raw: &[u8]) -> Option<T> {
+        if text::is_escaped(raw) { self.of(text::decode(raw).as_bytes()) } else { self.of(raw) }
     }
 
     /// What a key stands for.
     pub(super) fn of(&self, key: &[u8]) -> Option<T> {
-        let place = place(self.multiplier, start(key, 0, key.len()), key.len());
+        let place = place(self.multiplier, start(key));
         self.slots[place].meaning.filter(|_| self.names[place] == key)
     }
 }
 
 #[inline(always)]
-const fn place(multiplier: u64, start: u64, len: usize) -> usize {
-    ((start ^ len as u64).wrapping_mul(multiplier) >> (64 - SLOTS.trailing_zeros())) as usize
+const fn place(multiplier: u64, [low, high]: Start) -> usize {
+    ((low ^ high).wrapping_mul(multiplier) >> (64 - SLOTS.trailing_zeros())) as usize
 }
 
-/// The first eight bytes of a key, or all of them and zeros behind.
 #[inline(always)]
-const fn start(bytes: &[u8], from: usize, len: usize) -> u64 {
-    if bytes.len() - from >= 8 {
-        let (_, rest) = bytes.split_at(from);
-        let Some(eight) = rest.first_chunk::<8>() else { return 0 };
-        let word = u64::from_le_bytes(*eight);
-        return if len < 8 { word & !(u64::MAX << (len * 8)) } else { word };
-    }
-    let (mut word, mut at) = (0, 0);
-    while at < len && at < 8 {
-        word |= (bytes[from + at] as u64) << (at * 8);
+fn halves(sixteen: &[u8; 16]) -> Start {
+    let word = u128::from_le_bytes(*sixteen);
+    [word as u64, (word >> 64) as u64]
+}
+
+const fn start(key: &[u8]) -> Start {
+    let (mut start, mut at) = ([0; 2], 0);
+    while at < key.len() && at < 16 {
+        start[at / 8] |= (key[at] as u64) << (at % 8 * 8);
         at += 1;
     }
-    word
-}
-
-/// The last eight bytes of a key that has more; else nothing.
-#[inline(always)]
-const fn last(bytes: &[u8], to: usize, len: usize) -> u64 {
-    if len <= 8 { 0 } else { start(bytes, to - 8, 8) }
+    start
 }
 
 #[cfg(test)]

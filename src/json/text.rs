@@ -27,6 +27,15 @@ pub(super) fn holds(word: u64, byte: u8) -> bool {
     other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
 }
 
+/// The highest bit of each of eight bytes that is no digit.
+#[inline(always)]
+pub(super) fn no_digits(word: u64) -> u64 {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    // Digits become what they count, and what is more than nine comes to a highest bit.
+    let counts = word ^ (ONES * b'0' as u64);
+    (counts | ((counts & (ONES * 0x7F)) + ONES * (0x80 - 10))) & (ONES * 0x80)
+}
+
 /// Resolves the escapes of a string, given as it stands between its quotes.
 ///
 /// A lone surrogate and bytes that are no UTF-8 become U+FFFD. An escape that is none stays as it is.
@@ -107,6 +116,24 @@ static HEX: [u8; 256] = {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn digits_are_told_from_all_other_bytes() {
+        for byte in 0..=u8::MAX {
+            for place in 0..8 {
+                for around in [b'0', b'9', b'/', b':', 0xFF] {
+                    let mut eight = [around; 8];
+                    eight[place] = byte;
+                    let bits = |byte: u8| if byte.is_ascii_digit() { 0 } else { 0x80 };
+                    assert_eq!(
+                        no_digits(u64::from_le_bytes(eight)).to_le_bytes(),
+                        eight.map(bits),
+                        "{eight:?}"
+                    );
+                }
+            }
+        }
+    }
 
     #[test]
     #[rustfmt::skip] // a table
