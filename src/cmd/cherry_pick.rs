@@ -2,7 +2,6 @@
 
 use super::writing::{self, Writing};
 use super::{Exit, Failure, complete, global::Global, open};
-use crate::format::Format;
 use crate::model::{Count, Ix, Moved};
 use crate::ops::pick::{self, Note, Picked, Picks, Side, Why};
 use crate::ops::{ids, revision};
@@ -27,7 +26,8 @@ pub struct Args {
 
     /// Put the copies under this entry
     ///
-    /// By default under the position, where the agent would go on.
+    /// By default under the position, where the agent would go on. In Claude Code's files the copies come behind what
+    /// follows the entry and is no turn of its own: notes of the client, and the results of its calls.
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     onto: Option<String>,
 
@@ -112,7 +112,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let picked = picked(from, revisions)?;
         let (session, source) = (&opened.session, &opened.files);
         let onto = match &args.onto {
-            Some(onto) => Some(revision::one(session, source, onto)?),
+            Some(onto) => Some(pick::behind(session, revision::one(session, source, onto)?)),
             None => here(opened)?,
         };
         let blob = |hash: &str| blob(from.files.path(0), hash);
@@ -153,16 +153,11 @@ fn picked(from: &Opened, revisions: &[String]) -> anyhow::Result<Vec<Picked>> {
 /// Where the agent would go on; `None` where that is before the first entry.
 pub(super) fn here(opened: &Opened) -> anyhow::Result<Option<Ix>> {
     let head = opened.session.head;
-    let on = match opened.session.format {
-        // Claude Code's next prompt hangs under its leaf, whatever was marked.
-        Format::Claude => head.entry,
-        _ => head.leaf,
-    };
     // A session without entries, or one that was put before its first, receives a root.
-    if on.is_none() && !opened.session.entries.is_empty() && head.leaf.is_none() {
+    if head.leaf.is_none() && !opened.session.entries.is_empty() {
         revision::head(&opened.session)?;
     }
-    Ok(on)
+    Ok(head.leaf)
 }
 
 /// The id that a session's lines name: of Claude Code's it is the name of the file.

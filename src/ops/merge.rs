@@ -27,13 +27,14 @@ pub enum Bring {
 pub fn missing(side: Side<'_>, tip: Ix) -> io::Result<Bring> {
     let session = side.session;
     let path = session.tree.path(tip);
-    let ours = session.path();
+    // What was brought over may stand behind HEAD, where the agent goes on: notes of Claude Code's client.
+    let ours = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
     let shared = path.iter().zip(&ours).take_while(|(a, b)| a == b).count();
     let (theirs, ours) = (&path[shared..], &ours[shared..]);
     if theirs.is_empty() {
         return Ok(Bring::Nothing);
     }
-    if ours.is_empty() && session.head.entry.is_some() {
+    if session.head.entry.is_some_and(|head| path.contains(&head)) {
         return Ok(Bring::Ahead);
     }
     let known = Known::of(side, ours)?;

@@ -71,6 +71,25 @@ pub struct Picks {
     pub notes: Vec<Note>,
 }
 
+/// The entry that copies hang under which are to come behind `ix`.
+///
+/// The client of Claude Code goes on behind the notes (system lines, attachments) that follow a turn, and behind the
+/// results of its calls. What hung beside these would hide them from the model.
+pub fn behind(session: &Session, ix: Ix) -> Ix {
+    if session.format != Format::Claude {
+        return ix;
+    }
+    let mut loader = claude::load::Loader::new(session);
+    let leaf = loader.leaf_at(ix);
+    // Parts and results of a reply may hang on another branch, which was not asked for. A ring is gone round once.
+    let on_the_way = |end: &Ix| {
+        let mut way = std::iter::successors(Some(*end), |at| loader.parent(*at)).take(session.entries.len());
+        session.entries.key(*end).is_some() && way.any(|above| above == ix)
+    };
+    let end = [leaf.end, leaf.from].into_iter().flatten().find(on_the_way);
+    session.through_markers(end).unwrap_or(ix)
+}
+
 /// Plans copies of entries of `from` in `into`; both may be one session.
 ///
 /// The order is that in which they are given, and of what travels together that in which it has to stand. The last
