@@ -199,9 +199,13 @@ impl Log {
         let mut at: HashMap<String, usize> = HashMap::new();
         for line in self.text()?.split(|byte| *byte == b'\n') {
             let Ok(operation) = serde_json::from_slice::<Operation>(line) else { continue };
+            // Ids were shorter once, and two operations of one second could have the same: what begins behind the end
+            // of another is not that one.
+            let goes_on =
+                |known: &Operation| known.state == Progress::Begun || operation.state != Progress::Begun;
             match at.get(&operation.op_id) {
-                Some(known) => out[*known] = operation,
-                None => {
+                Some(known) if goes_on(&out[*known]) => out[*known] = operation,
+                _ => {
                     at.insert(operation.op_id.clone(), out.len());
                     out.push(operation);
                 }
@@ -253,6 +257,11 @@ impl Log {
     pub fn position_before(&self, path: &Path) -> io::Result<Option<Option<String>>> {
         let last = self.last(path, |operation| operation.moved && operation.file == path)?;
         Ok(last.map(|operation| operation.from))
+    }
+
+    /// Whether an id stands in the log.
+    pub(super) fn names(&self, id: &str) -> io::Result<bool> {
+        Ok(memchr::memmem::find(&self.text()?, id.as_bytes()).is_some())
     }
 
     fn text(&self) -> io::Result<Vec<u8>> {

@@ -29,7 +29,7 @@ pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Operatio
             .ok_or(Refusal::NothingToUndo { path: path.map(Path::to_owned) });
     };
     let found: Vec<&Operation> = live().filter(|operation| operation.op_id.starts_with(op)).collect();
-    let exact = found.iter().find(|operation| operation.op_id == op);
+    let exact = found.iter().rfind(|operation| operation.op_id == op);
     let operation = match (exact, found.as_slice()) {
         (Some(exact), _) => exact,
         (None, [only]) => only,
@@ -73,7 +73,7 @@ pub fn undo(log: &Log, operation: &Operation, orders: &Orders<'_>) -> Result<Don
     }
     let back = Operation {
         schema: "bough.op/1".into(),
-        op_id: op_id(orders.now),
+        op_id: op_id(orders.now, Some(log)),
         time: orders.now.iso(),
         command: "undo".into(),
         file: operation.file.clone(),

@@ -654,6 +654,26 @@ fn a_lock_of_oh_my_pi_is_heeded_and_one_of_a_dead_process_is_taken() {
 }
 
 #[test]
+fn operations_of_old_logs_with_one_id_are_told_apart() {
+    let place = Place::new(&session());
+    place.run(&append()).unwrap();
+    place.run(&Plan { verb: "again".into(), ..append() }).unwrap();
+    let log = place.log.folder().join("operations.jsonl");
+    let mut text = fs::read_to_string(&log).unwrap();
+    for operation in place.log.operations().unwrap() {
+        assert!(place.log.names(&operation.op_id).unwrap());
+        text = text.replace(&operation.op_id, "69a57ac0c0de");
+    }
+    fs::write(&log, text).unwrap();
+    let operations = place.log.operations().unwrap();
+    let told: Vec<&str> = operations.iter().map(|operation| operation.command.as_str()).collect();
+    assert_eq!(told, ["test", "again"]);
+    let last = undo::find(&place.log, Some("69a57ac0c0de"), None).unwrap();
+    assert_eq!(last.command, "again");
+    assert!(!place.log.names("69a57ac0beef").unwrap());
+}
+
+#[test]
 fn the_log_tells_what_was_done() {
     let place = Place::new(&session());
     let done = place.run(&append()).unwrap();
