@@ -52,7 +52,8 @@ impl Mode {
 
     /// Whether the tree view of the agent shows an entry in this mode.
     ///
-    /// In no mode it shows usage, nor a reply without text, unless that is the leaf or it ended badly.
+    /// In no mode it shows usage, nor a reply without text, unless that is the leaf or it ended badly. Claude Code has
+    /// no such view: there only [`Mode::NoTools`] leaves out replies without text.
     pub fn shows(self, session: &Session, ix: Ix) -> bool {
         let entries = &session.entries;
         let flags = entries.flags(ix);
@@ -63,7 +64,7 @@ impl Mode {
             && !flags.has(Flags::TEXT)
             && !flags.has(Flags::ENDED_BADLY)
             && session.head.leaf != Some(ix);
-        if silent {
+        if silent && (session.format != Format::Claude || self == Mode::NoTools) {
             return false;
         }
         match self {

@@ -71,6 +71,9 @@ pub struct Args {
     kinds: Vec<String>,
 
     /// Only what the tree view of the agent shows in this mode
+    ///
+    /// In no mode pi and oh-my-pi show a reply that is nothing but calls of tools. Claude Code has no such view: there
+    /// `no-tools` leaves these out, and `all` is everything on the path.
     #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(Mode::ALL.map(|(name, _)| name)))]
     filter: Option<String>,
 
