@@ -8,8 +8,8 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Print the ids that revisions stand for
 ///
-/// One id a line, in the order of the revisions: of a range in the order of the path, of another set in file order. Entries without an id are printed as
-/// `line:N`.
+/// One id a line, in the order of the revisions: of a range in the order of the path, of another set in file order. Sets
+/// follow the links as they are stored, as `bough log --dag` does. Entries without an id are printed as `line:N`.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough rev-parse [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
