@@ -47,6 +47,12 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
         }
     }
     ui.note(words);
+    if let Some(part) = switch.part {
+        ui.note(format_args!(
+            "note: {} is part of a reply, which loads as a whole with its results: the agent goes on here",
+            short(part)?
+        ));
+    }
     if !switch.moves {
         return Ok(());
     }

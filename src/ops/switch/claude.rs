@@ -45,6 +45,7 @@ pub(super) fn plan(
         to,
         moves: true,
         prompt,
+        part: None,
         summarized: false,
     };
     // The prompt that is gone back from may be the first: then what is above it says nothing, and holds nobody.
@@ -66,6 +67,7 @@ pub(super) fn plan(
             if switch.moves {
                 let landed = to_turn(session, source, turn, &mut lines)?;
                 switch.to = Some(landed);
+                switch.part = (landed != turn).then_some(turn);
                 // The end of the group of lines that the wanted one is a part of may be where one is.
                 if session.head.entry == Some(landed) {
                     switch.moves = false;

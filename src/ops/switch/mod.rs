@@ -45,6 +45,9 @@ pub struct Switch {
     pub moves: bool,
     /// The prompt that was gone back from, to be edited and sent again.
     pub prompt: Option<String>,
+    /// The entry that was asked for, where it is part of a reply that is loaded as a whole, and `to` is where the agent goes
+    /// on then.
+    pub part: Option<Ix>,
     /// The summary, if one is written, is what the next prompt hangs under.
     pub summarized: bool,
 }
@@ -81,6 +84,7 @@ pub fn plan(
         to,
         moves: !stands_at(session, to),
         prompt,
+        part: None,
         summarized: false,
     };
     if switch.moves {
