@@ -306,7 +306,7 @@ impl Search<'_> {
         if let Some(set) = on {
             // One entry stands for its path, as in `log`.
             let set: HashSet<Ix> = match set.as_slice() {
-                [one] => session.tree.path(*one).into_iter().collect(),
+                [one] => session.tree.path(session.end_at(*one)).into_iter().collect(),
                 _ => set.into_iter().collect(),
             };
             found.retain(|ix| set.contains(ix));

@@ -33,7 +33,9 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
     let mut words = match switch.to {
         None => format!("{is} before the first entry"),
         Some(to) => {
-            let path = opened.session.tree.ancestors(to).count();
+            let session = &opened.session;
+            let stays = session.head.entry == Some(to);
+            let path = if stays { session.loaded() } else { session.tree.ancestors(to).count() };
             let what = if switch.summarized { ", below it the summary" } else { "" };
             format!("{is} {}{what} · {} on the path", described(opened, to)?, Count("entry", "entries", path))
         }

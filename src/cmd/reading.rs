@@ -67,7 +67,8 @@ pub(super) fn read(
         if layout.files.len() > 1 {
             let alone = std::mem::replace(&mut read, whole(layout)?).opened.session;
             // The main file comes first, so its entries have the same places.
-            (read.opened.session.head, read.opened.session.previous) = (alone.head, alone.previous);
+            let session = &mut read.opened.session;
+            (session.head, session.beside, session.previous) = (alone.head, alone.beside, alone.previous);
         }
     }
     if !manner.dag {
@@ -107,10 +108,16 @@ pub(super) fn joined(session: &Session, source: &dyn Source) -> io::Result<Optio
     let reading = linearize::read(session, source)?;
     let mut joined = session.clone();
     joined.tree = reading.tree();
-    for place in [&mut joined.head.entry, &mut joined.head.leaf] {
+    stand_in(&mut joined, &reading);
+    Ok(Some((joined, reading)))
+}
+
+/// Puts the position on what a reading has in the place of an entry.
+fn stand_in(session: &mut Session, reading: &Reading) {
+    for place in [&mut session.head.entry, &mut session.head.leaf] {
         *place = place.map(|ix| reading.stand_in(ix));
     }
-    Ok(Some((joined, reading)))
+    session.beside.iter_mut().for_each(|ix| *ix = reading.stand_in(*ix));
 }
 
 impl Read {
@@ -137,9 +144,7 @@ impl Read {
             None => linearize::read(session, &self.opened.files)?,
         };
         session.tree = found.tree();
-        for place in [&mut session.head.entry, &mut session.head.leaf] {
-            *place = place.map(|ix| found.stand_in(ix));
-        }
+        stand_in(session, &found);
         self.reading = Some(found);
         Ok(())
     }

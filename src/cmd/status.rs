@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
     let Some(ix) = session.head.entry else { return Ok("none".into()) };
     let short = ids::ShortIds::default().of(session, source, ix)?;
-    let on_path = session.tree.ancestors(ix).count();
+    let on_path = session.loaded();
     let kind = session.entries.kind(ix).word();
     Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
 }
@@ -175,7 +175,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "format": session.format.name(),
         "read_only": session.format.read_only(version.as_deref()).is_some(),
         "head_rule": session.head.rule,
-        "path": session.depth(),
+        "path": session.loaded(),
         "orphans": tree.orphans().count(),
         "entries": tree.standing().count(),
         "lines": session.files[0].lines,

@@ -31,6 +31,9 @@ pub struct Session {
     pub pointers: Vec<Pointer>,
     /// Where the agent would go on.
     pub head: Head,
+    /// What the agent loads with the reply that HEAD is in, and the links do not lead to from HEAD: Claude Code's parts
+    /// and results of a reply of which a call has no result yet.
+    pub beside: Vec<Ix>,
     /// What is wrong, in the order in which it was met: first line by line, then the links.
     pub faults: Vec<Fault>,
     /// The files of the session, the main file first.
@@ -444,6 +447,7 @@ impl Builder {
             pointers: self.gathered.pointers,
             claude: self.gathered.claude,
             head: Head::default(),
+            beside: Vec::new(),
             faults: self.faults,
             files: self.files,
             previous: None,
@@ -458,6 +462,9 @@ impl Builder {
         } else {
             format.dialect().head(&session)
         };
+        if session.format == Format::Claude {
+            session.beside = super::claude::load::beside(&session);
+        }
         session
     }
 }
@@ -511,7 +518,29 @@ impl Session {
         self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()
     }
 
-    /// How many entries are on the path to HEAD.
+    /// The last entry on the path that the agent loads: HEAD, or below it the end of the reply that it is in.
+    pub fn end(&self) -> Option<Ix> {
+        let head = self.head.entry?;
+        let below = |ix: &Ix| self.tree.ancestors(*ix).position(|above| above == head);
+        let last =
+            self.beside.iter().filter_map(|ix| Some((below(ix)?, *ix))).max_by_key(|(steps, _)| *steps);
+        Some(last.map_or(head, |(_, ix)| ix))
+    }
+
+    /// The last entry on the path to an entry: of HEAD as the agent loads it ([`Session::end`]), else the entry itself.
+    pub fn end_at(&self, ix: Ix) -> Ix {
+        self.end().filter(|_| self.head.entry == Some(ix)).unwrap_or(ix)
+    }
+
+    /// How many entries are on the path that the agent loads, the rest of the reply that HEAD is in included.
+    pub fn loaded(&self) -> usize {
+        let Some(end) = self.end() else { return 0 };
+        let mut rest = self.beside.clone();
+        let path = self.tree.ancestors(end).inspect(|above| rest.retain(|ix| ix != above)).count();
+        path + rest.len()
+    }
+
+    /// How many entries are on the path to HEAD, by the links alone.
     pub fn depth(&self) -> usize {
         self.head.entry.map_or(0, |head| self.tree.ancestors(head).count())
     }

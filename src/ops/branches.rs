@@ -77,7 +77,7 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
         }
     }
     let depth = tree.depths();
-    let position = session.head.entry.or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
+    let position = session.end().or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
     let mut prompts = HashMap::new();
     let tips = ways.tips().map(|tip| {
         let leaf = leaf_of.get(&tip).copied().unwrap_or(tip);

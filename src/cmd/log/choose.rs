@@ -90,8 +90,11 @@ impl Keep {
     /// The entry whose path is listed where no revision says so: the leaf where the agent's own filters are
     /// asked for, since these may show what stands between HEAD and the leaf.
     pub(super) fn end_of_path(&self, opened: &Opened) -> Option<Ix> {
-        let head = &opened.session.head;
-        if self.mode.is_some() { head.leaf.or(head.entry) } else { head.entry }
+        let session = &opened.session;
+        let end = session.end();
+        // Where a reply goes on below HEAD, it ends behind the leaf too.
+        let at_leaf = self.mode.is_some() && end == session.head.entry;
+        if at_leaf { session.head.leaf.or(end) } else { end }
     }
 }
 
@@ -165,7 +168,7 @@ impl Chosen {
         }
         for ix in singles {
             let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
-            entries.extend(opened.session.tree.ancestors(end));
+            entries.extend(opened.session.tree.ancestors(opened.session.end_at(end)));
         }
         Ok(if revisions.is_empty() { Chosen::Nothing } else { Chosen::Entries(entries) })
     }

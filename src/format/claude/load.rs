@@ -178,6 +178,24 @@ pub(super) fn head(session: &Session) -> Head {
     Head { entry: leaf.turn, leaf: leaf.end, rule: leaf.rule.words() }
 }
 
+/// What is loaded with the reply that the position is in and does not stand above it, for [`Session::beside`].
+pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
+    let entries = &session.entries;
+    let is_call = |ix: &Ix| entries.kind(*ix) == Kind::Assistant && entries.flags(*ix).has(Flags::CALL);
+    // A call is the position only as long as it has no result.
+    let Some(head) = session.head.entry.filter(is_call) else { return Vec::new() };
+    let mut loader = Loader::new(session);
+    let Some(from) = loader.leaf().from else { return Vec::new() };
+    let trunk = loader.trunk(from);
+    let is_part =
+        |ix: Ix| ix == head || entries.group(ix).is_some() && entries.group(ix) == entries.group(head);
+    let first = trunk.iter().position(|step| is_part(step.entry)).unwrap_or(trunk.len());
+    let turns = trunk[first..].iter().map(|step| step.entry).filter(|ix| loader.is_turn(ix.0));
+    let mut rest: Vec<Ix> = turns.collect();
+    session.tree.ancestors(head).for_each(|above| rest.retain(|ix| *ix != above));
+    rest
+}
+
 impl<'s> Loader<'s> {
     /// Links the entries of a transcript as the client does.
     pub fn new(session: &'s Session) -> Loader<'s> {
