@@ -3,6 +3,7 @@
 use super::reading::Read;
 use super::view::ink_of;
 use super::{Exit, Failure, complete, global::Global, open};
+use crate::format::Session;
 use crate::model::{Count, Ix, Kind};
 use crate::ops::context::Context;
 use crate::ops::diff::{self, Item, Step};
@@ -237,7 +238,8 @@ impl Compared {
                 steps,
             });
         }
-        let (path_a, path_b) = (a.session.tree.path(sides.tip_a), b.session.tree.path(sides.tip_b));
+        let path = |session: &Session, tip: Ix| session.tree.path(session.end_at(tip));
+        let (path_a, path_b) = (path(a.session, sides.tip_a), path(b.session, sides.tip_b));
         let shared = match sides.other {
             Some(_) => 0,
             None => path_a.iter().zip(&path_b).take_while(|(a, b)| a == b).count(),
