@@ -259,11 +259,6 @@ impl Log {
         Ok(last.map(|operation| operation.from))
     }
 
-    /// Whether an id stands in the log.
-    pub(super) fn names(&self, id: &str) -> io::Result<bool> {
-        Ok(memchr::memmem::find(&self.text()?, id.as_bytes()).is_some())
-    }
-
     fn text(&self) -> io::Result<Vec<u8>> {
         match fs::read(self.file()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(Vec::new()),

@@ -73,7 +73,7 @@ pub fn undo(log: &Log, operation: &Operation, orders: &Orders<'_>) -> Result<Don
     }
     let back = Operation {
         schema: "bough.op/1".into(),
-        op_id: op_id(orders.now, Some(log)),
+        op_id: op_id(orders.now),
         time: orders.now.iso(),
         command: "undo".into(),
         file: operation.file.clone(),

@@ -661,7 +661,6 @@ fn operations_of_old_logs_with_one_id_are_told_apart() {
     let log = place.log.folder().join("operations.jsonl");
     let mut text = fs::read_to_string(&log).unwrap();
     for operation in place.log.operations().unwrap() {
-        assert!(place.log.names(&operation.op_id).unwrap());
         text = text.replace(&operation.op_id, "69a57ac0c0de");
     }
     fs::write(&log, text).unwrap();
@@ -670,7 +669,6 @@ fn operations_of_old_logs_with_one_id_are_told_apart() {
     assert_eq!(told, ["test", "again"]);
     let last = undo::find(&place.log, Some("69a57ac0c0de"), None).unwrap();
     assert_eq!(last.command, "again");
-    assert!(!place.log.names("69a57ac0beef").unwrap());
 }
 
 #[test]
