@@ -166,19 +166,16 @@ fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
     }
     let malformed = |why: &str| Error::Malformed { revision: text.into(), why: why.into() };
     let unresolved = |why: String| Error::Unresolved { revision: text.into(), why };
-    if text.contains('~') {
-        let at = text.rfind('~').expect("there is one");
-        let steps: usize = match &text[at + 1..] {
-            "" => 1,
-            digits => digits.parse().map_err(|_| malformed("`~` wants a number of steps"))?,
-        };
-        if let Ok(from) = single(session, source, &text[..at]) {
-            return up(session, from, steps).ok_or_else(|| unresolved("the path is not that long".into()));
-        }
+    // The last suffix is taken off first: what stands before it may have suffixes of its own.
+    let before = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
+    let number = &text[before.len()..];
+    if let Some(rest) = before.strip_suffix('~') {
+        let from = single(session, source, rest)?;
+        // No path is as long as a number that is too large.
+        let steps = if number.is_empty() { 1 } else { number.parse().unwrap_or(usize::MAX) };
+        return up(session, from, steps).ok_or_else(|| unresolved("the path is not that long".into()));
     }
-    if let Some((rest, number)) = text.rsplit_once('^')
-        && number.chars().all(|digit| digit.is_ascii_digit())
-    {
+    if let Some(rest) = before.strip_suffix('^') {
         let from = single(session, source, rest)?;
         return match number {
             "" | "1" => up(session, from, 1).ok_or_else(|| unresolved("it is a root".into())),
@@ -198,6 +195,14 @@ fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
             [] => Err(unresolved("it has no child".into())),
             several => Err(ambiguous(session, source, text, several)?),
         };
+    }
+    if text.starts_with("label:") {
+        return Err(unresolved("no entry has that label".into()));
+    }
+    if let Some((rest, _)) = text.rsplit_once('~')
+        && single(session, source, rest).is_ok()
+    {
+        return Err(malformed("`~` wants a number of steps"));
     }
     Err(Error::NoRevision { revision: text.into() })
 }
@@ -239,9 +244,7 @@ fn named(session: &Session, source: &dyn Source, word: &str) -> Result<Option<Ix
             }
             "label" => {
                 let found = session.labels.named(rest).collect();
-                return only(session, source, word, found)?
-                    .map(Some)
-                    .ok_or_else(|| no("no entry has that label"));
+                return only(session, source, word, found);
             }
             "turn" => {
                 let Ok(number) = rest.parse() else { return Ok(None) };
