@@ -77,8 +77,8 @@ pub(super) fn set(
     if name.trim().is_empty() || name.chars().any(char::is_control) {
         return Err(Error::BadLabel { name: name.into(), why: "it has no letters, or several lines".into() });
     }
-    if matches!(name, "HEAD" | "@" | "-") {
-        return Err(Error::BadLabel { name: name.into(), why: "that is how a position is named".into() });
+    if let Some(why) = super::revision::taken(name) {
+        return Err(Error::BadLabel { name: name.into(), why: why.into() });
     }
     if !session.entries.key(target).is_some() {
         return Err(Error::NoPlace {

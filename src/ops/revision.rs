@@ -87,6 +87,27 @@ pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<
         && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
 }
 
+/// Why a word can't be a label, if it can't: it is, or looks like, another revision.
+///
+/// Labels that agents wrote may look so all the same; `label:NAME` is always the label.
+pub fn taken(word: &str) -> Option<&'static str> {
+    const ONE: &str = "that is how an entry is named";
+    const RANGE: &str = "that is how a range is named";
+    match word {
+        "HEAD" | "@" | "-" => return Some("that is how a position is named"),
+        "root" => return Some(ONE),
+        "roots" | "leaves" | "all" => return Some("that is how a set of entries is named"),
+        _ => {}
+    }
+    if [":/", "id:", "label:", "turn:", "line:"].iter().any(|start| word.starts_with(start)) {
+        return Some(ONE);
+    }
+    if ["..", "::"].iter().any(|operator| word.contains(operator)) {
+        return Some(RANGE);
+    }
+    ["~", "^", "@{"].iter().any(|sign| word.contains(sign)).then_some(ONE)
+}
+
 /// The position, or why there is none.
 pub fn head(session: &Session) -> Result<Ix> {
     session.head.entry.ok_or_else(|| Error::NoHead { why: session.head.rule.into() })
@@ -351,4 +372,22 @@ fn by_text(session: &Session, source: &dyn Source, revision: &str, wanted: &str)
         }
     }
     Err(Error::Unresolved { revision: revision.into(), why: "no entry has such a text".into() })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_has_the_form_of_another_revision_is_no_label() {
+        for word in ["HEAD", "@", "-", "root", "roots", "leaves", "all", ":/x", ":/", "id:41d0", "label:x", "turn:1",
+            "turn:x", "line:3", "HEAD~1", "a~", "a^", "a^2", "@{-1}", "a@{1}", "..x", "a..b", "wait...", "a::", "::b"] {
+            assert!(taken(word).is_some(), "{word}");
+        }
+        for word in ["generator", "head", "roots!", "allowed", "fix: it", "turn 1", "a.b", "a:b", "a@b", "c++", "by-hand",
+            "41d0b6ee", "{x}", "/x"] {
+            assert!(taken(word).is_none(), "{word}");
+        }
+    }
 }
