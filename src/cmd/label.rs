@@ -66,8 +66,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let (session, files) = (&opened.session, &opened.files);
         let target = match at {
             _ if args.delete => labelled(opened, name)?,
-            Some(at) => revision::one(session, files, at)?,
-            None => label::default_target(session)?,
+            _ => target(opened, at.map(String::as_str))?,
         };
         let wish = match args.delete {
             true => label::Wish::Clear { target },
@@ -127,13 +126,22 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
     opened.session.partial.then_some(opened)
 }
 
+/// The entry that a label is put on. The position is the entry that is worked on, however it is said: by a word, or by none.
+fn target(opened: &Opened, word: Option<&str>) -> anyhow::Result<Ix> {
+    let (session, files) = (&opened.session, &opened.files);
+    Ok(match word {
+        None | Some("HEAD" | "@") => label::default_target(session)?,
+        Some(word) => revision::one(session, files, word)?,
+    })
+}
+
 /// The entry whose label is to be cleared: by the name, else by the revision.
 fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     let (session, files) = (&opened.session, &opened.files);
     let found: Vec<Ix> = session.labels.named(word).collect();
     match found.as_slice() {
         [only] => Ok(*only),
-        [] => Ok(revision::one(session, files, word)?),
+        [] => target(opened, Some(word)),
         several => Err(revision::ambiguous(session, files, word, several)?.into()),
     }
 }
