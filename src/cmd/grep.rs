@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::files::Files;
 use super::reading::Read;
-use super::{Exit, Failure, complete, global::Global};
+use super::{Exit, Failure, complete, exit, global::Global};
 use crate::format::{Content, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::grep::{Hit, Options, Pattern};
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 /// Searches the texts of entries on all branches: prompts, replies, thinking, arguments and results of tools, summaries,
 /// names. Escapes are resolved; keys, ids and the rest of the lines are no part of it. Prints for each line of text that
 /// matches the entry, the branch (`@` is the path to HEAD, else the branch's label or leaf), the kind and the line.
-/// Exits with 1 where nothing is found.
+/// Exits with 1 where nothing is found, and as the first failure says where a file can't be read.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// A regular expression, in the syntax of Rust's `regex`
@@ -134,8 +134,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                         Some(store::Error::UnknownFormat { .. } | store::Error::Empty { .. })
                     );
                     if !other || args.files.contains(path) {
-                        ui.note(format_args!("error: {}", text::safe(&format!("{error:#}"))));
-                        failed = Some(error);
+                        let exit = exit::say(&error, ui);
+                        failed = failed.or(Some(exit));
                     }
                 }
                 Err(error) => return Err(error),
@@ -150,10 +150,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         let faults = Count("fault", "faults", faults);
         ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
     }
-    match failed {
-        Some(error) if !found => Err(error),
-        _ => Ok(if found { Exit::Done } else { Exit::No }),
-    }
+    // A file that was not searched is told from one in which nothing is found.
+    Ok(failed.unwrap_or(if found { Exit::Done } else { Exit::No }))
 }
 
 /// What is wrong with an expression, on one line.
