@@ -10,7 +10,6 @@ use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
-use std::io::Read;
 
 /// Bring over what another branch has
 ///
@@ -55,7 +54,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     };
-    let summary = args.summary.as_deref().map(words).transpose()?;
+    let summary = args.summary.as_deref().map(writing::summary).transpose()?;
     let make = |opened: &Opened| {
         let (session, source) = (&opened.session, &opened.files);
         let tip = revision::one(session, source, tip)?;
@@ -103,20 +102,4 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     Ok(Exit::Done)
-}
-
-/// The words that an option gives: themselves, those of standard input, or those of a file.
-fn words(given: &str) -> anyhow::Result<String> {
-    let read = match given.strip_prefix('@') {
-        _ if given == "-" => {
-            let mut words = String::new();
-            std::io::stdin().lock().read_to_string(&mut words)?;
-            words
-        }
-        Some(path) => {
-            std::fs::read_to_string(path).map_err(|error| anyhow::anyhow!(error).context(path.to_owned()))?
-        }
-        None => return Ok(given.to_owned()),
-    };
-    Ok(read.trim_end_matches(['\n', '\r']).to_owned())
 }

@@ -7,7 +7,6 @@ use crate::ops::{revision, switch};
 use crate::store::Opened;
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
-use std::io::Read;
 
 /// Move HEAD, so that the agent goes on from another entry
 ///
@@ -55,7 +54,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, words) = open::split_for_writing(global, &args.words);
     let wish = switch::Wish {
         rewind: args.rewind,
-        summary: args.summary.as_deref().map(text_of).transpose()?,
+        summary: args.summary.as_deref().map(writing::summary).transpose()?,
         label: args.create.clone().map(|name| (name, args.take)),
     };
     let make = |opened: &Opened| {
@@ -92,24 +91,4 @@ fn wanted(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switc
 
 fn one(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     Ok(revision::one(&opened.session, &opened.files, word)?)
-}
-
-/// A text that is given as it is, on standard input, or in a file.
-fn text_of(word: &str) -> anyhow::Result<String> {
-    let mut text = String::new();
-    match word.strip_prefix('@') {
-        Some(file) => {
-            text = std::fs::read_to_string(file)
-                .map_err(|error| anyhow::anyhow!(error).context(file.to_owned()))?;
-        }
-        None if word == "-" => {
-            std::io::stdin().lock().read_to_string(&mut text)?;
-        }
-        None => text.push_str(word),
-    }
-    let text = text.trim_end_matches('\n');
-    if text.trim().is_empty() {
-        return Err(Failure::Usage { what: "the summary is empty".into(), hint: String::new() }.into());
-    }
-    Ok(text.to_owned())
 }

@@ -1,6 +1,6 @@
 //! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
 
-use super::{global::Global, open};
+use super::{Failure, global::Global, open};
 use crate::format::Ids;
 use crate::model::{Change, Plan, Time, parse_time};
 use crate::store::oplog::Log;
@@ -11,6 +11,7 @@ use crate::store::write::{
 use crate::store::{Files, Opened};
 use crate::ui::{Ui, text};
 use serde_json::json;
+use std::io::Read;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -182,6 +183,26 @@ pub(super) fn show<'p>(
         }
     }
     Ok(())
+}
+
+/// The text of a summary, which is given as it is, on standard input, or in a file; an empty one is an error.
+pub(super) fn summary(word: &str) -> anyhow::Result<String> {
+    let text = match word.strip_prefix('@') {
+        Some(file) => {
+            std::fs::read_to_string(file).map_err(|error| anyhow::anyhow!(error).context(file.to_owned()))?
+        }
+        None if word == "-" => {
+            let mut text = String::new();
+            std::io::stdin().lock().read_to_string(&mut text)?;
+            text
+        }
+        None => word.to_owned(),
+    };
+    let text = text.trim_end_matches(['\n', '\r']);
+    if text.trim().is_empty() {
+        return Err(Failure::Usage { what: "the summary is empty".into(), hint: String::new() }.into());
+    }
+    Ok(text.to_owned())
 }
 
 /// The time; a test sets it by `BOUGH_NOW`.
