@@ -288,7 +288,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Where the new session goes' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Where the new session goes; `-` is standard output' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet -d 'Say less: no hints, no notes'

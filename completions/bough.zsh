@@ -241,8 +241,8 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(--store)-o+[Where the new session goes]:FILE:_files' \
-'(--store)--output=[Where the new session goes]:FILE:_files' \
+'(--store)-o+[Where the new session goes; \`-\` is standard output]:FILE:_files' \
+'(--store)--output=[Where the new session goes; \`-\` is standard output]:FILE:_files' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \

@@ -27,7 +27,7 @@ pub struct Args {
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Where the new session goes
+    /// Where the new session goes; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "store", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -65,12 +65,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (mut ids, now) = (writing::ids(), writing::now());
     let format = opened.session.format;
     let from = real_path(opened.files.path(0));
-    let session = match session_of_name(format, args.output.as_deref()) {
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let session = match session_of_name(format, output) {
         Some(named) => named,
         None => export::session_id(format, &mut ids, now),
     };
-    let to = match &args.output {
-        Some(path) => Some(path.clone()),
+    let to = match output {
+        Some(path) => Some(path.to_owned()),
         None if args.store => Some(folder_in_store(&opened)?.join(export::file_name(format, &session, now))),
         None => None,
     };
