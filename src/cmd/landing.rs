@@ -31,6 +31,7 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
         (true, true) => "HEAD would be",
     };
     let mut words = match switch.to {
+        None if switch.summarized => format!("{is} the summary, with nothing before it"),
         None => format!("{is} before the first entry"),
         Some(to) => {
             let session = &opened.session;
