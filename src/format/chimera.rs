@@ -98,7 +98,7 @@ impl Dialect for Chimera {
     fn head(&self, session: &Session) -> Head {
         let leaf = session.tree.standing().next_back();
         let rule = if leaf.is_some() { "the last entry in the file" } else { "there are no entries" };
-        Head { entry: session.through_markers(leaf), leaf, rule }
+        session.head_at(leaf, rule)
     }
 
     fn marker(&self, new: &New<'_>, from: Option<&[u8]>, to: Option<&[u8]>) -> Option<Vec<u8>> {

@@ -124,7 +124,7 @@ impl Dialect for Pi {
         if leaf.is_none() && session.entries.is_empty() {
             rule = "there are no entries";
         }
-        Head { entry: session.through_markers(leaf), leaf, rule }
+        session.head_at(leaf, rule)
     }
 
     fn marker(&self, new: &New<'_>, from: Option<&[u8]>, to: Option<&[u8]>) -> Option<Vec<u8>> {

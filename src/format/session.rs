@@ -576,13 +576,20 @@ impl Session {
         self.tree.standing().find(|ix| self.entries.key(*ix) == key)
     }
 
-    /// The entry that a position stands on once markers of `switch` are looked through.
-    pub fn through_markers(&self, leaf: Option<Ix>) -> Option<Ix> {
+    /// The position of a session whose program takes `leaf` for its leaf by `rule`: what it stands on once markers of
+    /// `switch` are looked through.
+    pub fn head_at(&self, leaf: Option<Ix>, mut rule: &'static str) -> Head {
         let mut at = leaf;
         while let Some(ix) = at.filter(|ix| self.entries.flags(*ix).has(Flags::MARKER)) {
             at = self.tree.parent(ix);
+            if at.is_none() {
+                rule = match self.tree.link(ix) {
+                    Parent::Root => "`bough switch` went before the first entry",
+                    _ => "`bough switch` went to an entry that is not there any more",
+                };
+            }
         }
-        at
+        Head { entry: at, leaf, rule }
     }
 
     fn note_links(&mut self) {

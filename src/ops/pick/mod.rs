@@ -87,7 +87,7 @@ pub fn behind(session: &Session, ix: Ix) -> Ix {
         session.entries.key(*end).is_some() && way.any(|above| above == ix)
     };
     let end = [leaf.end, leaf.from].into_iter().flatten().find(on_the_way);
-    session.through_markers(end).unwrap_or(ix)
+    session.head_at(end, "").entry.unwrap_or(ix)
 }
 
 /// Plans copies of entries of `from` in `into`; both may be one session.
