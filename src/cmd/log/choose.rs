@@ -60,10 +60,13 @@ impl Keep {
             (Some(mode), true) => mode.shows(session, ix),
             (Some(mode), false) => mode.shows(session, ix) && of_kind(),
             (None, false) => of_kind(),
-            (None, true) => {
-                self.all || listing::conversation(session, ix) || self.agents && listing::talk(session, ix)
-            }
+            (None, true) => self.all || self.is_talk(session, ix),
         }
+    }
+
+    /// Whether an entry is of the conversation that is listed where nothing else is asked for.
+    pub(super) fn is_talk(&self, session: &Session, ix: Ix) -> bool {
+        listing::conversation(session, ix) || self.agents && listing::talk(session, ix)
     }
 
     /// Whether an entry is kept. Reads its line only where its text decides.
@@ -144,6 +147,11 @@ pub(super) enum Chosen {
 }
 
 impl Chosen {
+    /// Whether revisions choose no entry at all.
+    pub(super) fn is_empty(&self) -> bool {
+        matches!(self, Chosen::Entries(chosen) if chosen.is_empty())
+    }
+
     /// Resolves revisions: a single one stands for its path, a set for itself.
     ///
     /// Claude Code's links are joined on the way to what was talked, unless the stored ones are wanted. A single

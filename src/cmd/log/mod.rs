@@ -163,12 +163,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     ui.page();
     let mut printer = Printer::new(opened, args, &keep, global);
     printer.view.marks = read.marks()?;
+    let passed = args.skip > 0 || args.count == Some(0) || chosen.is_empty();
     if args.graph {
         draw::draw(args, chosen, opened, &keep, &mut printer, ui)?;
     } else {
         list(args, chosen, opened, &keep, &mut printer, ui)?;
     }
-    if printer.first && keep.is_plain() && args.count != Some(0) && !opened.session.entries.is_empty() {
+    if printer.first && keep.is_plain() && !passed && !opened.session.entries.is_empty() {
         ui.hint("all of it is bookkeeping; `--all` shows every entry");
     }
     Ok(Exit::Done)

@@ -93,7 +93,9 @@ impl<'s> Printer<'s> {
     pub(super) fn new(opened: &'s Opened, args: &Args, keep: &Keep, global: &Global) -> Printer<'s> {
         let style = style(args, global);
         let mut view = View::new(opened);
-        view.mark(|ix| keep.asks_for(&opened.session, ix));
+        // What was left out on request is passed over in the list, but the position does not move for that.
+        let session = &opened.session;
+        view.mark(|ix| keep.asks_for(session, ix) || keep.is_talk(session, ix));
         Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
     }
 
