@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, complete, files, global::Global, writing};
+use super::{Exit, Failure, clock, complete, exit, files, global::Global, writing};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
@@ -106,7 +106,19 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let log = Log::of_user();
     let list = List { args, global, log: log.as_ref() };
-    let mut rows: Vec<Row> = found.par_iter().filter_map(|found| list.row(found)).collect();
+    let read: Vec<_> = found.par_iter().map(|found| (&found.path, list.row(found))).collect();
+    let (mut rows, mut failed) = (Vec::new(), None);
+    for (path, row) in read {
+        match row {
+            Ok(row) => rows.push(row),
+            // Beside sessions a folder holds files of all sorts; what was named is to be one.
+            Err(error) if args.folders.contains(path) => {
+                let exit = exit::say(&error.into(), ui);
+                failed = failed.or(Some(exit));
+            }
+            Err(_) => {}
+        }
+    }
     if let Some(agent) = &args.agent {
         rows.retain(|row| row.format.agent() == agent);
     }
@@ -127,7 +139,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     } else {
         table(&rows, args, now, ui)?;
     }
-    if rows.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
+    if rows.is_empty() && failed.is_none() && !(ui.look.quiet || ui.look.json || args.paths) {
         ui.note(if args.agent.is_some() || args.since.is_some() {
             "there is no such session"
         } else {
@@ -137,7 +149,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if rows.is_empty() && !args.all && args.folders.is_empty() {
         ui.hint("`--all` lists the sessions of all folders");
     }
-    Ok(Exit::Done)
+    Ok(failed.unwrap_or(Exit::Done))
 }
 
 /// The files that are looked at.
@@ -155,6 +167,10 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
     }
     let mut out = Vec::new();
     for folder in &args.folders {
+        if folder == Path::new("-") {
+            let what = "standard input is no file that could be listed".into();
+            return Err(Failure::Usage { what, hint: "name a file, or a folder".into() }.into());
+        }
         if folder.is_dir() {
             let below = find::below(folder).into_iter().filter(|path| !files::is_agents(path));
             out.extend(below.filter_map(Found::at));
@@ -187,20 +203,20 @@ struct Row {
 const ASLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl List<'_> {
-    /// The row of a file; none where it is no session.
-    fn row(&self, found: &Found) -> Option<Row> {
+    /// The row of a file; an error where it is no session.
+    fn row(&self, found: &Found) -> Result<Row, store::Error> {
         let options = self.global.options();
         let opened = match self.args.quick || self.args.paths {
             true => store::glance(&found.path, options),
             false => store::open(&found.path, options),
         };
-        let opened = opened.ok()?;
+        let opened = opened?;
         let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
         let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
         let alive = lately && writing::signs_of_life(&opened.files, found.is_link, self.log).is_some();
         let (bytes, modified) = (found.bytes, found.modified);
-        Some(Row { path, format: opened.session.format, bytes, modified, summary, alive })
+        Ok(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }
 }
 
