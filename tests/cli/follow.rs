@@ -31,6 +31,30 @@ fn log_follows_a_session_that_is_read_from_its_end() {
     follows(&path, ["00001998", "00001999"]);
 }
 
+#[test]
+fn log_ends_when_nobody_reads_any_more() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("parser.jsonl");
+    copy(&project().join("examples/parser.jsonl"), &path);
+    let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
+        .args(["log", "--follow", "--oneline"])
+        .arg(path)
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(bough.stdout.take().unwrap()).lines();
+    assert!(lines.next().unwrap().unwrap().starts_with("1f7c2a90"));
+    drop(lines);
+    for _ in 0..100 {
+        if let Some(exit) = bough.try_wait().unwrap() {
+            return assert!(exit.success(), "{exit}");
+        }
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    bough.kill().unwrap();
+    panic!("bough goes on although nobody reads");
+}
+
 /// Follows a session with two more entries, of which these were the last before.
 fn follows(path: &Path, last: [&str; 2]) {
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))

@@ -7,6 +7,7 @@ use crate::cmd::{Exit, Failure, global::Global};
 use crate::format::Session;
 use crate::model::Ix;
 use crate::ops::calls;
+use crate::store::write::nobody_reads;
 use crate::store::{Opened, Part};
 use crate::ui::Ui;
 use std::io;
@@ -55,6 +56,10 @@ pub(super) fn follow(
         behind = Some(end);
         let bytes = opened.session.files[0].bytes;
         while std::fs::metadata(&path)?.len() == bytes {
+            // Nothing is written meanwhile that could fail.
+            if nobody_reads(&io::stdout()) {
+                return Ok(Exit::Done);
+            }
             std::thread::sleep(EVERY);
         }
         opened = match global.json {

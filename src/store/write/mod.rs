@@ -16,6 +16,7 @@ mod unix;
 pub use guard::{Signs, signs_of_life};
 pub use refusal::Refusal;
 pub use stamp::Stamp;
+pub(crate) use unix::nobody_reads;
 
 use super::Files;
 use super::oplog::{Log, Operation, Progress, Step};

@@ -1,6 +1,9 @@
 //! Questions that only the system can answer, and that the standard library does not ask.
 
-#![allow(unsafe_code, reason = "calls of the C library that take numbers or a name, and give a number")]
+#![allow(
+    unsafe_code,
+    reason = "calls of the C library that take numbers, a name or one struct, and give a number"
+)]
 
 use std::fs::File;
 use std::io;
@@ -48,6 +51,14 @@ pub(crate) fn process_lives(pid: i32) -> bool {
     // SAFETY: signal 0 is not sent; it only asks whether it could be.
     let answer = unsafe { libc::kill(pid, 0) };
     answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
+}
+
+/// Whether nobody reads any more what is written to a stream: a pipe's reader went away, or a terminal is gone.
+pub(crate) fn nobody_reads(stream: &impl AsRawFd) -> bool {
+    let mut asked = libc::pollfd { fd: stream.as_raw_fd(), events: 0, revents: 0 };
+    // SAFETY: `asked` is one such struct, as the number says, and lives until the call returns, which is at once.
+    let answer = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    answer > 0 && asked.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
 /// Whose rights we have.
