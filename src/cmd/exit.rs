@@ -156,7 +156,7 @@ pub(super) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
 
 /// Says on standard error what went wrong; gives the exit status.
 pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
-    if error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe) {
+    if reader_is_gone(error) {
         let _ = ui.finish();
         return Exit::Done;
     }
@@ -171,6 +171,11 @@ pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
         }
     }
     exit
+}
+
+/// Whether an error is that nobody reads any more what is written: no error to the user, and the end of the work.
+pub(super) fn reader_is_gone(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
 /// An error with what it came from, each said once: some have the words of their cause in their own.

@@ -9,7 +9,7 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 
 /// What every command takes.
-#[derive(clap::Args, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Options of all commands")]
 pub(super) struct Global {
     /// The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`

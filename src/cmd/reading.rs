@@ -5,7 +5,7 @@ use crate::format::{Format, Head, Layout, Session};
 use crate::json::{each_member, string};
 use crate::model::{Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
-use crate::store::{Opened, find, project};
+use crate::store::{self, Opened, find, project};
 use crate::ui::Ui;
 use std::collections::HashMap;
 use std::io;
@@ -40,6 +40,29 @@ pub(super) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
     let path = Path::new(word);
     let several = path.is_dir() && find::in_folder(path).len() > 1;
     (several && project::is_project(path)).then(|| path.to_owned())
+}
+
+/// The sessions of the folder that a command was given instead of one, where they are not to be read together; `None` where
+/// it was given one session, or a project.
+///
+/// Beside sessions a folder holds files of all sorts.
+pub(super) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathBuf>> {
+    let path = Path::new(global.session.as_deref().or(named)?);
+    if !path.is_dir() || project::is_project(path) {
+        return None;
+    }
+    let is_session = |path: &PathBuf| {
+        !matches!(
+            store::glance(path, global.options()),
+            Err(store::Error::UnknownFormat { .. } | store::Error::Empty { .. })
+        )
+    };
+    let mut found: Vec<PathBuf> = find::in_folder(path).into_iter().map(|found| found.path).collect();
+    if found.len() < 2 {
+        return None;
+    }
+    found.retain(is_session);
+    Some(found).filter(|found| !found.is_empty())
 }
 
 /// Opens the session that a command works on, or the project.

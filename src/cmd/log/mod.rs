@@ -7,16 +7,17 @@ mod print;
 
 use super::reading::{self, Manner, Read};
 use super::template;
-use super::{Exit, complete, global::Global, open};
+use super::{Exit, Failure, complete, exit, global::Global, open};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
 use crate::ops::listing::Mode;
 use crate::store::Opened;
-use crate::ui::Ui;
+use crate::ui::{Ink, Ui, text};
 use choose::{Chosen, Keep};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
 use print::{Printer, Reason};
+use std::path::PathBuf;
 
 /// Show the entries on the path to the position, newest first
 ///
@@ -139,20 +140,71 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let (named, revisions) = open::split(global, &args.words);
     let keep = Keep::new(args)?;
+    match reading::sessions(global, named) {
+        Some(sessions) => each(args, &sessions, revisions, &keep, global, ui),
+        None => one(args, named, revisions, &keep, global, ui),
+    }
+}
+
+/// Prints the sessions of a folder, one after the other; each stands below its name where people read it.
+fn each(
+    args: &Args,
+    sessions: &[PathBuf],
+    revisions: &[String],
+    keep: &Keep,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    if args.follow {
+        let what = format!("one session is followed at a time, and there are {}", sessions.len());
+        return Err(Failure::Usage { what, hint: "name a file".into() }.into());
+    }
+    let global = &Global { session: None, ..global.clone() };
+    let is_named = sessions.len() > 1 && !args.raw && args.format.is_none() && !global.json;
+    let mut failed = None;
+    ui.page();
+    for (at, path) in sessions.iter().enumerate() {
+        let path = path.display().to_string();
+        if is_named {
+            let space = if at > 0 { "\n" } else { "" };
+            let name = ui.paint(Ink::Strong, text::one_line(&path));
+            writeln!(ui.out(), "{space}{name}")?;
+        }
+        match one(args, Some(&path), revisions, keep, global, ui) {
+            Ok(_) => {}
+            Err(error) if exit::reader_is_gone(&error) => return Err(error),
+            Err(error) => {
+                let exit = exit::say(&error, ui);
+                failed = failed.or(Some(exit));
+            }
+        }
+    }
+    Ok(failed.unwrap_or(Exit::Done))
+}
+
+/// Prints one session, or a project.
+fn one(
+    args: &Args,
+    named: Option<&str>,
+    revisions: &[String],
+    keep: &Keep,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
     if args.order == "document" {
-        return documented(args, named, &keep, global, ui);
+        return documented(args, named, keep, global, ui);
     }
     if args.skipped {
         let read = reading::read(global, named, Manner { agents: args.agents, ..Manner::default() }, ui)?;
-        return skipped(args, &read, &keep, global, ui);
+        return skipped(args, &read, keep, global, ui);
     }
     if reading::folder(global, named).is_some() || args.agents {
         let manner = Manner { dag: args.dag, agents: args.agents };
-        return together(args, revisions, reading::read(global, named, manner, ui)?, &keep, global, ui);
+        return together(args, revisions, reading::read(global, named, manner, ui)?, keep, global, ui);
     }
-    let opened = choose::open_some(args, global, named, revisions, &keep, ui)?;
+    let opened = choose::open_some(args, global, named, revisions, keep, ui)?;
     if args.follow {
-        return follow::follow(args, global, ui, opened, &keep);
+        return follow::follow(args, global, ui, opened, keep);
     }
     let mut read = Read::of(opened);
     let chosen = Chosen::of(&mut read, revisions, args.dag)?;
@@ -161,13 +213,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return Ok(Exit::Done);
     }
     ui.page();
-    let mut printer = Printer::new(opened, args, &keep, global);
+    let mut printer = Printer::new(opened, args, keep, global);
     printer.view.marks = read.marks()?;
     let passed = args.skip > 0 || args.count == Some(0) || chosen.is_empty();
     if args.graph {
-        draw::draw(args, chosen, opened, &keep, &mut printer, ui)?;
+        draw::draw(args, chosen, opened, keep, &mut printer, ui)?;
     } else {
-        list(args, chosen, opened, &keep, &mut printer, ui)?;
+        list(args, chosen, opened, keep, &mut printer, ui)?;
     }
     if printer.first && keep.is_plain() && !passed && !opened.session.entries.is_empty() {
         ui.hint("all of it is bookkeeping; `--all` shows every entry");
