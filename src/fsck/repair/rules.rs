@@ -423,7 +423,7 @@ pub(super) fn return_to(
             format.dialect().marker(&new, None, Some(&quoted))
         }
     };
-    line.into_iter().for_each(|line| draft.append(line, Check::DuplicateId));
+    line.into_iter().for_each(|line| draft.append(line.trim_ascii_end().to_vec(), Check::DuplicateId));
     Ok(())
 }
 
