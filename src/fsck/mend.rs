@@ -45,10 +45,33 @@ pub(super) struct Torn {
     pub line: u64,
     pub ty: Option<String>,
     pub id: Option<String>,
-    pub parent: Option<String>,
+    pub above: Above,
+    /// Whether it is of a sidechain.
+    pub side: Option<bool>,
+    /// The session that it is of.
+    pub session: Option<String>,
     pub time: Option<String>,
     pub version: Option<String>,
     pub cwd: Option<String>,
+}
+
+/// What a torn line shows of its parent.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(super) enum Above {
+    #[default]
+    Unseen,
+    /// It had none.
+    Root,
+    Id(String),
+}
+
+impl Above {
+    pub(super) fn id(&self) -> Option<&str> {
+        match self {
+            Above::Id(id) => Some(id),
+            Above::Unseen | Above::Root => None,
+        }
+    }
 }
 
 /// A line that was read as damaged, or a blank one that may be a part of a record.
@@ -415,7 +438,15 @@ impl Work<'_, '_> {
                 line,
                 ty: text(Field::Type),
                 id: text(id),
-                parent: text(parent),
+                above: match seen.fields.get(parent) {
+                    Value::Null => Above::Root,
+                    _ => text(parent).map_or(Above::Unseen, Above::Id),
+                },
+                side: match seen.fields.get(Field::IsSidechain) {
+                    Value::Bool(side) => Some(side),
+                    _ => None,
+                },
+                session: text(Field::SessionId),
                 time: text(Field::Timestamp),
                 version: match seen.fields.get(Field::Version) {
                     Value::Number(number) => Some(String::from_utf8_lossy(number).into_owned()),

@@ -3,12 +3,13 @@
 
 use crate::fsck_claude::applied;
 use bough::format::Ids;
-use bough::fsck::{self, Alone, CHECKS, Check, Mend, NoRepair, Unreadable, Wishes};
-use bough::model::{Piece, Source, Table, Target, Time};
+use bough::fsck::{self, Alone, CHECKS, Check, Mend, NoRepair, Repair, Unreadable, Wishes};
+use bough::model::{Change, Piece, Source, Table, Target, Time};
 use bough::store::oplog::Log;
 use bough::store::write::{self, Orders};
 use bough::store::{self, undo};
-use std::collections::HashSet;
+use serde_json::Value;
+use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
 use std::process::Command;
@@ -477,6 +478,11 @@ fn run(seed: u64) -> Result<&'static str, String> {
             }
         }
     }
+    if kind == Kind::Claude
+        && let Err(error) = strands_hold(&repair, &new)
+    {
+        return fail(error, &new);
+    }
     // What was whole is there, or was set aside as a copy of what is there.
     let after = marks(&new);
     let aside = repair.aside.iter().map(|aside| match &aside.content {
@@ -497,6 +503,31 @@ fn run(seed: u64) -> Result<&'static str, String> {
         return fail(format!("took {:?}", start.elapsed()), &bytes);
     }
     Ok(if repair.plan.is_empty() { "sound" } else { "mended" })
+}
+
+/// No orphan was hung into a sidechain, out of one, or into another session, unless something tells that it belongs there.
+fn strands_hold(repair: &Repair, new: &[u8]) -> Result<(), String> {
+    let mut lines: HashMap<String, Option<Value>> = HashMap::new();
+    for line in new.split(|byte| *byte == b'\n') {
+        let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
+        let Some(id) = line["uuid"].as_str().map(str::to_owned) else { continue };
+        // An id that stands twice tells nothing.
+        let line = if lines.contains_key(&id) { None } else { Some(line) };
+        lines.insert(id, line);
+    }
+    let relinked = |change: &&Change| change.field == "parentUuid" && change.why == "dangling-parent";
+    for change in repair.plan.changes.iter().filter(relinked) {
+        let parent: Value = serde_json::from_str(&change.new).unwrap();
+        let line = |id: &str| lines.get(id).and_then(Option::as_ref);
+        let (Some(own), Some(above)) = (line(&change.id), parent.as_str().and_then(line)) else { continue };
+        // What a torn line shows, and a boundary, may lead to another session.
+        let guessed = repair.aside.is_empty() && own["logicalParentUuid"].is_null();
+        let is_side = |line: &Value| line["isSidechain"] == true;
+        if is_side(own) != is_side(above) || guessed && own["sessionId"] != above["sessionId"] {
+            return Err(format!("{} is hung under {parent}, which is of another strand", change.id));
+        }
+    }
+    Ok(())
 }
 
 /// A repair that is carried out on a file, and taken back; says what went wrong.

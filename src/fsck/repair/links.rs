@@ -7,13 +7,25 @@ use crate::format::{Format, Noted, NotedKind};
 use crate::fsck::checks::Check;
 use crate::fsck::find::text_of;
 use crate::fsck::finding::Finding;
-use crate::fsck::mend::{Mending, Torn};
+use crate::fsck::mend::{Above, Mending, Torn};
+use crate::json::value;
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::HashMap;
 use std::io;
 
-/// Entries that can be parents, by session and whether they are of a sidechain.
-type Candidates = HashMap<(Option<usize>, bool), Vec<Ix>>;
+/// What an entry has in common with the parent that it may get: the session, and whether it is of a sidechain.
+type Strand = (Option<usize>, bool);
+
+/// Entries that can be parents.
+type Candidates = HashMap<Strand, Vec<Ix>>;
+
+/// Where an orphan is hung.
+#[derive(Clone, Copy)]
+enum Place {
+    Under(Ix),
+    /// It has no parent.
+    Root,
+}
 
 /// So many entries above an orphan are tried as its parent.
 const MOST_TRIED: usize = 20_000;
@@ -60,34 +72,32 @@ impl Round<'_> {
                 None => (noted.entry, noted),
             })
             .collect();
-        // What the children of one missing parent were hung under.
-        let mut given: HashMap<String, Option<Ix>> = HashMap::new();
+        // Where the children of one missing parent were hung. They may be of several strands, and none is hung into another.
+        let mut given: HashMap<(String, Strand), Place> = HashMap::new();
         for finding in links {
             let Some(ix) = finding.entry else { continue };
             let line = self.source.bytes(session.span(ix))?;
             let parent = text_of(&line, session.format.names().parent).unwrap_or_default();
             let check = finding.check;
-            let mut under = None;
+            let mut place = None;
             match check {
-                Check::IdCase => under = finding.other.filter(|to| forest.hang(ix, *to)),
+                Check::IdCase => place = finding.other.map(Place::Under),
                 Check::UnknownTypeLink => {
                     let above = self.above_strays(&parent, &stray, &mut strays)?;
-                    under = above.and_then(|id| names.get(&Key::of(id.as_bytes())).copied().flatten());
-                    under = under.filter(|to| forest.hang(ix, *to));
+                    let above = above.and_then(|id| names.get(&Key::of(id.as_bytes())).copied().flatten());
+                    place = above.map(Place::Under);
                 }
                 Check::DanglingParent => {
                     if draft.restored.contains(&parent) {
                         continue;
                     }
-                    if let Some(known) = given.get(&parent) {
-                        under = known.filter(|to| forest.hang(ix, *to));
+                    place = given.get(&(parent.clone(), self.strand(ix))).copied();
+                    if place.is_none() && wishes.strategy(check) == Some("root") {
+                        place = Some(Place::Root);
                     }
-                    if under.is_none() && wishes.strategy(check) == Some("root") {
-                        draft.set(ix, &[session.format.names().parent], b"null", check)?;
-                        continue;
-                    }
-                    if under.is_none()
+                    if place.is_none()
                         && let Some(turn) = turns.remove(&ix)
+                        && self.is_of_strand(turn, ix)?
                     {
                         let span = Span { file: turn.file, offset: turn.offset, len: turn.len };
                         draft.set_at(
@@ -101,27 +111,30 @@ impl Round<'_> {
                         draft.restored.insert(parent);
                         continue;
                     }
-                    if under.is_none() {
-                        under = self
-                            .evidence(ix, &line, &parent, &names, &torn)?
-                            .filter(|to| forest.hang(ix, *to));
+                    if place.is_none() {
+                        place = self.evidence(ix, &line, &parent, &names, &torn)?;
                     }
                 }
                 _ => {}
             }
-            if under.is_none() {
-                under = self.nearest(ix, &candidates, &mut forest);
-                if let Some(to) = under {
+            let place = place.filter(|place| match place {
+                Place::Under(to) => forest.hang(ix, *to),
+                Place::Root => true,
+            });
+            let place = place.unwrap_or_else(|| match self.nearest(ix, &candidates, &mut forest) {
+                Some(to) => {
                     forest.hang(ix, to);
+                    Place::Under(to)
                 }
-            }
+                None => Place::Root,
+            });
             if check == Check::DanglingParent {
-                given.entry(parent).or_insert(under);
+                given.entry((parent, self.strand(ix))).or_insert(place);
             }
-            let id = match under {
-                Some(to) => Some(draft.id(to)?),
-                None if check == Check::UnexpectedRoot => continue,
-                None => None,
+            let id = match place {
+                Place::Under(to) => Some(draft.id(to)?),
+                Place::Root if check == Check::UnexpectedRoot => continue,
+                Place::Root => None,
             };
             draft.set(ix, &[session.format.names().parent], &json(id.as_deref()), check)?;
         }
@@ -144,10 +157,18 @@ impl Round<'_> {
         out
     }
 
-    /// What an entry has in common with the parent that it may get: the session, and whether it is of a sidechain.
-    fn strand(&self, ix: Ix) -> (Option<usize>, bool) {
+    fn strand(&self, ix: Ix) -> Strand {
         let entries = &self.session.entries;
         (entries.session_at(ix), entries.flags(ix).has(Flags::SIDECHAIN))
+    }
+
+    /// Whether a line without an id is of the strand of an entry.
+    fn is_of_strand(&self, noted: &Noted, ix: Ix) -> io::Result<bool> {
+        let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
+        let (session, side) = self.strand(ix);
+        let session = session.map(|session| &self.session.entries.sessions()[session]);
+        Ok(text_of(&bytes, "sessionId").as_ref() == session
+            && (value(&bytes, &["isSidechain"]) == Some(b"true")) == side)
     }
 
     fn can_be_parent(&self, ix: Ix) -> bool {
@@ -173,7 +194,7 @@ impl Round<'_> {
             }
         };
         for torn in &self.mending.torn {
-            torn.parent.iter().for_each(|parent| want(parent));
+            torn.above.id().into_iter().for_each(&mut want);
         }
         for noted in self.noted(NotedKind::StrayId) {
             let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
@@ -202,12 +223,12 @@ impl Round<'_> {
         parent: &str,
         names: &HashMap<Key, Option<Ix>>,
         torn: &TornLines<'_>,
-    ) -> io::Result<Option<Ix>> {
+    ) -> io::Result<Option<Place>> {
         let entries = &self.session.entries;
         let side = entries.flags(ix).has(Flags::SIDECHAIN);
         let find = |id: &str| {
             let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
-            found.filter(|to| *to != ix && entries.flags(*to).has(Flags::SIDECHAIN) == side)
+            found.filter(|to| *to != ix && entries.flags(*to).has(Flags::SIDECHAIN) == side).map(Place::Under)
         };
         if self.session.format == Format::Claude {
             for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
@@ -219,11 +240,17 @@ impl Round<'_> {
         // Torn lines that show both ids lead upward, one after the other.
         let mut at = parent;
         for _ in 0..torn.by_id.len().min(1000) {
-            let Some(above) = torn.by_id.get(at) else { break };
-            if let Some(found) = find(above) {
-                return Ok(Some(found));
+            let Some(lost) = torn.by_id.get(at) else { break };
+            match &lost.above {
+                Above::Root => return Ok(Some(Place::Root)),
+                Above::Id(above) => {
+                    if let Some(found) = find(above) {
+                        return Ok(Some(found));
+                    }
+                    at = above;
+                }
+                Above::Unseen => break,
             }
-            at = above;
         }
         // A torn line right above that does not show its id, but its parent, is the lost one.
         let own = self.origin_line(ix);
@@ -231,7 +258,21 @@ impl Round<'_> {
         let before = before.map_or(0, |before| self.origin_line(before));
         let at = torn.by_line.partition_point(|torn| torn.line < own);
         let lost = at.checked_sub(1).map(|at| torn.by_line[at]).filter(|torn| torn.line > before);
-        Ok(lost.filter(|torn| torn.id.is_none()).and_then(|torn| find(torn.parent.as_deref()?)))
+        let session = entries.session_at(ix).map(|session| &entries.sessions()[session]);
+        let lost = lost.filter(|torn| {
+            torn.id.is_none()
+                && torn.side.is_none_or(|of_side| of_side == side)
+                && torn.session.as_ref().is_none_or(|of| Some(of) == session)
+        });
+        Ok(lost.and_then(|torn| match &torn.above {
+            Above::Root => Some(Place::Root),
+            // Into another session only where it is sure that the line was of this one.
+            Above::Id(above) => find(above).filter(|place| match place {
+                Place::Under(to) => torn.session.is_some() || self.strand(*to) == self.strand(ix),
+                Place::Root => true,
+            }),
+            Above::Unseen => None,
+        }))
     }
 
     fn origin_line(&self, ix: Ix) -> u64 {
@@ -271,14 +312,14 @@ impl Round<'_> {
 
 /// What torn lines show of their ids and parents.
 struct TornLines<'m> {
-    by_id: HashMap<&'m str, &'m str>,
+    by_id: HashMap<&'m str, &'m Torn>,
     by_line: Vec<&'m Torn>,
 }
 
 impl<'m> TornLines<'m> {
     fn of(mending: &'m Mending) -> TornLines<'m> {
-        let torn = mending.torn.iter();
-        let by_id = torn.filter_map(|torn| Some((torn.id.as_deref()?, torn.parent.as_deref()?))).collect();
+        let shown = mending.torn.iter().filter(|torn| torn.above != Above::Unseen);
+        let by_id = shown.filter_map(|torn| Some((torn.id.as_deref()?, torn))).collect();
         let mut by_line: Vec<&Torn> = mending.torn.iter().collect();
         by_line.sort_by_key(|torn| torn.line);
         TornLines { by_id, by_line }
