@@ -246,7 +246,7 @@ UnpairedToolUse "unpaired-tool-use" Warning OnRequest
 OrphanToolResult "orphan-tool-result" Warning OnRequest
     "A tool result has no call anywhere in the file."
     "Providers refuse a request with it. On request the repair sets the entry aside and hangs its children under its \
-     parent."
+     parent; where more stands in the entry, the result alone."
 DuplicateToolResult "duplicate-tool-result" Warning OnRequest
     "A tool call has a further result."
     "Two processes answered, or a made-up result came before the real one. On request the repair keeps the first and sets \
@@ -254,7 +254,7 @@ DuplicateToolResult "duplicate-tool-result" Warning OnRequest
 MisplacedToolResult "misplaced-tool-result" Warning OnRequest
     "Another message stands between a tool call and its result."
     "Providers want a result right behind its call. On request the repair hangs the result under its call, and what stood \
-     between below the result."
+     between below the result. From another branch the result alone is taken."
 DuplicateToolId "duplicate-tool-id" Error ByDefault
     "Two tool calls on one path have the same id."
     "Claude Code then destroys the second call and its result. The repair gives both a fresh id."

@@ -3,7 +3,8 @@
 use super::{Args, Report, Subject, Target, Total, selected, show};
 use crate::cmd::global::Global;
 use crate::cmd::{Exit, writing};
-use crate::fsck::{CHECKS, Repair, Wishes};
+use crate::format::Format;
+use crate::fsck::{CHECKS, Findings, Repair, Wishes};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
 use crate::store::oplog::Log;
 use crate::store::write::{Refusal, carry_out};
@@ -73,6 +74,9 @@ fn mend(
     if !args.writing.dry_run {
         show::findings(&target.path, &left, args.porcelain, global, ui)?;
     }
+    if !ui.look.quiet {
+        say_what_has_no_way(&subject, &left, wishes, ui);
+    }
     let report = Report {
         ids: Vec::new(),
         findings: left,
@@ -82,6 +86,18 @@ fn mend(
         mendable: 0,
     };
     Ok((report, repair.mended))
+}
+
+/// Says of the checks that were asked for why findings of them are left.
+fn say_what_has_no_way(subject: &Subject, left: &Findings, wishes: &Wishes, ui: &mut Ui) {
+    for check in wishes.with_checks().filter(|check| left.count(*check) > 0) {
+        let why = match subject.format() {
+            Format::PiV1 => "entries of version 1 have no ids, `bough migrate` gives them some",
+            _ => "the repair has no way there",
+        };
+        let count = Count("finding", "findings", left.count(check) as usize);
+        ui.note(format_args!("{count} of `{}` left as before: {why}", check.id()));
+    }
 }
 
 /// Carries a repair out; gives the file that holds what was taken out, if anything was.

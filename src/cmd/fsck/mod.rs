@@ -358,7 +358,7 @@ struct Total {
     mendable: u64,
     /// Findings of level info that are counted and not listed.
     unlisted: u64,
-    /// Checks found that are mended on request.
+    /// Checks found that can be mended on request.
     on_request: Vec<Check>,
     /// Files of a folder that are no sessions.
     no_sessions: usize,
@@ -380,7 +380,8 @@ impl Total {
         self.reachable_after += report.reachable_after;
         self.mendable += report.mendable;
         for row in CHECKS.iter().filter(|row| row.mend == Mend::OnRequest && row.level > Level::Info) {
-            if report.findings.count(row.check) > 0 && !self.on_request.contains(&row.check) {
+            let mut found = report.findings.list.iter().filter(|finding| finding.check == row.check);
+            if found.any(fsck::Finding::is_mendable) && !self.on_request.contains(&row.check) {
                 self.on_request.push(row.check);
             }
         }

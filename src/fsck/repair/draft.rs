@@ -3,7 +3,7 @@ use crate::fsck::find::text_of;
 use crate::fsck::mend::Aside;
 use crate::fsck::text::{Edit, Patched};
 use crate::fsck::{Check, mend};
-use crate::json::set_field;
+use crate::json::{each_item, set_field, value};
 use crate::model::{Change, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -20,6 +20,8 @@ pub(super) struct Draft<'a> {
     pub aside: Vec<Aside>,
     /// Entries of the tree that are taken out.
     pub gone: Vec<Ix>,
+    /// Entries that are put on another branch.
+    pub moved: Vec<Ix>,
     /// Ids that entries name as their parent, and that an entry got back.
     pub restored: HashSet<String>,
 }
@@ -60,6 +62,7 @@ impl<'a> Draft<'a> {
             changes: Vec::new(),
             aside: Vec::new(),
             gone: Vec::new(),
+            moved: Vec::new(),
             restored: HashSet::new(),
         }
     }
@@ -218,6 +221,42 @@ impl<'a> Draft<'a> {
             bytes: -(span.len as i64 + 1),
             why: why.id().to_owned(),
         });
+        Ok(())
+    }
+
+    /// Takes items out of a list in the line of an entry.
+    pub(super) fn take_items_out(
+        &mut self,
+        ix: Ix,
+        path: &[&str],
+        out: &[bool],
+        why: Check,
+    ) -> io::Result<()> {
+        let id = self.id(ix)?;
+        let (span, number) = (self.session.span(ix), self.session.entries.line(ix));
+        let line = self.origin(number, span);
+        let old = self.bytes_at(span)?;
+        let items = || each_item(value(&old, path).unwrap_or_default()).zip(out);
+        let left: Vec<&[u8]> = items().filter(|(_, out)| !**out).map(|(item, _)| item).collect();
+        let list = [b"[", &left.join(&b","[..])[..], b"]"].concat();
+        let Some(new) = set_field(&old, path, &list).filter(|_| out.contains(&true)) else { return Ok(()) };
+        self.become_(span, number, &old, &new)?;
+        for (item, _) in items().filter(|(_, out)| **out) {
+            let bytes = item.len() as u64;
+            self.aside.push(Aside { line, check: why, content: Piece::New(item.to_vec()), bytes });
+            self.changes.push(Change {
+                path: None,
+                op: "set-aside",
+                file: self.source.file,
+                line,
+                id: id.clone(),
+                field: String::new(),
+                old: short(item),
+                new: String::new(),
+                bytes: -(bytes as i64 + 1),
+                why: why.id().to_owned(),
+            });
+        }
         Ok(())
     }
 

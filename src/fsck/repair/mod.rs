@@ -137,7 +137,7 @@ pub fn repair(
     let mut findings = examined.findings.clone();
     let mut changes = examined.mending.changes.clone();
     let mut aside = examined.mending.aside.clone();
-    let mut gone = Vec::new();
+    let (mut gone, mut moved) = (Vec::new(), Vec::new());
     let written = examined.findings.count(Check::UnsupportedVersion) == 0
         && examined.findings.count(Check::EmptyFile) == 0
         && examined.format != Format::HarnessV4;
@@ -161,6 +161,7 @@ pub fn repair(
         changes.append(&mut draft.changes);
         aside.append(&mut draft.aside);
         gone.extend(draft.gone.iter().map(|ix| current.entries.key(*ix)));
+        moved.extend(draft.moved.iter().map(|ix| current.entries.key(*ix)));
         drop(draft);
         let next = text.edited(edits);
         let patched = Patched { text: &next, base: source, file: examined.file };
@@ -173,20 +174,25 @@ pub fn repair(
     if changes.is_empty() {
         return Ok(nothing(examined));
     }
-    let result = proof::Result { text: &text, changes: &changes, gone: &gone };
+    let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
     let mut proof = proof::prove(examined, source, around, wishes, &result)?;
     if proof.lost_position() {
         // The position goes back to where it was.
         let patched = Patched { text: &text, base: source, file: examined.file };
         let current = session.as_ref().unwrap_or(&examined.session);
         let mut draft = Draft::new(current, &patched);
-        rules::return_to(&mut draft, examined, ids, wishes.now)?;
+        let misplaced = Check::MisplacedToolResult;
+        let why = match changes.iter().any(|change| change.why == misplaced.id()) {
+            true => misplaced,
+            false => Check::DuplicateId,
+        };
+        rules::return_to(&mut draft, examined, ids, wishes.now, why)?;
         if !draft.is_empty() {
             let edits = draft.edits()?;
             changes.append(&mut draft.changes);
             drop(draft);
             text = text.edited(edits);
-            let result = proof::Result { text: &text, changes: &changes, gone: &gone };
+            let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
             proof = proof::prove(examined, source, around, wishes, &result)?;
         }
     }

@@ -56,6 +56,8 @@ pub(super) struct Result<'a> {
     pub changes: &'a [Change],
     /// The ids of entries that were taken out on purpose.
     pub gone: &'a [Key],
+    /// The ids of entries that were put on another branch on purpose.
+    pub moved: &'a [Key],
 }
 
 /// Reads a planned result, and compares.
@@ -76,13 +78,15 @@ pub(super) fn prove(
     let gone: HashSet<Key> = result.gone.iter().copied().collect();
     compare_ids(before, &session, &gone, &mut failed);
     compare_lines(examined, source, &patched, result.changes, &mut failed)?;
-    let removed = before.path().iter().filter(|ix| gone.contains(&before.entries.key(**ix))).count();
+    let moved: HashSet<Key> = result.moved.iter().copied().collect();
+    let off_path = |key: Key| gone.contains(&key) || moved.contains(&key);
+    let removed = before.path().iter().filter(|ix| off_path(before.entries.key(**ix))).count();
     let path = (before.depth(), session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     let mut lost_position = false;
     // A pointer to the newest turn that was asked for may lead to a shorter path.
-    let moved = wishes.with.has(Check::StalePointer);
-    if path.1 + removed < path.0 && !moved {
+    let led_away = wishes.with.has(Check::StalePointer);
+    if path.1 + removed < path.0 && !led_away {
         lost_position = true;
         failed.push(format!(
             "the path to the position would have {}, and has {}",
@@ -90,7 +94,7 @@ pub(super) fn prove(
             path.0
         ));
     }
-    if pairs.1 + removed < pairs.0 && !moved {
+    if pairs.1 + removed < pairs.0 && !led_away {
         lost_position = true;
         failed.push(format!(
             "the path would hold {}, and holds {}",

@@ -399,20 +399,28 @@ fn pointer(session: &crate::format::Session, stem: &str, id: &str, pin: bool) ->
 /// So many entries above a position that is gone are looked for; each costs a pass over the ids.
 const MOST_LOOKED_UP: usize = 1000;
 
+/// So many entries above the position may be below it after a repair.
+const MOST_RISEN: usize = 64;
+
 /// Puts the position back to where it was before a repair.
 pub(super) fn return_to(
     draft: &mut Draft<'_>,
     examined: &Examined,
     ids: &mut Ids,
     now: Option<Time>,
+    why: Check,
 ) -> io::Result<()> {
     let before = &examined.session;
     let Some(head) = before.head.entry else { return Ok(()) };
-    // Where that was taken out, to the nearest above it that is left.
+    // Where that was taken out, to the nearest above it that is left. Where it stands higher by now, to the lowest of those.
     let left = |ix: Ix| {
         Some(before.entries.key(ix)).filter(|key| key.is_some()).and_then(|key| draft.session.find(key))
     };
-    let Some(head) = before.tree.ancestors(head).take(MOST_LOOKED_UP).find_map(left) else { return Ok(()) };
+    let mut places = before.tree.ancestors(head).take(MOST_LOOKED_UP).filter_map(left);
+    let Some(first) = places.next() else { return Ok(()) };
+    let depth = |ix: &Ix| draft.session.tree.ancestors(*ix).count();
+    let lower = places.take(MOST_RISEN).max_by_key(depth).filter(|lower| depth(lower) > depth(&first));
+    let head = lower.unwrap_or(first);
     let id = draft.id(head)?;
     let line = match draft.session.format {
         Format::Claude => Some(pointer(draft.session, "", &id, true)),
@@ -423,7 +431,7 @@ pub(super) fn return_to(
             format.dialect().marker(&new, None, Some(&quoted))
         }
     };
-    line.into_iter().for_each(|line| draft.append(line.trim_ascii_end().to_vec(), Check::DuplicateId));
+    line.into_iter().for_each(|line| draft.append(line.trim_ascii_end().to_vec(), why));
     Ok(())
 }
 

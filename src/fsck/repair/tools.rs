@@ -2,12 +2,12 @@
 
 use super::draft::{Draft, json};
 use super::{Round, Wishes};
-use crate::format::tools::{ToolRole, tool_ids};
+use crate::format::tools::{ToolId, ToolRole, tool_ids};
 use crate::format::{Format, Ids, Session};
 use crate::fsck::checks::Check;
 use crate::fsck::find::text_of;
 use crate::fsck::finding::Finding;
-use crate::json::{Edits, value};
+use crate::json::{Edits, each_item, value};
 use crate::model::{Ix, Key, Kind, Source, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -15,18 +15,31 @@ use std::io;
 /// What a made-up result says.
 const LOST: &str = "[The result of this call was lost.]";
 
-/// Calls and results of a session, by id and by entry; entries in file order.
+/// Calls and results that stand in the tree, by id and by entry; entries in file order, once for each time.
 struct Tools {
     calls: HashMap<Key, Vec<Ix>>,
     results: HashMap<Key, Vec<Ix>>,
     /// The result in each entry, the last where there are several.
     result_in: HashMap<Ix, Key>,
+    /// The calls that have a result anywhere in the file, copies included.
+    answered: HashSet<Key>,
 }
 
 impl Tools {
     fn of(session: &Session) -> Tools {
-        let mut tools = Tools { calls: HashMap::new(), results: HashMap::new(), result_in: HashMap::new() };
+        let mut tools = Tools {
+            calls: HashMap::new(),
+            results: HashMap::new(),
+            result_in: HashMap::new(),
+            answered: HashSet::new(),
+        };
         for tool in session.side.iter().flat_map(|side| &side.tools) {
+            if tool.result {
+                tools.answered.insert(tool.id);
+            }
+            if !session.tree.stands(tool.entry) {
+                continue;
+            }
             let by_id = if tool.result { &mut tools.results } else { &mut tools.calls };
             by_id.entry(tool.id).or_default().push(tool.entry);
             if tool.result {
@@ -34,6 +47,14 @@ impl Tools {
             }
         }
         tools
+    }
+
+    /// What is wrong with a result: the one with `before` results of the same id before it in its entry.
+    fn fault(&self, id: Key, ix: Ix, before: usize) -> Option<Check> {
+        let Some(calls) = self.calls.get(&id) else { return Some(Check::OrphanToolResult) };
+        let results = self.results.get(&id)?;
+        let at = results.partition_point(|result| *result < ix) + before;
+        (at >= calls.len()).then_some(Check::DuplicateToolResult)
     }
 
     fn is_call(&self, ix: Ix, id: Key) -> bool {
@@ -73,33 +94,63 @@ impl Round<'_> {
         let tools = Tools::of(self.session);
         let mut lost: HashSet<Ix> = HashSet::new();
         let mut twice: Vec<Ix> = Vec::new();
+        let mut misplaced: Vec<Ix> = Vec::new();
         for finding in wanted {
             let Some(ix) = finding.entry else { continue };
             match finding.check {
                 Check::UnpairedToolUse if lost.insert(ix) => {
                     self.make_results(draft, ix, &tools, wishes, ids)?;
                 }
-                Check::OrphanToolResult | Check::DuplicateToolResult
-                    if self.says_nothing_else(draft, ix)? =>
-                {
-                    self.take_out(draft, ix, finding.check)?;
+                Check::OrphanToolResult | Check::DuplicateToolResult => {
+                    self.take_results_out(draft, ix, finding.check, &tools)?;
                 }
-                Check::MisplacedToolResult => self.put_under_call(draft, ix, &tools)?,
+                Check::MisplacedToolResult => misplaced.push(ix),
                 Check::DuplicateToolId => twice.push(ix),
                 _ => {}
+            }
+        }
+        // Where other links change too, that comes first: the next round finds what is still out of place.
+        if draft.is_empty() {
+            let mut links = Links { session: self.session, moved: HashMap::new(), gained: HashMap::new() };
+            for ix in misplaced {
+                self.put_under_call(draft, ix, &tools, &mut links)?;
             }
         }
         self.new_tool_ids(draft, &twice, &tools, ids)
     }
 
-    /// Whether an entry holds one tool result and nothing else.
-    fn says_nothing_else(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<bool> {
-        let line = draft.bytes(ix)?;
+    /// Takes the results at fault out of an entry; the whole entry, where it says nothing else.
+    fn take_results_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check, tools: &Tools) -> io::Result<()> {
         if self.session.format != Format::Claude {
-            return Ok(true);
+            return self.take_out(draft, ix, check);
         }
+        if draft.is_gone(ix) {
+            return Ok(());
+        }
+        let line = draft.bytes(ix)?;
+        let ids = tool_ids(self.session.format, &line);
+        let mut seen: HashMap<Key, usize> = HashMap::new();
         let content = value(&line, &["message", "content"]).unwrap_or_default();
-        Ok(crate::json::each_item(content).count() == 1)
+        let at_fault: Vec<bool> = each_item(content)
+            .map(|block| {
+                let from = block.as_ptr() as usize - line.as_ptr() as usize;
+                let within = |tool: &&ToolId| (from..from + block.len()).contains(&tool.at.start);
+                let result = ids.iter().filter(|tool| tool.role == ToolRole::Result).find(within);
+                result.is_some_and(|result| {
+                    let id = Key::of(result.id.as_bytes());
+                    let seen = seen.entry(id).or_default();
+                    *seen += 1;
+                    tools.fault(id, ix, *seen - 1) == Some(check)
+                })
+            })
+            .collect();
+        if !at_fault.contains(&true) {
+            return Ok(());
+        }
+        match at_fault.contains(&false) {
+            true => draft.take_items_out(ix, &["message", "content"], &at_fault, check),
+            false => self.take_out(draft, ix, check),
+        }
     }
 
     /// Appends a result to each call of an entry that has none, and hangs what followed the entry below them.
@@ -115,7 +166,7 @@ impl Round<'_> {
         let line = self.source.bytes(session.span(ix))?;
         let calls = tool_ids(session.format, &line).into_iter().filter(|tool| tool.role == ToolRole::Call);
         let mut calls: Vec<String> = calls.map(|tool| tool.id).collect();
-        calls.retain(|id| !tools.results.contains_key(&Key::of(id.as_bytes())));
+        calls.retain(|id| !tools.answered.contains(&Key::of(id.as_bytes())));
         if calls.is_empty() {
             return Ok(());
         }
@@ -149,20 +200,25 @@ impl Round<'_> {
     }
 
     /// Hangs a result under its call, and what stood between below the result.
-    fn put_under_call(&self, draft: &mut Draft<'_>, ix: Ix, tools: &Tools) -> io::Result<()> {
-        let session = self.session;
+    fn put_under_call(
+        &self,
+        draft: &mut Draft<'_>,
+        ix: Ix,
+        tools: &Tools,
+        links: &mut Links<'_>,
+    ) -> io::Result<()> {
         let Some(key) = tools.result_in.get(&ix) else { return Ok(()) };
         // From the result up to the call: what comes first below the call is hung below the result.
         let mut way: Vec<Ix> = Vec::new();
         let mut call = None;
-        for above in session.tree.ancestors(ix).skip(1) {
+        for above in links.ancestors(ix).skip(1) {
             way.push(above);
             if tools.is_call(above, *key) {
                 call = Some(above);
                 break;
             }
         }
-        let Some(call) = call else { return Ok(()) };
+        let Some(call) = call else { return self.bring_under_call(draft, ix, *key, tools, links) };
         // Results of the same reply stay above.
         let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
         let mut last = way.len() - 1;
@@ -173,13 +229,54 @@ impl Round<'_> {
             return Ok(());
         }
         let (under, between, end) = (way[last], way[last - 1], way[0]);
-        let parent = session.format.names().parent;
-        let (own, above, below) = (draft.id(ix)?, draft.id(under)?, draft.id(end)?);
-        for child in session.tree.children(ix).collect::<Vec<_>>() {
-            draft.set(child, &[parent], &json(Some(&below)), Check::MisplacedToolResult)?;
+        for child in links.children(ix) {
+            links.hang(draft, child, Some(end))?;
         }
-        draft.set(ix, &[parent], &json(Some(&above)), Check::MisplacedToolResult)?;
-        draft.set(between, &[parent], &json(Some(&own)), Check::MisplacedToolResult)
+        links.hang(draft, ix, Some(under))?;
+        links.hang(draft, between, Some(ix))
+    }
+
+    /// Hangs a result that does not stand below its call under it.
+    fn bring_under_call(
+        &self,
+        draft: &mut Draft<'_>,
+        ix: Ix,
+        id: Key,
+        tools: &Tools,
+        links: &mut Links<'_>,
+    ) -> io::Result<()> {
+        let Some(calls) = tools.calls.get(&id).filter(|calls| !calls.is_empty()) else { return Ok(()) };
+        // The nearest call before it, or the first behind it.
+        let before = calls.partition_point(|call| *call < ix);
+        let call = calls[before.saturating_sub(1)];
+        let above: Vec<Ix> = links.ancestors(call).collect();
+        let parent = links.parent(ix);
+        if let Some(at) = above.iter().position(|above| *above == ix) {
+            // The call stands below its result: they change places. The path to the position may not go by the call.
+            let head = self.session.head.entry;
+            if !head.is_some_and(|head| links.ancestors(head).any(|on_path| on_path == call)) {
+                draft.moved.push(ix);
+            }
+            links.hang(draft, above[at - 1], parent)?;
+            for child in links.children(call) {
+                links.hang(draft, child, Some(ix))?;
+            }
+            return links.hang(draft, ix, Some(call));
+        }
+        // Results of the same reply stay above.
+        let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
+        let mut under = call;
+        while let Some(sister) = links.children(under).into_iter().find(|child| of_call(*child)) {
+            under = sister;
+        }
+        // What followed the result goes with it, unless that would part it from what it follows besides.
+        if parent.is_some_and(|parent| !above.contains(&parent)) {
+            for child in links.children(ix) {
+                links.hang(draft, child, parent)?;
+            }
+            draft.moved.push(ix);
+        }
+        links.hang(draft, ix, Some(under))
     }
 
     /// Gives calls that have the id of one above them ids of their own, and to each result the id of the nearest call above it.
@@ -241,6 +338,45 @@ impl Round<'_> {
         }
         let line = edits.apply();
         draft.replace(ix, line, "tool id", Check::DuplicateToolId)
+    }
+}
+
+/// The links of a session while results are put in their places, one after the other.
+struct Links<'s> {
+    session: &'s Session,
+    /// The new parents.
+    moved: HashMap<Ix, Option<Ix>>,
+    /// The entries that were hung under others, also where they stand elsewhere by now.
+    gained: HashMap<Ix, Vec<Ix>>,
+}
+
+impl Links<'_> {
+    fn parent(&self, ix: Ix) -> Option<Ix> {
+        self.moved.get(&ix).copied().unwrap_or_else(|| self.session.tree.parent(ix))
+    }
+
+    fn ancestors(&self, ix: Ix) -> impl Iterator<Item = Ix> {
+        std::iter::successors(Some(ix), |ix| self.parent(*ix))
+    }
+
+    /// The children of an entry, in file order.
+    fn children(&self, ix: Ix) -> Vec<Ix> {
+        let gained = self.gained.get(&ix).into_iter().flatten().copied();
+        let all = self.session.tree.children(ix).chain(gained);
+        let mut children: Vec<Ix> = all.filter(|child| self.parent(*child) == Some(ix)).collect();
+        children.sort_unstable();
+        children.dedup();
+        children
+    }
+
+    fn hang(&mut self, draft: &mut Draft<'_>, ix: Ix, under: Option<Ix>) -> io::Result<()> {
+        self.moved.insert(ix, under);
+        if let Some(under) = under {
+            self.gained.entry(under).or_default().push(ix);
+        }
+        let id = under.map(|under| draft.id(under)).transpose()?;
+        let parent = self.session.format.names().parent;
+        draft.set(ix, &[parent], &json(id.as_deref()), Check::MisplacedToolResult)
     }
 }
 
