@@ -111,8 +111,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     for (path, row) in read {
         match row {
             Ok(row) => rows.push(row),
-            // Beside sessions a folder holds files of all sorts; what was named is to be one.
-            Err(error) if args.folders.contains(path) => {
+            // Beside sessions a folder holds files of all sorts; what was named is to be one, and what can't be read may be.
+            Err(error) if args.folders.contains(path) || matches!(error, store::Error::Io { .. }) => {
                 let exit = exit::say(&error.into(), ui);
                 failed = failed.or(Some(exit));
             }

@@ -32,9 +32,9 @@ pub struct Found {
 }
 
 impl Found {
-    /// A file by its path; none where there is no file.
+    /// A file by its path, or a folder that [`below`] gives for one; none where there is neither.
     pub fn at(path: PathBuf) -> Option<Found> {
-        let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+        let facts = fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
         let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let is_link = path.is_symlink();
         Some(Found { agent: "", path, bytes: facts.len(), modified, is_link })

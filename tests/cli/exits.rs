@@ -65,10 +65,12 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
         let told = String::from_utf8(output.stderr).unwrap();
         assert!(told.contains(&format!("error: {wanted}: Permission denied")), "{words:?}: {told}");
     };
-    for words in [&["fsck"][..], &["log"], &["stats"], &["migrate", "--check"]] {
+    for words in [&["fsck"][..], &["log"], &["stats"], &["migrate", "--check"], &["grep", "x"], &["sessions"]]
+    {
         check(&[words, &["./shut"]].concat(), "./shut");
     }
     check(&["fsck", "."], "./shut");
+    check(&["sessions", "."], "./shut");
     check(&["log", "shut/s.jsonl"], "shut/s.jsonl");
     set("open/shut", 0o755);
 }
