@@ -1,4 +1,4 @@
-use super::Finder;
+use super::{Finder, Original, Same};
 use crate::format::{Format, NotedKind, OtherKind};
 use crate::fsck::checks::Check;
 use crate::model::{Flags, Ix, Key, Kind};
@@ -68,9 +68,9 @@ impl Finder<'_> {
                     self.at(Check::HeaderNotFirst, line, first.offset, message);
                 }
                 if headers.len() > 1 {
-                    let bytes = self.bytes(first)?;
+                    let original = Original::of(self.bytes(first)?, session.format);
                     for further in &headers[1..] {
-                        let same = further.len == first.len && self.bytes(further)? == bytes;
+                        let same = original.compare(&self.bytes(further)?) == Same::All;
                         self.at(
                             Check::DuplicateHeader,
                             u64::from(further.line),

@@ -68,17 +68,19 @@ impl Round<'_> {
             draft.move_to_top(span(0), u64::from(headers[0].line), Check::HeaderNotFirst)?;
         }
         if wanted.iter().any(|finding| finding.check == Check::DuplicateHeader) {
-            let first = self.source.bytes(span(0))?;
-            for at in 1..headers.len() {
-                if headers[at].len == headers[0].len && self.source.bytes(span(at))? == first {
-                    draft.set_aside_at(span(at), u64::from(headers[at].line), "", Check::DuplicateHeader)?;
+            let first = Original::of(self.source.bytes(span(0))?, self.session.format);
+            for (at, header) in headers.iter().enumerate().skip(1) {
+                if first.compare(&self.source.bytes(span(at))?) == Same::All {
+                    draft.set_aside_at(span(at), u64::from(header.line), "", Check::DuplicateHeader)?;
                 }
             }
             // The title slot that went with it.
             let slot = self.session.others.first().filter(|other| other.kind == OtherKind::Title);
             let slot = slot.map(|slot| self.source.bytes(slot.span)).transpose()?;
+            let slot = slot.map(|slot| Original::of(slot, self.session.format));
             for ix in self.session.entries.all().filter(|ix| self.session.entries.ty(*ix) == "title") {
-                if slot.is_some() && Some(self.source.bytes(self.session.span(ix))?) == slot {
+                let further = self.source.bytes(self.session.span(ix))?;
+                if slot.as_ref().is_some_and(|slot| slot.compare(&further) == Same::All) {
                     draft.set_aside(ix, Check::DuplicateHeader)?;
                 }
             }
