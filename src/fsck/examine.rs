@@ -6,7 +6,7 @@ use super::scan::{from_utf16, scan, scan_as_agent, told};
 use super::text::{Patched, Text};
 use super::{Around, find};
 use crate::format::{Detected, Format, Session};
-use crate::model::{Copies, Key, Source};
+use crate::model::{Copies, Ix, Key, Source};
 use std::io;
 
 /// What was found in a session file.
@@ -23,10 +23,26 @@ pub struct Examined {
     pub(super) file: u16,
     /// How many bytes it has.
     pub(super) len: u64,
+    /// The position before any line was made whole.
+    pub(super) before: Position,
     /// The session as it can be read: lines whole, the first copy of an id standing for it.
     pub(super) session: Session,
     pub(super) text: Text,
     pub(super) mending: Mending,
+}
+
+/// Where an agent that takes the first copy of an id would go on.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) struct Position {
+    pub head: Option<Key>,
+    /// How many entries are on the path to it.
+    pub depth: usize,
+}
+
+impl Position {
+    fn of(session: &Session) -> Position {
+        Position { head: session.head.entry.map(|head| session.entries.key(head)), depth: session.depth() }
+    }
 }
 
 /// A file that is no session.
@@ -92,6 +108,11 @@ pub fn examine(
         Some(session) => session,
         None => scan(told_format, &Patched { text: &text, base: source, file: 0 })?,
     };
+    let first_counts = |session: &Session| {
+        // Where no id repeats, the rule for copies makes no difference.
+        session.tree.copies() == Copies::First || session.tree.shadowed().len() == 0
+    };
+    let mut before = None;
     if session.format != Format::HarnessV4 {
         for _ in 0..PASSES {
             let mut probe = Probe::new(session.format == Format::PiV1);
@@ -100,6 +121,18 @@ pub fn examine(
             else {
                 break;
             };
+            if before.is_none() {
+                before = Some((
+                    session.format,
+                    match first_counts(&session) {
+                        true => Position::of(&session),
+                        false => Position::of(&scan(
+                            session.format,
+                            &Patched { text: &text, base: source, file: 0 },
+                        )?),
+                    },
+                ));
+            }
             text = better;
             if format.is_none() {
                 match told(&Patched { text: &text, base: source, file: 0 })? {
@@ -114,8 +147,7 @@ pub fn examine(
     if untold && !matches!(told(&Patched { text: &text, base: source, file: 0 })?, Detected::Format(_)) {
         return Err(Unreadable::Unknown);
     }
-    // Where no id repeats, the rule for copies makes no difference.
-    if session.tree.copies() != Copies::First && session.tree.shadowed().len() > 0 {
+    if !first_counts(&session) {
         session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
     }
     let mut findings = Findings::default();
@@ -124,6 +156,9 @@ pub fn examine(
     findings.sort();
     let entries = session.tree.standing().count();
     let reachable = reachable.min(entries);
+    // Read as another format, the lines had other links.
+    let before = before.filter(|(format, _)| *format == session.format).map(|(_, position)| position);
+    let before = before.unwrap_or_else(|| Position::of(&session));
     Ok(Examined {
         format: session.format,
         findings,
@@ -131,6 +166,7 @@ pub fn examine(
         reachable,
         file: 0,
         len,
+        before,
         session,
         text,
         mending,
@@ -138,6 +174,18 @@ pub fn examine(
 }
 
 impl Examined {
+    /// The position that a repair has to keep, and how many entries are on the path to it.
+    ///
+    /// Mostly it is that of the session with its lines whole. A line that was made whole may take it to a shorter path than
+    /// the one that the agent stood on.
+    pub(super) fn position(&self) -> (Option<Ix>, usize) {
+        let (head, depth) = (self.session.head.entry, self.session.depth());
+        match self.before.head.filter(|_| self.before.depth > depth) {
+            Some(before) => (self.session.find(before), self.before.depth),
+            None => (head, depth),
+        }
+    }
+
     /// The ids of all entries, in file order.
     pub fn ids(&self) -> &[Key] {
         self.session.entries.keys()
@@ -173,7 +221,18 @@ fn empty(len: u64, text: Text, mending: Mending) -> Examined {
     let mut builder = crate::format::Builder::new(Format::Pi);
     builder.begin_file();
     let session = builder.finish();
-    Examined { format: Format::Pi, findings, entries: 0, reachable: 0, file: 0, len, session, text, mending }
+    Examined {
+        format: Format::Pi,
+        findings,
+        entries: 0,
+        reachable: 0,
+        file: 0,
+        len,
+        before: Position::default(),
+        session,
+        text,
+        mending,
+    }
 }
 
 /// Reads a text anew, as if it were a file, and looks through it; `None` where it is no session.

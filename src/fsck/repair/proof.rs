@@ -34,7 +34,7 @@ impl Proof {
     pub(super) fn unchanged(examined: &Examined) -> Proof {
         let twice = |count| (count, count);
         Proof {
-            path: twice(examined.session.depth()),
+            path: twice(examined.position().1),
             agents_path: twice(examined.reachable),
             pairs: twice(pairs_on_path(&examined.session)),
             entries: twice(examined.entries),
@@ -80,8 +80,10 @@ pub(super) fn prove(
     compare_lines(examined, source, &patched, result.changes, &mut failed)?;
     let moved: HashSet<Key> = result.moved.iter().copied().collect();
     let off_path = |key: Key| gone.contains(&key) || moved.contains(&key);
-    let removed = before.path().iter().filter(|ix| off_path(before.entries.key(**ix))).count();
-    let path = (before.depth(), session.depth());
+    let (head, depth) = examined.position();
+    let kept = head.into_iter().flat_map(|head| before.tree.ancestors(head));
+    let removed = kept.filter(|ix| off_path(before.entries.key(*ix))).count();
+    let path = (depth, session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     let mut lost_position = false;
     // A pointer to the newest turn that was asked for may lead to a shorter path.

@@ -413,7 +413,7 @@ pub(super) fn return_to(
     why: Check,
 ) -> io::Result<()> {
     let before = &examined.session;
-    let Some(head) = before.head.entry else { return Ok(()) };
+    let Some(head) = examined.position().0 else { return Ok(()) };
     // Where that was taken out, to the nearest above it that is left. Where it stands higher by now, to the lowest of those.
     let left = |ix: Ix| {
         Some(before.entries.key(ix)).filter(|key| key.is_some()).and_then(|key| draft.session.find(key))
@@ -430,10 +430,20 @@ pub(super) fn return_to(
             let fresh = ids.entry(format, draft.session.entries.keys());
             let quoted = json(Some(&id));
             let new = crate::format::New { id: &fresh, parent: Some(&quoted), now: now.unwrap_or(Time(0)) };
-            format.dialect().marker(&new, None, Some(&quoted))
+            let mut line = format.dialect().marker(&new, None, Some(&quoted));
+            // The draft gives lines their endings.
+            line.as_mut().map(Vec::pop);
+            line
         }
     };
-    line.into_iter().for_each(|line| draft.append(line.trim_ascii_end().to_vec(), why));
+    // A record on a damaged line may be what the agent would stand at else.
+    let line_check = examined.mending.findings.first().map(|finding| finding.check);
+    let why = if examined.position().0 == before.head.entry {
+        why
+    } else {
+        line_check.unwrap_or(Check::SplicedLine)
+    };
+    line.into_iter().for_each(|line| draft.append(line, why));
     Ok(())
 }
 
