@@ -1,6 +1,6 @@
 //! What is wrong with single lines, and what can be had of them.
 
-use super::walk::{Step, Walk};
+use super::walk::{Walk, Whole};
 use crate::json::{Field, Line, Reader, Shape, Value};
 use std::ops::Range;
 
@@ -31,6 +31,20 @@ impl Probe {
     pub(super) fn is_entry(&mut self, line: &[u8]) -> bool {
         let without_ids = self.without_ids;
         self.look(line, |line| line.shape == Shape::Object && says_where(line, without_ids)).unwrap_or(false)
+    }
+
+    /// Whether an entry says all that a line of its own says.
+    ///
+    /// The messages of subagents that Claude Code puts into other lines have an id, and neither parent nor session.
+    pub(super) fn is_line(&mut self, entry: &[u8]) -> bool {
+        const OF_LINES: [Field; 2] = [Field::ParentUuid, Field::SessionId];
+        let has = |line: &Line<'_>, field| line.fields.get(field) != Value::Absent;
+        self.is_entry(entry)
+            && self
+                .look(entry, |line| {
+                    !has(line, Field::Uuid) || OF_LINES.into_iter().any(|field| has(line, field))
+                })
+                .unwrap_or(false)
     }
 }
 
@@ -123,10 +137,14 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
 }
 
 /// The line without the white space around it that JSON has: other, such as a form feed, is what agents stumble over.
-fn inked(line: &[u8]) -> Range<usize> {
-    let is_ink = |byte: &u8| !matches!(byte, b' ' | b'\t' | b'\n' | b'\r');
+pub(super) fn inked(line: &[u8]) -> Range<usize> {
+    let is_ink = |byte: &u8| !is_space(byte);
     let start = line.iter().position(is_ink).unwrap_or(line.len());
     start..line.iter().rposition(is_ink).map_or(start, |last| last + 1)
+}
+
+fn is_space(byte: &u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
 /// A list of one whole entry gives that entry.
@@ -138,7 +156,7 @@ fn only_item(line: &[u8], probe: &mut Probe) -> Vec<Part> {
         let at = whole.start + 1;
         let item = at + item.start..at + item.end;
         if line.get(item.start) == Some(&b'{')
-            && Walk::object(&line[..item.end], item.start) == Ok(item.end)
+            && Walk::object(&line[..item.end], item.start).is_ok_and(|object| object.end == item.end)
             && probe.is_entry(&line[item.clone()])
         {
             return vec![
@@ -154,71 +172,98 @@ fn only_item(line: &[u8], probe: &mut Probe) -> Vec<Part> {
 /// The whole entries on a line that is no JSON, and the pieces around them.
 ///
 /// Each brace may begin an entry. One that stands where an unfinished object wants a value is a part of that object,
-/// unless the line ends with it. The work is bounded by a multiple of the length.
+/// unless that object goes no further and the entry says all that a line says. The work is bounded by a multiple of the length.
 fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     let whole = inked(line);
-    let mut found: Vec<(Range<usize>, bool)> = Vec::new();
+    let mut out = Vec::new();
     // Up to where unfinished objects went well, so that what stands before is inside of them.
     let mut reach = 0;
-    let mut budget = line.len() * 64 + (1 << 20);
-    let mut at = whole.start;
-    while let Some(brace) = memchr::memchr(b'{', &line[at..whole.end]).map(|found| at + found) {
-        let next = line[brace + 1..whole.end].iter().find(|byte| !byte.is_ascii_whitespace());
-        if !matches!(next, Some(b'"' | b'}')) {
-            at = brace + 1;
-            continue;
-        }
-        let walked = Walk::object(&line[..whole.end], brace);
-        let used = walked.unwrap_or_else(|wrong| wrong) - brace;
-        at = match walked {
-            Ok(end) => {
-                if probe.is_entry(&line[brace..end]) {
-                    found.push((brace..end, brace + 2 < reach));
-                    if brace + 2 >= reach || end == whole.end {
-                        reach = 0;
-                    }
-                }
-                end
-            }
+    let mut from = whole.start;
+    let mut braces = Braces::of(line, whole.clone());
+    while let Some(brace) = braces.next() {
+        let object = match braces.walk(brace) {
+            Ok(object) => object,
             Err(wrong) => {
                 reach = reach.max(wrong);
-                brace + 1
+                continue;
             }
         };
-        match budget.checked_sub(used) {
-            Some(left) => budget = left,
-            None => break,
+        let bytes = &line[brace..object.end];
+        let mended = object.raw.then(|| Walk::mended(bytes));
+        let inside = brace + 2 < reach;
+        let stops = object.end + line[object.end..].iter().take_while(|byte| is_space(byte)).count() >= reach;
+        let entry = mended.as_deref().unwrap_or(bytes);
+        if !probe.is_entry(entry) || inside && !(stops && probe.is_line(entry)) {
+            continue;
         }
+        reach = 0;
+        out.extend(piece(line, from..brace));
+        from = object.end;
+        out.push(match mended {
+            Some(mended) => Part::Mended(brace..object.end, mended),
+            None => Part::Entry(brace..object.end),
+        });
     }
-    found.retain(|(range, inner)| !inner || range.end == whole.end);
-    let mut out = Vec::new();
-    let mut from = whole.start;
-    for (range, _) in found {
-        piece(line, from..range.start, probe, &mut out);
-        from = range.end;
-        out.push(Part::Entry(range));
-    }
-    piece(line, from..whole.end, probe, &mut out);
+    out.extend(piece(line, from..whole.end));
     out
 }
 
-/// What stands between entries: nothing, an entry with raw control characters, or a piece.
-fn piece(line: &[u8], range: Range<usize>, probe: &mut Probe, out: &mut Vec<Part>) {
-    let inner = inked(&line[range.clone()]);
-    let range = range.start + inner.start..range.start + inner.end;
-    if range.is_empty() {
-        return;
-    }
-    if line[range.start] == b'{' {
-        let mut walk = Walk::new();
-        if let Step::Done(len) = walk.go(&line[range.clone()], true)
-            && probe.is_entry(&walk.mended)
-        {
-            out.push(Part::Mended(range.start..range.start + len, walk.mended));
-            return piece(line, range.start + len..range.end, probe, out);
+/// Where in a piece an object begins that goes on behind it, the outermost first.
+pub(super) fn unfinished(piece: &[u8]) -> Vec<usize> {
+    let mut out = Vec::new();
+    let mut braces = Braces::of(piece, 0..piece.len());
+    while let Some(brace) = braces.next() {
+        if braces.walk(brace) == Err(piece.len()) {
+            out.push(brace);
         }
     }
-    out.push(Part::Piece(range));
+    out
+}
+
+/// The braces of a line that may begin an object. What an object takes is passed over.
+struct Braces<'l> {
+    line: &'l [u8],
+    at: usize,
+    /// How many bytes may still be walked through.
+    budget: usize,
+}
+
+impl<'l> Braces<'l> {
+    fn of(line: &'l [u8], within: Range<usize>) -> Braces<'l> {
+        Braces { line: &line[..within.end], at: within.start, budget: line.len() * 64 + (1 << 20) }
+    }
+
+    fn next(&mut self) -> Option<usize> {
+        if self.budget == 0 {
+            return None;
+        }
+        loop {
+            let brace = self.at + memchr::memchr(b'{', self.line.get(self.at..)?)?;
+            self.at = brace + 1;
+            let next = self.line[brace + 1..].iter().find(|byte| !byte.is_ascii_whitespace());
+            if matches!(next, Some(b'"' | b'}') | None) {
+                return Some(brace);
+            }
+        }
+    }
+
+    /// The object that begins at a brace, or where it went wrong.
+    fn walk(&mut self, brace: usize) -> Result<Whole, usize> {
+        let walked = Walk::object(self.line, brace);
+        let to = walked.map_or_else(|wrong| wrong, |object| object.end);
+        self.budget = self.budget.saturating_sub(to - brace);
+        if let Ok(object) = walked {
+            self.at = object.end;
+        }
+        walked
+    }
+}
+
+/// What stands between entries, if it is anything.
+fn piece(line: &[u8], range: Range<usize>) -> Option<Part> {
+    let inner = inked(&line[range.clone()]);
+    let range = range.start + inner.start..range.start + inner.end;
+    (!range.is_empty()).then_some(Part::Piece(range))
 }
 
 /// Puts `\ufffd` in the place of each unpaired half of a surrogate pair. Gives `None` where there is none.
@@ -261,6 +306,14 @@ mod tests {
     const B: &str =
         r#"{"type":"message","id":"b","parentId":"a","message":{"type":"text","text":"{x}{\"y\":1}"}}"#;
 
+    const U: &str = r#"{"parentUuid":null,"sessionId":"s","type":"user","uuid":"u"}"#;
+
+    /// As Claude Code puts messages of a subagent into another line.
+    const I: &str = r#"{"type":"user","uuid":"i","timestamp":"2026-03-02T09:00:00.000Z"}"#;
+
+    /// With a raw tab.
+    const T: &str = "{\"type\":\"message\",\"id\":\"t\",\"parentId\":\"a\tb\"}";
+
     /// Class and parts as text: entries in brackets, mended ones in angles, pieces as they are.
     fn shown(line: &str) -> String {
         let mut probe = Probe::new(false);
@@ -287,7 +340,12 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn a_line_has_one_class() {
-        let check = |line: &str, wanted: &str| assert_eq!(shown(&line.replace("$A", A).replace("$B", B)), wanted, "{line}");
+        let check = |line: &str, wanted: &str| {
+            let filled = [("$A", A), ("$B", B), ("$U", U), ("$I", I), ("$T", T)].into_iter();
+            let filled = filled.fold(line.to_owned(), |line, (name, text)| line.replace(name, text));
+            let wanted = wanted.replace("$A", A).replace("$M", &T.replace('\t', "\\t"));
+            assert_eq!(shown(&filled), wanted, "{line}");
+        };
         check("",                                   "blank");
         check(" \t",                                "blank");
         check("$A",                                 "record");
@@ -310,6 +368,22 @@ mod tests {
         check("{\"type\":\"p\",\"data\":{\"m\":$A,\"x\":tr", "torn {\"type\":\"p\",\"data\":{\"m\":{\"type\":\"message\",\"id\":\"a\",\"parentId\":null},\"x\":tr");
         check("{\"type\":\"message\",\"parentId\":\"a\tb\"}", "torn <{\"type\":\"message\",\"parentId\":\"a\\tb\"}>");
         check("{\"type\":\"message\",\"parentId\":\"a\tb\"}$A", "glued <{\"type\":\"message\",\"parentId\":\"a\\tb\"}> [A]");
+        // A stub that is cut where a value must come, and whole records behind it.
+        check("{\"type\":\"message\",\"id\":$A$B", "spliced {\"type\":\"message\",\"id\": [A] [B]");
+        check("{\"type\": \"message\", \"id\": $A $B $A", "spliced {\"type\": \"message\", \"id\": [A] [B] [A]");
+        check("{\"type\":\"message\",\"id\":$A$B,",  "torn {\"type\":\"message\",\"id\": [A] [B] ,");
+        check("{\"parentUuid\":$U$U",               &format!("spliced {{\"parentUuid\": [{U}] [{U}]"));
+        // An object inside another, which goes no further.
+        check("{\"type\":\"p\",\"data\":{\"m\":$I",     &format!("torn {{\"type\":\"p\",\"data\":{{\"m\":{I}"));
+        check("{\"type\":\"p\",\"data\":{\"m\":$I }",   &format!("torn {{\"type\":\"p\",\"data\":{{\"m\":{I} }}"));
+        check("{\"type\":\"p\",\"data\":{\"m\":$I$U",   &format!("spliced {{\"type\":\"p\",\"data\":{{\"m\":{I} [{U}]"));
+        check("{\"type\":\"p\",\"data\":[$I,$I$U",      &format!("spliced {{\"type\":\"p\",\"data\":[{I},{I} [{U}]"));
+        // Raw control characters besides.
+        check("{\"type\":\"mes$T",                 "spliced {\"type\":\"mes <$M>");
+        check("{\"type\":\"message\",\"id\":$T$A",  "spliced {\"type\":\"message\",\"id\": <$M> [A]");
+        check("{\"type\":\"p\",\"data\":{\"m\":$A,\"x\":\"\t\"}}", "torn {\"type\":\"p\",\"data\":{\"m\":$A,\"x\":\"\t\"}}");
+        check("$A$T",                               "glued [A] <$M>");
+        check("[$T]",                               "garbage [ <$M> ]");
         check("[$A]",                               "garbage [ [A] ]");
         check("[$A,$A]",                            &format!("garbage [{A},{A}]"));
         check("null",                               "garbage null");

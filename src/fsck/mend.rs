@@ -2,7 +2,7 @@
 
 use super::checks::Check;
 use super::finding::Finding;
-use super::lines::{Class, Part, Probe, classify, without_halves};
+use super::lines::{Class, Part, Probe, classify, inked, unfinished, without_halves};
 use super::text::{Edit, Patched, Text};
 use super::walk::{Step, Walk};
 use crate::format::{Format, NotedKind, OtherKind, Session};
@@ -106,6 +106,9 @@ impl Mending {
 
 /// What the reader says of a line that may be whole all the same.
 const TOO_DEEP: &str = "nested too deep";
+
+/// So many bytes are tried as the rest of a record, in all.
+const BUDGET: usize = 64 << 20;
 
 /// So many lines are tried as the rest of a record.
 const MOST_LINES: usize = 10_000;
@@ -257,10 +260,10 @@ impl Work<'_, '_> {
                 self.replace(line, 1, [text.as_bytes()], &ending);
                 (0, true)
             }
-            Class::Glued(parts) => self.parts(Check::GluedLines, line, &bytes, &parts, &ending, rest)?,
-            Class::Spliced(parts) => self.parts(Check::SplicedLine, line, &bytes, &parts, &ending, rest)?,
-            Class::Torn(parts) => self.parts(Check::TornLine, line, &bytes, &parts, &ending, rest)?,
-            Class::Garbage(parts) => self.parts(Check::GarbageLine, line, &bytes, &parts, &ending, rest)?,
+            Class::Glued(parts) => self.parts(Check::GluedLines, line, &bytes, parts, &ending, rest)?,
+            Class::Spliced(parts) => self.parts(Check::SplicedLine, line, &bytes, parts, &ending, rest)?,
+            Class::Torn(parts) => self.parts(Check::TornLine, line, &bytes, parts, &ending, rest)?,
+            Class::Garbage(parts) => self.parts(Check::GarbageLine, line, &bytes, parts, &ending, rest)?,
         })
     }
 
@@ -317,22 +320,30 @@ impl Work<'_, '_> {
         check: Check,
         line: Bad,
         bytes: &[u8],
-        parts: &[Part],
+        mut parts: Vec<Part>,
         ending: &[u8],
         rest: &[Bad],
     ) -> io::Result<(usize, bool)> {
-        let joined = match parts.last() {
-            Some(Part::Piece(range)) if bytes[range.start] == b'{' => {
-                self.join(line, &bytes[range.start..], rest)?
+        let mut joined = None;
+        if let Some(Part::Piece(last)) = parts.last().cloned()
+            && let Some((at, record)) = self.goes_on(line, &bytes[last.start..], rest)?
+        {
+            parts.pop();
+            let front = inked(&bytes[last.start..last.start + at]);
+            if !front.is_empty() {
+                parts.push(Part::Piece(last.start + front.start..last.start + front.end));
             }
-            _ => None,
+            joined = Some(record);
+        }
+        let check = match check {
+            Check::TornLine | Check::GarbageLine if joined.is_some() => Check::SplitRecord,
+            check => check,
         };
-        let check = if joined.is_some() && check == Check::TornLine { Check::SplitRecord } else { check };
         let entries = parts.iter().filter(|part| part.is_entry()).count() + usize::from(joined.is_some());
-        self.classed(check, line, "", words(check, line, parts, entries));
+        self.classed(check, line, "", words(check, line, entries));
         let old = self.old(line);
         let mut lines: Vec<&[u8]> = Vec::new();
-        for (at, part) in parts.iter().enumerate() {
+        for part in &parts {
             match part {
                 Part::Entry(range) => lines.push(&bytes[range.clone()]),
                 Part::Mended(range, mended) => {
@@ -340,7 +351,6 @@ impl Work<'_, '_> {
                     self.change("escape", old, "", "", "", grown, "raw control characters in a string");
                     lines.push(mended);
                 }
-                Part::Piece(_) if joined.is_some() && at + 1 == parts.len() => {}
                 Part::Piece(range) => {
                     if bytes[range.start] == b'{' {
                         self.torn(old, &bytes[range.clone()]);
@@ -386,9 +396,29 @@ impl Work<'_, '_> {
         Ok((used, true))
     }
 
+    /// The record that begins in a piece and goes on in the lines behind it, and where it begins.
+    fn goes_on(&mut self, line: Bad, piece: &[u8], rest: &[Bad]) -> io::Result<Option<(usize, Joined)>> {
+        if rest.first().is_none_or(|next| next.line != line.line + 1) {
+            return Ok(None);
+        }
+        for at in unfinished(piece) {
+            if at > 0 {
+                // Objects may be nested deep, and the piece is walked through for each.
+                let budget = self.out.budget.get_or_insert(BUDGET);
+                *budget = budget.saturating_sub(piece.len());
+            }
+            let joined = self.join(line, &piece[at..], rest)?;
+            // What stands inside of something else is a line of its own only if it says all that a line says.
+            if let Some(joined) = joined.filter(|joined| at == 0 || self.probe.is_line(&joined.record)) {
+                return Ok(Some((at, joined)));
+            }
+        }
+        Ok(None)
+    }
+
     /// Tries the lines behind a piece as the rest of its record.
     fn join(&mut self, line: Bad, piece: &[u8], rest: &[Bad]) -> io::Result<Option<Joined>> {
-        let budget = self.out.budget.get_or_insert(64 << 20);
+        let budget = self.out.budget.get_or_insert(BUDGET);
         if *budget == 0 {
             return Ok(None);
         }
@@ -561,7 +591,7 @@ struct Joined {
 }
 
 /// What is said of a line in parts.
-fn words(check: Check, line: Bad, parts: &[Part], entries: usize) -> String {
+fn words(check: Check, line: Bad, entries: usize) -> String {
     let broken = || match line.why {
         Some((at, why)) => format!("{why}, at byte {at} of the line"),
         None => "no record".into(),
@@ -571,7 +601,8 @@ fn words(check: Check, line: Bad, parts: &[Part], entries: usize) -> String {
         Check::SplicedLine if entries == 1 => "a piece of a record, and then a whole one".into(),
         Check::SplicedLine => format!("a piece of a record, and then {entries} whole ones"),
         Check::SplitRecord => "the record goes on in the next line".into(),
-        Check::GarbageLine if parts.len() > 1 => "a list of one record".into(),
+        Check::GarbageLine if entries == 1 => "a list of one record".into(),
+        Check::GarbageLine if entries > 1 => format!("{entries} records, and something else around them"),
         Check::GarbageLine if line.why.is_none() => "JSON, but no object with a type".into(),
         Check::GarbageLine => "no record".into(),
         _ => broken(),

@@ -5,6 +5,8 @@
 pub(super) struct Walk {
     stack: Vec<u8>,
     state: State,
+    /// Whether a raw control character stood in a string.
+    raw: bool,
     /// The object so far, mended.
     pub(super) mended: Vec<u8>,
 }
@@ -49,6 +51,15 @@ enum Digits {
     Exponent,
 }
 
+/// An object that ends.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Whole {
+    /// The byte behind it.
+    pub end: usize,
+    /// Whether raw control characters stand in its strings.
+    pub raw: bool,
+}
+
 /// How far a [`Walk`] came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Step {
@@ -63,17 +74,24 @@ pub(super) enum Step {
 impl Walk {
     /// A walk that begins at an opening brace.
     pub(super) fn new() -> Walk {
-        Walk { stack: Vec::new(), state: State::Value { empty: false }, mended: Vec::new() }
+        Walk { stack: Vec::new(), state: State::Value { empty: false }, raw: false, mended: Vec::new() }
     }
 
-    /// The byte behind the object that begins at `from`; nothing may be wrong with it. Else where it went wrong.
-    pub(super) fn object(bytes: &[u8], from: usize) -> Result<usize, usize> {
+    /// The object that begins at `from`; nothing but raw control characters may be wrong with it. Else where it went wrong.
+    pub(super) fn object(bytes: &[u8], from: usize) -> Result<Whole, usize> {
         let mut walk = Walk::new();
         match walk.go(&bytes[from..], false) {
-            Step::Done(end) => Ok(from + end),
+            Step::Done(end) => Ok(Whole { end: from + end, raw: walk.raw }),
             Step::More => Err(bytes.len()),
             Step::Wrong(at) => Err(from + at),
         }
+    }
+
+    /// An object with its raw control characters escaped.
+    pub(super) fn mended(object: &[u8]) -> Vec<u8> {
+        let mut walk = Walk::new();
+        walk.go(object, true);
+        walk.mended
     }
 
     /// A line ended here, and the next goes on. In a string the break stays, as an escape; elsewhere it was never meant.
@@ -83,7 +101,7 @@ impl Walk {
         }
     }
 
-    /// Takes further bytes. With `mend`, raw control characters in strings are escaped, else they are wrong.
+    /// Takes further bytes. With `mend`, they are kept, and raw control characters in strings are escaped.
     pub(super) fn go(&mut self, bytes: &[u8], mend: bool) -> Step {
         for (at, byte) in bytes.iter().enumerate() {
             if !self.take(*byte, mend) {
@@ -121,11 +139,13 @@ impl Walk {
                 b'"' if key => State::Colon,
                 b'"' => State::Behind,
                 b'\\' => State::Escape { key },
-                0..0x20 if mend => {
-                    self.mended.extend_from_slice(&escaped(byte));
+                0..0x20 => {
+                    self.raw = true;
+                    if mend {
+                        self.mended.extend_from_slice(&escaped(byte));
+                    }
                     return true;
                 }
-                0..0x20 => return false,
                 _ => self.state,
             },
             State::Escape { key } => match byte {
@@ -234,7 +254,9 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn an_object_ends_where_its_brace_closes() {
-        let check = |text: &str, end: Result<usize, usize>| assert_eq!(Walk::object(text.as_bytes(), 0), end, "{text}");
+        let check = |text: &str, end: Result<usize, usize>| {
+            assert_eq!(Walk::object(text.as_bytes(), 0).map(|whole| whole.end), end, "{text}");
+        };
         check("{}",                          Ok(2));
         check(r#"{"a":1}{"b":2}"#,           Ok(7));
         check(r#"{"a":[1,-2.5e3,{"b":"}"}]} x"#, Ok(26));
@@ -244,7 +266,7 @@ mod tests {
         check(r#"{"a":01}"#,                 Err(6));
         check(r#"{"ty{"type":1}"#,           Err(6));
         check(r#"{"a":"x{"b":1}"#,           Err(9));
-        check("{\"a\":\"\t\"}",              Err(6));
+        check("{\"a\":\"\t\"}",              Ok(9));
         check("{,}",                         Err(1));
         check("[1]",                         Ok(3));
     }
