@@ -3,11 +3,12 @@
 use super::checks::Check;
 use super::finding::Finding;
 use super::lines::{Class, Part, Probe, classify, inked, unfinished, without_halves};
+use super::slot::{Fitted, SLOT, fitted};
 use super::text::{Edit, Patched, Text};
 use super::walk::{Step, Walk};
 use crate::format::{Format, NotedKind, OtherKind, Session};
 use crate::json::{Escapes, Field, Str, Value, write_string};
-use crate::model::{Change, Fault, FaultKind, Piece, Source, Span};
+use crate::model::{Change, Count, Fault, FaultKind, Piece, Source, Span};
 use std::collections::HashSet;
 use std::io;
 
@@ -229,10 +230,7 @@ impl Work<'_, '_> {
     fn line(&mut self, line: Bad, rest: &[Bad]) -> io::Result<(usize, bool)> {
         if line.why.is_some_and(|(_, why)| why == TOO_DEEP) {
             // Agents may read what bough does not: the line stays.
-            self.classed(Check::TornLine, line, "", "values are nested too deep to be read".into());
-            if let Some(finding) = self.out.findings.last_mut() {
-                finding.mendable = false;
-            }
+            self.stays(Check::TornLine, line, "values are nested too deep to be read");
             return Ok((0, false));
         }
         let bytes = self.read(line)?;
@@ -249,15 +247,20 @@ impl Work<'_, '_> {
             }
             Class::InvalidUtf8 => {
                 let id = self.id(&bytes);
+                let text = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
+                let Some((text, blanks)) = at_length(line, text, bytes.len(), &ending) else {
+                    self.stays(Check::InvalidUtf8, line, NO_ROOM);
+                    return Ok((0, false));
+                };
                 let message = "the record has bytes that are no UTF-8".into();
                 self.classed(Check::InvalidUtf8, line, &id, message);
-                let text = String::from_utf8_lossy(&bytes).into_owned();
                 self.change("replace", self.old(line), &id, "", "\u{fffd}", 0, "bytes that are no UTF-8");
+                self.padded(line, blanks);
                 self.aside(line, Check::InvalidUtf8, 0..bytes.len(), &bytes);
                 if ending.is_empty() {
                     self.unended(line);
                 }
-                self.replace(line, 1, [text.as_bytes()], &ending);
+                self.replace(line, 1, [&text[..]], &ending);
                 (0, true)
             }
             Class::Glued(parts) => self.parts(Check::GluedLines, line, &bytes, parts, &ending, rest)?,
@@ -311,7 +314,11 @@ impl Work<'_, '_> {
         if ending.is_empty() && holds {
             self.unended(line);
         }
-        self.replace(line, 1, [&left[..]], ending);
+        // It can't grow, so there is room.
+        if let Some((left, blanks)) = at_length(line, left, bytes.len(), ending) {
+            self.padded(line, blanks);
+            self.replace(line, 1, [&left[..]], ending);
+        }
     }
 
     /// A line in parts: each entry gets a line, each piece goes aside, and the last piece may go on in the next lines.
@@ -324,14 +331,30 @@ impl Work<'_, '_> {
         ending: &[u8],
         rest: &[Bad],
     ) -> io::Result<(usize, bool)> {
+        let mut blanks = 0;
+        if let Some(Part::Mended(range, mended)) = parts.first_mut() {
+            match at_length(line, std::mem::take(mended), range.len(), ending) {
+                Some(slot) => (*mended, blanks) = slot,
+                None => {
+                    self.stays(check, line, NO_ROOM);
+                    return Ok((0, false));
+                }
+            }
+        }
         let mut joined = None;
         if let Some(Part::Piece(last)) = parts.last().cloned()
-            && let Some((at, record)) = self.goes_on(line, &bytes[last.start..], rest)?
+            && let Some((at, mut record)) = self.goes_on(line, &bytes[last.start..], rest)?
         {
             parts.pop();
             let front = inked(&bytes[last.start..last.start + at]);
             if !front.is_empty() {
                 parts.push(Part::Piece(last.start + front.start..last.start + front.end));
+            }
+            if parts.is_empty()
+                && let Fitted::Slot(slot) = slot_of(line, &record.record, &record.ending)
+            {
+                blanks = slot.len() as i64 - record.record.len() as i64;
+                record.record = slot;
             }
             joined = Some(record);
         }
@@ -359,6 +382,7 @@ impl Work<'_, '_> {
                 }
             }
         }
+        self.padded(line, blanks);
         if entries > 1 {
             let words = "each record has a line of its own";
             self.change("split", old, "", "1 line", &format!("{entries} lines"), 0, words);
@@ -548,6 +572,30 @@ impl Work<'_, '_> {
         }
     }
 
+    /// Reports the class of a line that no repair may change.
+    fn stays(&mut self, check: Check, line: Bad, message: &str) {
+        let known = self.out.findings.len();
+        self.classed(check, line, "", message.into());
+        self.out.findings[known..].iter_mut().for_each(|finding| finding.mendable = false);
+    }
+
+    /// Notes that the title slot has more blanks in its pad than it had, or fewer.
+    fn padded(&mut self, line: Bad, blanks: i64) {
+        if blanks != 0 {
+            let (old, new) = if blanks < 0 { (-blanks, 0) } else { (0, blanks) };
+            let shown = |count: i64| Count("blank", "blanks", count as usize).to_string();
+            self.change(
+                "pad",
+                self.old(line),
+                "",
+                &shown(old),
+                &shown(new),
+                blanks,
+                "the title slot keeps its length",
+            );
+        }
+    }
+
     fn aside(&mut self, line: Bad, check: Check, range: std::ops::Range<usize>, bytes: &[u8]) {
         let origin = self.source.text.origin(line.line, line.offset);
         let len = range.len() as u64;
@@ -578,6 +626,27 @@ impl Work<'_, '_> {
             why: why.to_owned(),
         });
     }
+}
+
+/// Why a title slot stays as it is.
+const NO_ROOM: &str = "the title slot has no room for what would be in its place";
+
+/// A mended line, and how many blanks it got besides; as the title slot it has the length of one. `None` where a slot that
+/// had that length would lose it.
+fn at_length(line: Bad, mended: Vec<u8>, was: usize, ending: &[u8]) -> Option<(Vec<u8>, i64)> {
+    match slot_of(line, &mended, ending) {
+        Fitted::Slot(slot) => {
+            let blanks = slot.len() as i64 - mended.len() as i64;
+            Some((slot, blanks))
+        }
+        Fitted::TooLong if was + ending.len().max(1) == SLOT => None,
+        Fitted::TooLong | Fitted::NoSlot => Some((mended, 0)),
+    }
+}
+
+/// A line as the title slot, if it is the one.
+fn slot_of(line: Bad, bytes: &[u8], ending: &[u8]) -> Fitted {
+    if line.line == 1 { fitted(bytes, ending.len().max(1)) } else { Fitted::NoSlot }
 }
 
 /// A record that was put together of several lines.

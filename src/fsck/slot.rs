@@ -1,0 +1,61 @@
+//! The title slot of oh-my-pi: a first line of fixed length, which the agent writes anew in its place.
+
+use crate::json::members;
+
+/// How many bytes the slot has, its line feed included.
+pub(super) const SLOT: usize = 256;
+
+/// What becomes of a line that may be the slot.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Fitted {
+    /// It is none.
+    NoSlot,
+    /// The slot with as many blanks in its `pad` as give it its length.
+    Slot(Vec<u8>),
+    /// More bytes than a slot has, even with no blanks.
+    TooLong,
+}
+
+/// The slot at its length; `ending` says how long its line ending is.
+pub(super) fn fitted(line: &[u8], ending: usize) -> Fitted {
+    let Some(members) = members(line) else { return Fitted::NoSlot };
+    let at =
+        |key: &str| members.iter().rfind(|member| member.key == key).map(|member| member.value_at.clone());
+    let (Some(ty), Some(pad)) = (at("type"), at("pad")) else { return Fitted::NoSlot };
+    if &line[ty] != b"\"title\"" || line[pad.start] != b'"' {
+        return Fitted::NoSlot;
+    }
+    let without = line.len() - (pad.len() - 2) + ending;
+    let Some(blanks) = SLOT.checked_sub(without) else { return Fitted::TooLong };
+    let blanks = vec![b' '; blanks];
+    Fitted::Slot([&line[..pad.start + 1], &blanks, &line[pad.end - 1..]].concat())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pad_gives_a_slot_its_length() {
+        let slot = |title: &str, pad: usize| {
+            format!(r#"{{"type":"title","v":1,"title":"{title}","pad":"{}"}}"#, " ".repeat(pad)).into_bytes()
+        };
+        let bare = slot("T", 0).len();
+        let full = Fitted::Slot(slot("T", SLOT - 1 - bare));
+        for pad in [0, 1, SLOT - 1 - bare, 300] {
+            assert_eq!(fitted(&slot("T", pad), 1), full, "{pad}");
+        }
+        assert_eq!(fitted(&slot("T", 9), 2), Fitted::Slot(slot("T", SLOT - 2 - bare)));
+        let room = SLOT - bare;
+        assert_eq!(fitted(&slot(&"x".repeat(room), 5), 1), Fitted::Slot(slot(&"x".repeat(room), 0)));
+        assert_eq!(fitted(&slot(&"x".repeat(room + 1), 5), 1), Fitted::TooLong);
+        for line in [
+            &br#"{"type":"session","pad":""}"#[..],
+            br#"{"type":"title"}"#,
+            br#"{"type":"title","pad":1}"#,
+            b"{",
+        ] {
+            assert_eq!(fitted(line, 1), Fitted::NoSlot);
+        }
+    }
+}
