@@ -39,6 +39,16 @@ pub(super) struct Position {
     pub depth: usize,
 }
 
+/// A position that a repair aims to keep.
+#[derive(Clone, Copy)]
+pub(super) struct Aim {
+    pub head: Option<Ix>,
+    /// How many entries are on the path to it.
+    pub depth: usize,
+    /// Whether the agent stood there before any line was made whole.
+    pub stood: bool,
+}
+
 impl Position {
     fn of(session: &Session) -> Position {
         Position { head: session.head.entry.map(|head| session.entries.key(head)), depth: session.depth() }
@@ -174,16 +184,14 @@ pub fn examine(
 }
 
 impl Examined {
-    /// The position that a repair has to keep, and how many entries are on the path to it.
-    ///
-    /// Mostly it is that of the session with its lines whole. A line that was made whole may take it to a shorter path than
-    /// the one that the agent stood on.
-    pub(super) fn position(&self) -> (Option<Ix>, usize) {
-        let (head, depth) = (self.session.head.entry, self.session.depth());
-        match self.before.head.filter(|_| self.before.depth > depth) {
-            Some(before) => (self.session.find(before), self.before.depth),
-            None => (head, depth),
-        }
+    /// The positions that a repair may aim to keep, the best first: that on which the agent stood, where a line that was made whole
+    /// leads it to a shorter path; and that of the session with its lines whole, which it has to keep at least.
+    pub(super) fn aims(&self) -> impl Iterator<Item = Aim> {
+        let whole = Aim { head: self.session.head.entry, depth: self.session.depth(), stood: false };
+        let stood = self.before.head.filter(|_| self.before.depth > whole.depth);
+        let stood = stood.and_then(|head| self.session.find(head));
+        let stood = stood.map(|head| Aim { head: Some(head), depth: self.before.depth, stood: true });
+        stood.into_iter().chain([whole])
     }
 
     /// The ids of all entries, in file order.

@@ -174,28 +174,38 @@ pub fn repair(
     if changes.is_empty() {
         return Ok(nothing(examined));
     }
-    let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
-    let mut proof = proof::prove(examined, source, around, wishes, &result)?;
-    if proof.lost_position() {
-        // The position goes back to where it was.
-        let patched = Patched { text: &text, base: source, file: examined.file };
-        let current = session.as_ref().unwrap_or(&examined.session);
-        let mut draft = Draft::new(current, &patched);
-        let misplaced = Check::MisplacedToolResult;
-        let why = match changes.iter().any(|change| change.why == misplaced.id()) {
-            true => misplaced,
-            false => Check::DuplicateId,
-        };
-        rules::return_to(&mut draft, examined, ids, wishes.now, why)?;
-        if !draft.is_empty() {
-            let edits = draft.edits()?;
-            changes.append(&mut draft.changes);
-            drop(draft);
-            text = text.edited(edits);
-            let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
-            proof = proof::prove(examined, source, around, wishes, &result)?;
+    let misplaced = Check::MisplacedToolResult;
+    let why = match changes.iter().any(|change| change.why == misplaced.id()) {
+        true => misplaced,
+        false => Check::DuplicateId,
+    };
+    let mut proven = None;
+    for aim in examined.aims() {
+        let (mut text, mut changes) = (text.clone(), changes.clone());
+        let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
+        let mut proof = proof::prove(examined, source, around, wishes, &result, aim)?;
+        if proof.lost_position() {
+            // The position goes back to where it was.
+            let patched = Patched { text: &text, base: source, file: examined.file };
+            let current = session.as_ref().unwrap_or(&examined.session);
+            let mut draft = Draft::new(current, &patched);
+            rules::return_to(&mut draft, examined, aim, ids, wishes.now, why)?;
+            if !draft.is_empty() {
+                let edits = draft.edits()?;
+                changes.append(&mut draft.changes);
+                drop(draft);
+                text = text.edited(edits);
+                let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
+                proof = proof::prove(examined, source, around, wishes, &result, aim)?;
+            }
+        }
+        let is_proven = proof.failed.is_empty();
+        proven = Some((text, changes, proof));
+        if is_proven {
+            break;
         }
     }
+    let (text, changes, proof) = proven.expect("there is a position to keep");
     if !proof.failed.is_empty() {
         return Err(NoRepair::Unproven { failed: proof.failed });
     }

@@ -4,7 +4,7 @@ use super::{NoRepair, Wishes};
 use crate::format::Session;
 use crate::fsck::Around;
 use crate::fsck::checks::{CHECKS, Check, Level};
-use crate::fsck::examine::{Examined, look_through};
+use crate::fsck::examine::{Aim, Examined, look_through};
 use crate::fsck::finding::Findings;
 use crate::fsck::scan::{each_block, scan_as_agent};
 use crate::fsck::text::{Patched, Text};
@@ -34,7 +34,7 @@ impl Proof {
     pub(super) fn unchanged(examined: &Examined) -> Proof {
         let twice = |count| (count, count);
         Proof {
-            path: twice(examined.position().1),
+            path: twice(examined.session.depth()),
             agents_path: twice(examined.reachable),
             pairs: twice(pairs_on_path(&examined.session)),
             entries: twice(examined.entries),
@@ -67,6 +67,7 @@ pub(super) fn prove(
     around: &dyn Around,
     wishes: &Wishes,
     result: &Result<'_>,
+    aim: Aim,
 ) -> std::result::Result<Proof, NoRepair> {
     let patched = Patched { text: result.text, base: source, file: examined.file };
     let (session, findings) = look_through(&patched, examined.session.format, around)?
@@ -80,10 +81,9 @@ pub(super) fn prove(
     compare_lines(examined, source, &patched, result.changes, &mut failed)?;
     let moved: HashSet<Key> = result.moved.iter().copied().collect();
     let off_path = |key: Key| gone.contains(&key) || moved.contains(&key);
-    let (head, depth) = examined.position();
-    let kept = head.into_iter().flat_map(|head| before.tree.ancestors(head));
-    let removed = kept.filter(|ix| off_path(before.entries.key(*ix))).count();
-    let path = (depth, session.depth());
+    let path = aim.head.into_iter().flat_map(|head| before.tree.ancestors(head));
+    let removed = path.filter(|ix| off_path(before.entries.key(*ix))).count();
+    let path = (aim.depth, session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     let mut lost_position = false;
     // A pointer to the newest turn that was asked for may lead to a shorter path.

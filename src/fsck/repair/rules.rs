@@ -4,7 +4,7 @@ use super::draft::{Draft, json};
 use super::{Round, Wishes};
 use crate::format::{Format, Ids, NotedKind, OtherKind, image};
 use crate::fsck::checks::Check;
-use crate::fsck::examine::Examined;
+use crate::fsck::examine::{Aim, Examined};
 use crate::fsck::find::{Original, Same, kept_lists, own_session, text_of, tip};
 use crate::fsck::finding::Finding;
 use crate::json::{each_item, set_field, value};
@@ -408,12 +408,13 @@ const MOST_RISEN: usize = 64;
 pub(super) fn return_to(
     draft: &mut Draft<'_>,
     examined: &Examined,
+    aim: Aim,
     ids: &mut Ids,
     now: Option<Time>,
     why: Check,
 ) -> io::Result<()> {
     let before = &examined.session;
-    let Some(head) = examined.position().0 else { return Ok(()) };
+    let Some(head) = aim.head else { return Ok(()) };
     // Where that was taken out, to the nearest above it that is left. Where it stands higher by now, to the lowest of those.
     let left = |ix: Ix| {
         Some(before.entries.key(ix)).filter(|key| key.is_some()).and_then(|key| draft.session.find(key))
@@ -438,11 +439,7 @@ pub(super) fn return_to(
     };
     // A record on a damaged line may be what the agent would stand at else.
     let line_check = examined.mending.findings.first().map(|finding| finding.check);
-    let why = if examined.position().0 == before.head.entry {
-        why
-    } else {
-        line_check.unwrap_or(Check::SplicedLine)
-    };
+    let why = if aim.stood { line_check.unwrap_or(Check::SplicedLine) } else { why };
     line.into_iter().for_each(|line| draft.append(line, why));
     Ok(())
 }
