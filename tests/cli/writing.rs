@@ -6,6 +6,7 @@ use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -299,6 +300,15 @@ fn an_export_stands_on_its_own() {
     }
 }
 
+/// Tells another thread to stop when it goes out of scope.
+struct Stop<'s>(&'s AtomicBool);
+
+impl Drop for Stop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
 #[test]
 fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
     let place = Place::new();
@@ -306,11 +316,15 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
     let path = place.put("s.jsonl", text.as_bytes());
     let stop = AtomicBool::new(false);
     let runs = AtomicUsize::new(1);
+    let begun = Barrier::new(2);
     let (mut refused, mut done) = (0, 0);
     let (mut named, mut moved) = (Vec::new(), 0);
     let wrote = std::thread::scope(|scope| {
+        // Where something fails below, the writer is not to go on for ever.
+        let stopped = Stop(&stop);
         let writer = scope.spawn(|| {
             let mut file = fs::File::options().append(true).open(&path).unwrap();
+            begun.wait();
             let mut wrote = 0;
             while !stop.load(Ordering::Relaxed) {
                 // On a slow machine the file would grow without end, and each run take longer than the one before.
@@ -329,6 +343,7 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
             }
             wrote
         });
+        begun.wait();
         // Without `--force` it is told that somebody is at work.
         let polite = place.run(&["label", "s.jsonl", "polite", &ids[0]]);
         assert_eq!(code(&polite), 5, "{}", said(&polite));
@@ -351,7 +366,7 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
                 other => panic!("exit {other}: {}", said(&output)),
             }
         }
-        stop.store(true, Ordering::Relaxed);
+        drop(stopped);
         writer.join().unwrap()
     });
     let after = fs::read_to_string(&path).unwrap();
