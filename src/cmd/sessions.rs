@@ -214,7 +214,9 @@ impl List<'_> {
         let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
         let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
-        let alive = lately && writing::signs_of_life(&opened.files, found.is_link, self.log).is_some();
+        let Found { is_link, is_unlocked, .. } = *found;
+        let signs = || writing::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
+        let alive = lately && signs().is_some();
         let (bytes, modified) = (found.bytes, found.modified);
         Ok(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }

@@ -109,7 +109,7 @@ fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
 /// Why it looks as if somebody were writing to the session, if it does.
 fn signs_of_life(opened: &Opened) -> Option<Signs> {
     let is_link = opened.files.path(0).is_symlink();
-    writing::signs_of_life(&opened.files, is_link, Log::of_user().as_ref())
+    writing::signs_of_life(&opened.files, is_link, false, Log::of_user().as_ref())
 }
 
 /// A reader of transcripts, for people and for scripts.

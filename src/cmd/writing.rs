@@ -32,14 +32,19 @@ pub(super) struct Writing {
 
 /// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
 ///
-/// `is_link` says whether its path is that of a symbolic link.
-pub(super) fn signs_of_life(files: &Files, is_link: bool, log: Option<&Log>) -> Option<Signs> {
+/// `is_link` says whether its path is that of a symbolic link, `is_unlocked` whether it is known that oh-my-pi holds no lock on it.
+pub(super) fn signs_of_life(
+    files: &Files,
+    is_link: bool,
+    is_unlocked: bool,
+    log: Option<&Log>,
+) -> Option<Signs> {
     let (file, stamp) = (files.handle(0)?, files.stamp(0)?);
     let path = match is_link {
         true => &files.path(0).canonicalize().ok()?,
         false => files.path(0),
     };
-    let signs = |own| signs_of_life_since(path, file, stamp, own, SystemTime::now());
+    let signs = |own| signs_of_life_since(path, file, stamp, own, SystemTime::now(), is_unlocked);
     match signs(None) {
         // The log is read only where it could explain what was seen. It has the real names of files.
         Some(Signs::Fresh) => signs(last_own_change(log, &path.canonicalize().ok()?)),

@@ -29,6 +29,8 @@ pub struct Found {
     pub modified: SystemTime,
     /// Whether the path is that of a symbolic link to it.
     pub is_link: bool,
+    /// Whether it is known that no lock of oh-my-pi stands beside it.
+    pub is_unlocked: bool,
 }
 
 impl Found {
@@ -37,7 +39,7 @@ impl Found {
         let facts = fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
         let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
         let is_link = path.is_symlink();
-        Some(Found { agent: "", path, bytes: facts.len(), modified, is_link })
+        Some(Found { agent: "", path, bytes: facts.len(), modified, is_link, is_unlocked: false })
     }
 }
 
@@ -131,12 +133,14 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
             // As a file, so that who opens it learns why.
             if error.kind() == io::ErrorKind::PermissionDenied {
                 let (path, modified) = (folder.to_owned(), SystemTime::UNIX_EPOCH);
-                out.push(Found { agent, path, bytes: 0, modified, is_link: false });
+                out.push(Found { agent, path, bytes: 0, modified, is_link: false, is_unlocked: true });
             }
             return;
         }
     };
-    for entry in entries.flatten() {
+    let entries: Vec<fs::DirEntry> = entries.flatten().collect();
+    let has_locks = entries.iter().any(|entry| entry.file_name().as_encoded_bytes().ends_with(b".lock"));
+    for entry in entries {
         let path = entry.path();
         let name = entry.file_name();
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
@@ -150,7 +154,8 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
                 && !agents
             {
                 let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                out.push(Found { agent, path, bytes: facts.len(), modified, is_link });
+                let is_unlocked = !has_locks && !is_link;
+                out.push(Found { agent, path, bytes: facts.len(), modified, is_link, is_unlocked });
             }
         } else if deeper > 0 && entry.file_type().is_ok_and(|kind| !kind.is_file()) {
             collect(agent, &path, deeper - 1, out);

@@ -85,16 +85,17 @@ impl Signs {
 
 /// Why a session looks as if an agent were at work on it, if it does. Reads only.
 ///
-/// `path` is that of the file itself, symbolic links followed, since a lock stands beside that; `file` is a handle for reading, and
-/// `stamp` was taken of it.
+/// `path` is that of the file itself, symbolic links followed, since a lock stands beside that, unless it `is_unlocked`; `file` is a
+/// handle for reading, and `stamp` was taken of it.
 pub fn signs_of_life(
     path: &Path,
     file: &File,
     stamp: &Stamp,
     own: Option<i64>,
     now: SystemTime,
+    is_unlocked: bool,
 ) -> Option<Signs> {
-    alive(path, file, stamp.mtime, own, now, false)
+    alive(path, file, stamp.mtime, own, now, is_unlocked)
 }
 
 fn alive(
@@ -103,12 +104,12 @@ fn alive(
     mtime: i64,
     own: Option<i64>,
     now: SystemTime,
-    our_lock: bool,
+    is_unlocked: bool,
 ) -> Option<Signs> {
     if unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file)) {
         return Some(Signs::Open);
     }
-    if !our_lock && OmpLock::holder(&OmpLock::name(path)).is_some_and(unix::process_lives) {
+    if !is_unlocked && OmpLock::holder(&OmpLock::name(path)).is_some_and(unix::process_lives) {
         return Some(Signs::OmpLock);
     }
     let age = now.duration_since(stamp::system_time(mtime)).or_else(|ahead| {
