@@ -1,5 +1,6 @@
 use super::Format;
 use crate::json::{Field, Line, Reader, Shape, Value};
+use std::io;
 
 /// What the first lines tell of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,27 +39,34 @@ pub fn has_line(head: &[u8]) -> bool {
     memchr::memchr(b'\n', head.trim_ascii_start()).is_some()
 }
 
-/// Tells the format as [`detect()`] does, from bytes as they come, so that a first line may be of any length.
-pub struct Detector {
+/// Tells the format as [`detect()`] does, from as many blocks as the first line that is not blank takes, so that it may be of
+/// any length.
+///
+/// `block` puts the bytes from an offset on into the buffer that it is given; none at the end of the file.
+pub fn detect_in_blocks(mut block: impl FnMut(u64, &mut Vec<u8>) -> io::Result<()>) -> io::Result<Detected> {
+    let mut detector = Detector { look: Look::default(), reader: Reader::new() };
+    let (mut bytes, mut offset) = (Vec::new(), 0);
+    loop {
+        block(offset, &mut bytes)?;
+        detector.take(&bytes);
+        if bytes.is_empty() || detector.look.anything {
+            return Ok(detector.answer());
+        }
+        offset += bytes.len() as u64;
+    }
+}
+
+struct Detector {
     look: Look,
     reader: Reader,
 }
 
 impl Detector {
-    /// At the start of a file.
-    #[expect(clippy::new_without_default, reason = "nobody needs one by default")]
-    pub fn new() -> Detector {
-        Detector { look: Look::default(), reader: Reader::new() }
-    }
-
-    /// Takes the next bytes; gives whether a line that is not blank has ended in those taken so far.
-    pub fn take(&mut self, bytes: &[u8]) -> bool {
+    fn take(&mut self, bytes: &[u8]) {
         self.reader.feed(bytes, |line| self.look.line(line));
-        self.look.anything
     }
 
-    /// What the bytes tell that were taken.
-    pub fn answer(mut self) -> Detected {
+    fn answer(mut self) -> Detected {
         if !self.look.is_sure() {
             self.reader.finish(|line| self.look.line(line));
         }

@@ -21,7 +21,7 @@ pub mod tools;
 mod write;
 
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
-pub use detect::{Detected, Detector, detect, has_line};
+pub use detect::{Detected, detect, detect_in_blocks, has_line};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript};

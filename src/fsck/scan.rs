@@ -1,5 +1,5 @@
 use super::text::{Patched, Text};
-use crate::format::{Builder, Detected, Detector, Format, Session, detect, has_line};
+use crate::format::{Builder, Detected, Format, Session, detect, detect_in_blocks, has_line};
 use crate::json::Reader;
 use crate::model::{Copies, Source, Span};
 use std::io;
@@ -48,17 +48,10 @@ pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
     if source.text.len() <= FIRST || has_line(&head) {
         return Ok(detect(&head));
     }
-    let mut detector = Detector::new();
-    let mut block = head;
-    let mut offset = 0;
-    while !detector.take(&block) {
-        offset += block.len() as u64;
-        if offset == source.text.len() {
-            break;
-        }
-        source.read(Span { file: 0, offset, len: BLOCK.min(source.text.len() - offset) }, &mut block)?;
-    }
-    Ok(detector.answer())
+    detect_in_blocks(|offset, block| {
+        let len = BLOCK.min(source.text.len() - offset);
+        source.read(Span { file: 0, offset, len }, block)
+    })
 }
 
 /// The text as UTF-8, if it is UTF-16; `None` for anything else.

@@ -2,7 +2,7 @@ use super::Error;
 use super::files::{Content, Files};
 use super::segments;
 use super::write::Stamp;
-use crate::format::{Builder, Detected, Detector, Format, Session, detect, has_line};
+use crate::format::{Builder, Detected, Format, Session, detect, detect_in_blocks, has_line};
 use crate::json::{Line, Reader};
 use std::cell::Cell;
 use std::fs::File;
@@ -98,15 +98,12 @@ pub(super) fn detect_in(file: &File, head: &[u8]) -> io::Result<Detected> {
     if has_line(head) {
         return Ok(detect(head));
     }
-    let mut detector = Detector::new();
-    let (mut block, mut at) = (vec![0; 256 << 10], 0);
-    loop {
-        let count = read_at(file, &mut block, at)?;
-        at += count as u64;
-        if count == 0 || detector.take(&block[..count]) {
-            return Ok(detector.answer());
-        }
-    }
+    detect_in_blocks(|offset, block| {
+        block.resize(256 << 10, 0);
+        let count = read_at(file, block, offset)?;
+        block.truncate(count);
+        Ok(())
+    })
 }
 
 /// The format that the user says, else the one that is told.

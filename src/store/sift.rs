@@ -1,7 +1,7 @@
 use super::Error;
 use super::files::Files;
 use super::open::{Options, open_raw, settled};
-use crate::format::{Detected, Detector, Format, detect};
+use crate::format::{Detected, Format, detect, detect_in_blocks};
 use crate::json::Sieve;
 use crate::model::{Source, Span};
 use std::io;
@@ -31,7 +31,11 @@ pub fn sift(
     let first = detect(&pass.buffer[..pass.buffer.len().min(FIRST)]);
     let detected = match first {
         Detected::Format(_) => first,
-        _ => pass.detect().map_err(io)?,
+        _ => detect_in_blocks(|offset, block| {
+            let len = (BLOCK as u64).min(len - offset);
+            files.read(Span { file: 0, offset, len }, block)
+        })
+        .map_err(io)?,
     };
     let format = settled(path, detected, options)?;
     pass.run(sieve, &mut |offset, line| each(format, offset, line)).map_err(io)?;
@@ -57,21 +61,6 @@ struct Pass<'f> {
 }
 
 impl Pass<'_> {
-    /// Tells the format from the first block; where that holds no whole line, from as many as one takes.
-    fn detect(&self) -> io::Result<Detected> {
-        let mut detector = Detector::new();
-        let (mut block, mut offset) = (self.buffer.clone(), 0);
-        while !detector.take(&block) {
-            offset += block.len() as u64;
-            if offset >= self.len {
-                break;
-            }
-            let len = (BLOCK as u64).min(self.len - offset);
-            self.files.read(Span { file: 0, offset, len }, &mut block)?;
-        }
-        Ok(detector.answer())
-    }
-
     /// Reads the next block behind the last `keep` bytes of this one; says whether there was one.
     fn more(&mut self, keep: usize) -> io::Result<bool> {
         let drop = self.buffer.len() - keep;
