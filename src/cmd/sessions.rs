@@ -94,15 +94,16 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut found = found(args, config)?;
     if let Some(since) = &args.since {
         let since = clock::parse(since, now)?;
-        found.retain(|found| time(found.modified) >= since);
+        found.retain(|found| time(found.modified()) >= since);
     }
     let by = Sort::of(&args.sort)?;
-    if by.needs_no_reading() && args.agent.is_none() {
+    if by.needs_no_reading()
+        && args.agent.is_none()
+        && let Some(most) = args.max_count
+    {
         // What is not listed need not be read; some to spare, since not all files are sessions.
         by.files(&mut found);
-        if let Some(most) = args.max_count {
-            found.truncate(most.saturating_mul(2).saturating_add(50));
-        }
+        found.truncate(most.saturating_mul(2).saturating_add(50));
     }
     let log = Log::of_user();
     let list = List { args, global, log: log.as_ref() };
@@ -213,11 +214,13 @@ impl List<'_> {
         let opened = opened?;
         let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
-        let lately = found.modified.elapsed().is_ok_and(|age| age < ASLEEP);
+        let stamp = opened.files.stamp(0);
+        let (bytes, modified) =
+            stamp.map_or((0, SystemTime::UNIX_EPOCH), |stamp| (stamp.bytes(), stamp.modified()));
+        let lately = modified.elapsed().is_ok_and(|age| age < ASLEEP);
         let Found { is_link, is_unlocked, .. } = *found;
         let signs = || writing::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
         let alive = lately && signs().is_some();
-        let (bytes, modified) = (found.bytes, found.modified);
         Ok(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }
 }
@@ -318,8 +321,8 @@ impl Sort {
 
     fn files(&self, found: &mut [Found]) {
         match self.key {
-            Key::Size => found.sort_by_key(|found| Reverse(found.bytes)),
-            _ => found.sort_by_key(|found| Reverse(found.modified)),
+            Key::Size => found.sort_by_cached_key(|found| Reverse(found.bytes())),
+            _ => found.sort_by_cached_key(|found| Reverse(found.modified())),
         }
         if self.reverse {
             found.reverse();

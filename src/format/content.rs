@@ -628,20 +628,26 @@ fn unmarked(text: &str) -> Cow<'_, str> {
 /// Text on one line: white space of any length becomes one blank; cut where it is very long.
 fn one_line(text: &str) -> String {
     let mut out = String::new();
-    let mut count = 0;
+    let mut room = SUMMARY;
     for word in text.split_whitespace() {
         if !out.is_empty() {
-            out.push(' ');
-            count += 1;
-        }
-        for character in word.chars() {
-            if count == SUMMARY {
+            if room < 2 {
                 out.push('…');
-                return out;
+                break;
             }
-            out.push(character);
-            count += 1;
+            out.push(' ');
+            room -= 1;
         }
+        // No word has more characters than bytes.
+        if word.len() > room
+            && let Some((cut, _)) = word.char_indices().nth(room)
+        {
+            out.push_str(&word[..cut]);
+            out.push('…');
+            break;
+        }
+        out.push_str(word);
+        room -= word.chars().count();
     }
     out
 }
@@ -735,6 +741,18 @@ impl<'l> Fields<'l> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_summary_is_cut_where_it_is_long() {
+        let check = |text: String, cut: String| assert_eq!(one_line(&text), cut);
+        let words = |count: usize| format!("{} é", "x".repeat(count));
+        check(words(298), words(298));
+        for count in 299..302 {
+            check(words(count), format!("{}…", "x".repeat(count.min(300))));
+        }
+        check(format!("é {}", "é".repeat(300)), format!("é {}…", "é".repeat(298)));
+        check("ab ".repeat(500), format!("{}…", "ab ".repeat(100).trim_end()));
+    }
 
     #[test]
     #[rustfmt::skip] // a table

@@ -21,11 +21,12 @@ const LINES: usize = 50;
 /// The first line that parses decides for the pi family and Chimera, as it does for their programs. Claude
 /// Code's files begin with lines of many sorts: there the first lines together decide.
 pub fn detect(head: &[u8]) -> Detected {
-    // Mostly the first line says it all, and in nearly all files a few KiB do.
-    const FIRST: usize = 1 << 10;
-    let mut detector = Detector { look: Look::default(), reader: Reader::with_blocks(FIRST) };
-    let (first, rest) = head.split_at(head.len().min(FIRST));
-    for piece in std::iter::once(first).chain(rest.chunks(16 << 10)) {
+    const BLOCK: usize = 16 << 10;
+    // Mostly the first line says it all, and is short.
+    let first = memchr::memchr(b'\n', head).map_or(head.len(), |newline| newline + 1).min(BLOCK);
+    let mut detector = Detector { look: Look::default(), reader: Reader::with_blocks(first.max(1 << 10)) };
+    let (first, rest) = head.split_at(first);
+    for piece in std::iter::once(first).chain(rest.chunks(BLOCK)) {
         if detector.look.parsed == LINES || detector.look.is_sure() {
             break;
         }

@@ -41,7 +41,7 @@ pub(super) fn no_digits(word: u64) -> u64 {
 /// A lone surrogate and bytes that are no UTF-8 become U+FFFD. An escape that is none stays as it is.
 pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     if memchr::memchr(b'\\', raw).is_none() {
-        return String::from_utf8_lossy(raw);
+        return whole(raw);
     }
     let mut out = Vec::with_capacity(raw.len());
     let mut rest = raw;
@@ -68,6 +68,12 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
         Ok(text) => Cow::Owned(text),
         Err(error) => Cow::Owned(String::from_utf8_lossy(error.as_bytes()).into_owned()),
     }
+}
+
+/// Bytes as text; what is no UTF-8 becomes U+FFFD.
+fn whole(raw: &[u8]) -> Cow<'_, str> {
+    // Nearly always it is, and is sooner looked at as a whole than piece by piece.
+    std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed)
 }
 
 /// The character of a `\u` escape at the start of `text`, and the bytes that it takes.

@@ -387,16 +387,16 @@ impl Wanted {
             return repeated;
         }
         // Those that pass the sieve are gathered first: whether one does can't be foretold.
-        let mut passed = [0; 1024];
+        let mut passed = [0u16; 1024];
         for (number, some) in keys.chunks(passed.len()).enumerate() {
             let from = number * passed.len();
             let mut count = 0;
             for (at, key) in some.iter().enumerate() {
-                passed[count] = at;
+                passed[count] = at as u16;
                 count += usize::from(self.passes(spread(*key)));
             }
-            for at in &passed[..count] {
-                let key = some[*at];
+            for at in passed[..count].iter().map(|at| usize::from(*at)) {
+                let key = some[at];
                 let Some(slot) = self.slot(key) else { continue };
                 let found = &mut self.table[slot].1;
                 if *found != MISSING {

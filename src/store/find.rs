@@ -23,10 +23,6 @@ pub struct Found {
     pub agent: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// Its bytes.
-    pub bytes: u64,
-    /// When it was last written.
-    pub modified: SystemTime,
     /// Whether the path is that of a symbolic link to it.
     pub is_link: bool,
     /// Whether it is known that no lock of oh-my-pi stands beside it.
@@ -36,10 +32,19 @@ pub struct Found {
 impl Found {
     /// A file by its path, or a folder that [`below`] gives for one; none where there is neither.
     pub fn at(path: PathBuf) -> Option<Found> {
-        let facts = fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
-        let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
+        fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
         let is_link = path.is_symlink();
-        Some(Found { agent: "", path, bytes: facts.len(), modified, is_link, is_unlocked: false })
+        Some(Found { agent: "", path, is_link, is_unlocked: false })
+    }
+
+    /// When it was last written, as the system says now; long ago where it is gone.
+    pub fn modified(&self) -> SystemTime {
+        fs::metadata(&self.path).and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
+    }
+
+    /// Its bytes, as the system says now; 0 where it is gone.
+    pub fn bytes(&self) -> u64 {
+        fs::metadata(&self.path).map_or(0, |facts| facts.len())
     }
 }
 
@@ -132,8 +137,7 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
         Err(error) => {
             // As a file, so that who opens it learns why.
             if error.kind() == io::ErrorKind::PermissionDenied {
-                let (path, modified) = (folder.to_owned(), SystemTime::UNIX_EPOCH);
-                out.push(Found { agent, path, bytes: 0, modified, is_link: false, is_unlocked: true });
+                out.push(Found { agent, path: folder.to_owned(), is_link: false, is_unlocked: true });
             }
             return;
         }
@@ -145,17 +149,11 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
         let name = entry.file_name();
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
             let agents = name.to_string_lossy().starts_with("agent-");
-            // A link is followed; else the entry of the folder is asked, which costs no walk along the path.
-            let facts = entry.metadata();
-            let is_link = facts.as_ref().is_ok_and(fs::Metadata::is_symlink);
-            let facts = if is_link { fs::metadata(&path) } else { facts };
-            if let Ok(facts) = facts
-                && facts.is_file()
-                && !agents
-            {
-                let modified = facts.modified().unwrap_or(SystemTime::UNIX_EPOCH);
-                let is_unlocked = !has_locks && !is_link;
-                out.push(Found { agent, path, bytes: facts.len(), modified, is_link, is_unlocked });
+            let Ok(kind) = entry.file_type() else { continue };
+            // A link is followed. Else the folder says what it is, which is no question about the file.
+            let is_link = kind.is_symlink();
+            if !agents && (kind.is_file() || is_link && path.is_file()) {
+                out.push(Found { agent, path, is_link, is_unlocked: !has_locks && !is_link });
             }
         } else if deeper > 0 && entry.file_type().is_ok_and(|kind| !kind.is_file()) {
             collect(agent, &path, deeper - 1, out);
@@ -202,13 +200,14 @@ pub fn of_folder(stores: &[Store], folder: &Path) -> impl Iterator<Item = Found>
             };
             let mut inside = Vec::new();
             collect(store.agent, &path, 0, &mut inside);
-            let newest = inside.iter().max_by_key(|found| found.modified);
-            if fits || newest.and_then(|first| belongs(&first.path, &real)) == Some(true) {
+            // The newest tells of all; it is not looked for where it is not asked.
+            let newest = || inside.iter().max_by_key(|found| found.modified());
+            if fits || newest().and_then(|first| belongs(&first.path, &real)) == Some(true) {
                 all.extend(inside.into_iter().map(|found| (found, counts)));
             }
         }
     }
-    all.sort_by_key(|(found, _)| std::cmp::Reverse(found.modified));
+    all.sort_by_cached_key(|(found, _)| std::cmp::Reverse(found.modified()));
     all.into_iter().filter_map(move |(found, counts)| {
         let is_one = match counts {
             Counts::Always => true,

@@ -6,6 +6,9 @@ use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 /// Makes text safe: control characters, terminal escapes and characters that turn the direction of
 /// writing are shown, not sent. Line feeds and tabs stay.
 pub fn safe(text: &str) -> String {
+    if is_plain(text) {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for character in text.chars() {
         match character {
@@ -24,7 +27,21 @@ pub fn safe(text: &str) -> String {
 
 /// Safe text on one line: white space of any length becomes one blank, and colors are left out.
 pub fn one_line(text: &str) -> String {
+    if is_plain(text) && text.trim_ascii().len() == text.len() && !text.contains("  ") {
+        return text.to_owned();
+    }
     safe(&without_colors(text).split_whitespace().collect::<Vec<_>>().join(" "))
+}
+
+/// Whether text consists of letters, digits, signs and blanks of ASCII alone.
+fn is_plain(text: &str) -> bool {
+    // Without a way out in between, so that many bytes are looked at at once.
+    text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
+}
+
+/// How many display cells text takes.
+fn width(text: &str) -> usize {
+    if is_plain(text) { text.len() } else { text.width() }
 }
 
 /// Text as one word of a command line, to be copied into a shell.
@@ -59,7 +76,7 @@ pub fn without_colors(text: &str) -> Cow<'_, str> {
 
 /// Cuts text to `width` display cells; what is cut is told by `…`.
 pub fn fit(text: &str, width: usize) -> String {
-    if text.width() <= width {
+    if self::width(text) <= width {
         return text.to_owned();
     }
     let mut out = String::new();
@@ -80,7 +97,7 @@ pub fn fit(text: &str, width: usize) -> String {
 
 /// Pads text with blanks to `width` display cells.
 pub fn pad(text: &str, width: usize) -> String {
-    format!("{text}{}", " ".repeat(width.saturating_sub(text.width())))
+    format!("{text}{}", " ".repeat(width.saturating_sub(self::width(text))))
 }
 
 /// Breaks text into lines of `width` display cells at the most, at blanks where there are some.

@@ -49,7 +49,7 @@ pub(super) fn files(current: &str) -> Vec<CompletionCandidate> {
 /// Sessions of all stores, the newest first, by their ids; by their names, too, once a name has begun.
 pub(super) fn sessions(roots: &[PathBuf], current: &str) -> Vec<CompletionCandidate> {
     let mut all: Vec<find::Found> = find::stores(roots).iter().flat_map(find::sessions).collect();
-    all.sort_by_key(|found| Reverse(found.modified));
+    all.sort_by_cached_key(|found| Reverse(found.modified()));
     let by_id = all.iter().filter(|found| find::id_in_name(&found.path).starts_with(current)).take(MOST);
     let by_id: Vec<CompletionCandidate> = by_id
         .collect::<Vec<_>>()

@@ -36,6 +36,11 @@ impl Stamp {
         self.len
     }
 
+    /// When the file was last written.
+    pub fn modified(&self) -> SystemTime {
+        system_time(self.mtime)
+    }
+
     /// Whether a file is the one that it was, with nothing but bytes put behind its last.
     pub(crate) fn only_grew(&self, file: &File) -> io::Result<bool> {
         let facts = file.metadata()?;
