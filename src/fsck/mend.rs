@@ -3,6 +3,7 @@
 use super::checks::Check;
 use super::finding::Finding;
 use super::lines::{Class, Part, Probe, classify, inked, unfinished, without_halves};
+use super::shown::{differing, short};
 use super::slot::{Fitted, SLOT, fitted};
 use super::text::{Edit, Patched, Text};
 use super::walk::{Step, Walk};
@@ -371,7 +372,12 @@ impl Work<'_, '_> {
                 Part::Entry(range) => lines.push(&bytes[range.clone()]),
                 Part::Mended(range, mended) => {
                     let grown = mended.len() as i64 - range.len() as i64;
-                    self.change("escape", old, "", "", "", grown, "raw control characters in a string");
+                    let was = &bytes[range.clone()];
+                    let (same, behind) = differing(was, mended);
+                    let was = short(&was[same..was.len() - behind]);
+                    let is = short(&mended[same..mended.len() - behind]);
+                    let words = "raw control characters in a string";
+                    self.change("escape", old, "", &was, &is, grown, words);
                     lines.push(mended);
                 }
                 Part::Piece(range) => {
@@ -383,17 +389,19 @@ impl Work<'_, '_> {
             }
         }
         self.padded(line, blanks);
-        if entries > 1 {
+        let all = |lines: &[&[u8]]| lines.iter().map(|line| short(line)).collect::<Vec<_>>().join("\n");
+        if entries > 1 && joined.is_none() {
             let words = "each record has a line of its own";
-            self.change("split", old, "", "1 line", &format!("{entries} lines"), 0, words);
+            self.change("split", old, "", &short(bytes), &all(&lines), 0, words);
         }
         let mut used = 0;
         let mut ending = ending.to_vec();
         if let Some(joined) = &joined {
             used = joined.used;
-            let words = "the record goes on there";
-            self.change("join", old, "", &format!("{} lines", used + 1), "1 line", 0, words);
             lines.push(&joined.record);
+            let behind = rest[..used].iter().map(|bad| self.read(*bad)).collect::<io::Result<Vec<_>>>()?;
+            let was: Vec<&[u8]> = std::iter::once(bytes).chain(behind.iter().map(Vec::as_slice)).collect();
+            self.change("join", old, "", &all(&was), &all(&lines), 0, "the record goes on there");
             if !joined.rest.trim_ascii().is_empty() {
                 // Read again in the next pass.
                 lines.push(&joined.rest);
@@ -607,7 +615,7 @@ impl Work<'_, '_> {
             false => Piece::New(bytes[range.clone()].to_vec()),
         };
         self.out.aside.push(Aside { line: origin.line, check, content, bytes: len });
-        let old = String::from_utf8_lossy(&bytes[range.start..range.end.min(range.start + 200)]).into_owned();
+        let old = short(&bytes[range]);
         self.change("set-aside", origin.line, "", &old, "", -(len as i64), check.id());
     }
 

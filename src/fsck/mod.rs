@@ -37,6 +37,7 @@ mod mend;
 mod ownership;
 mod repair;
 mod scan;
+mod shown;
 mod slot;
 mod text;
 mod walk;

@@ -282,9 +282,12 @@ fn fits(what: &str, changes: &[&Value], old: &[u8], new: &[u8]) {
     let named = |line: u64| {
         changes.iter().any(|change| {
             // Lines that are joined are named by the first.
-            let count = change["old"].as_str().and_then(|old| old.strip_suffix(" lines")?.parse().ok());
+            let count = match change["op"] == "join" {
+                true => change["old"].as_str().unwrap().split('\n').count() as u64,
+                false => 1,
+            };
             let from = change["line"].as_u64().unwrap_or(0);
-            (from..from + count.unwrap_or(1)).contains(&line)
+            (from..from + count).contains(&line)
         })
     };
     let mut rest = new_lines.iter();
@@ -295,6 +298,20 @@ fn fits(what: &str, changes: &[&Value], old: &[u8], new: &[u8]) {
                 "{what}: line {} is named by no change, and is gone",
                 at + 1
             );
+        }
+    }
+    // Lines that come of others stand there as announced, unless more is done to them.
+    for change in changes.iter().filter(|change| change["op"] == "split" || change["op"] == "join") {
+        let alone = changes.iter().filter(|other| other["line"] == change["line"]).all(|other| {
+            let op = other["op"].as_str().unwrap();
+            ["split", "join", "escape", "set-aside"].contains(&op)
+        });
+        for line in
+            change["new"].as_str().unwrap().split('\n').filter(|line| alone && !line.contains('\u{2026}'))
+        {
+            let stands =
+                new_lines.iter().any(|new| String::from_utf8_lossy(new).trim_end() == line.trim_end());
+            assert!(stands, "{what}: there is no line {line}");
         }
     }
     // A line of which fields are set is the old one with these fields.

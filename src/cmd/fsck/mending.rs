@@ -211,8 +211,14 @@ fn tell(
 fn told(file: &str, change: &Change, ui: &mut Ui) -> std::io::Result<()> {
     let cut = |value: &str| text::fit(&text::one_line(value), 48);
     let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
+    let lines = |value: &str| Count("line", "lines", value.lines().count());
     let what = match (change.field.as_str(), change.old.as_str(), change.new.as_str()) {
         ("", "", "") => String::new(),
+        // What is raw can't be seen.
+        _ if change.op == "escape" => String::new(),
+        ("", old, new) if old.contains('\n') || new.contains('\n') => {
+            format!(" {} to {}", lines(old), lines(new))
+        }
         ("", "", new) => format!(" {}", cut(new)),
         ("", old, "") => format!(" {}", cut(old)),
         ("", old, new) => format!(" {} to {}", cut(old), cut(new)),

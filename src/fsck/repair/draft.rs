@@ -1,6 +1,7 @@
 use crate::format::{OtherKind, Session};
 use crate::fsck::find::text_of;
 use crate::fsck::mend::Aside;
+use crate::fsck::shown::{MOST, differing, short, shortened};
 use crate::fsck::text::{Edit, Patched};
 use crate::fsck::{Check, mend};
 use crate::json::{each_item, set_field, value};
@@ -382,27 +383,6 @@ impl<'a> Draft<'a> {
 /// How many lines end in some bytes.
 fn breaks(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
-}
-
-/// So many bytes of a line are shown in a change.
-const MOST: usize = 400;
-
-/// Bytes as a change shows them: whole where they are short.
-fn short(bytes: &[u8]) -> String {
-    shortened(&bytes[..bytes.len().min(MOST)], bytes.len())
-}
-
-/// The first bytes of a line of some length.
-fn shortened(start: &[u8], len: usize) -> String {
-    let text = String::from_utf8_lossy(start).into_owned();
-    if len > start.len() { format!("{text}… ({len} bytes)") } else { text }
-}
-
-/// How many bytes two lines have in common at their starts, and behind these at their ends.
-fn differing(old: &[u8], new: &[u8]) -> (usize, usize) {
-    let from = old.iter().zip(new).take_while(|(one, other)| one == other).count();
-    let behind = old[from..].iter().rev().zip(new[from..].iter().rev()).take_while(|(a, b)| a == b).count();
-    (from, behind)
 }
 
 /// A JSON string, or `null` for none.
