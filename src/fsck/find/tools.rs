@@ -79,10 +79,11 @@ impl Finder<'_> {
                 (0, _) => found.extend(results().map(|r| (r.entry, Check::OrphanToolResult, None, key))),
                 (_, 0) => found.extend(calls().map(|c| (c.entry, Check::UnpairedToolUse, None, key))),
                 (calls, results_) if results_ > calls => {
-                    let first = results().next().map(|tool| tool.entry);
-                    found.extend(
-                        results().skip(calls).map(|r| (r.entry, Check::DuplicateToolResult, first, key)),
-                    );
+                    let results: Vec<Ix> = results().map(|tool| tool.entry).collect();
+                    for at in calls..results.len() {
+                        let other = self.result_before(&results, at);
+                        found.push((results[at], Check::DuplicateToolResult, Some(other), key));
+                    }
                 }
                 _ => {}
             }
@@ -123,11 +124,22 @@ impl Finder<'_> {
                     _ => format!("another message stands between the call `{id}` and its result"),
                 })
             })?;
-            if session.format == Format::PiV1 {
+            // What hangs below a result that has a branch of its own needs it.
+            let is_needed = check == Check::DuplicateToolResult
+                && !session.tree.is_leaf(ix)
+                && !other.is_some_and(|other| self.is_above(other, ix));
+            if session.format == Format::PiV1 || is_needed {
                 self.unmendable();
             }
         }
         Ok(())
+    }
+
+    /// Of the results of one call, in file order, one that stands before another of them: one above it, where there is one among
+    /// those that are likely, else the first.
+    fn result_before(&self, results: &[Ix], at: usize) -> Ix {
+        let likely = results[..1].iter().chain(results[at.saturating_sub(16)..at].iter().rev());
+        likely.copied().find(|other| self.is_above(*other, results[at])).unwrap_or(results[0])
     }
 
     /// The ids of tool calls that stand in an entry.
