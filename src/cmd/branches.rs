@@ -11,7 +11,6 @@ use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::cmp::Reverse;
-use unicode_width::UnicodeWidthStr;
 
 /// List the branches of a session
 ///
@@ -238,14 +237,14 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         let fork = branch.fork_point.map(|ix| view.short_id(ix)).transpose()?.unwrap_or_default();
         rows.push((text::fit(&name, look.width / 3), label, fork));
     }
-    let names = rows.iter().map(|(name, ..)| name.width()).max().unwrap_or(0).max("NAME".len());
-    let forks = rows.iter().map(|(.., fork)| fork.width()).max().unwrap_or(0).max("FROM".len());
+    let names = rows.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0).max("NAME".len());
+    let forks = rows.iter().map(|(.., fork)| text::width(fork)).max().unwrap_or(0).max("FROM".len());
     let head = format!(
         "  {}  ENTRIES   OWN  {}   AGE  LAST PROMPT",
         text::pad("NAME", names),
         text::pad("FROM", forks)
     );
-    let used = head.width() - "LAST PROMPT".len();
+    let used = text::width(&head) - "LAST PROMPT".len();
     let head = ui.paint(Ink::Quiet, text::fit(&head, look.width));
     writeln!(ui.out(), "{head}")?;
     if args.contains.is_none() {
@@ -311,7 +310,7 @@ fn points(view: &mut View<'_>, of: Of, global: &Global, end: char, ui: &mut Ui) 
         }
         let look = ui.look;
         let ways = format!("{:>4} ways  ", ways);
-        let row = view.row(ix, &look, look.width.saturating_sub(ways.width()))?;
+        let row = view.row(ix, &look, look.width.saturating_sub(text::width(&ways)))?;
         writeln!(ui.out(), "{ways}{row}")?;
     }
     Ok(Exit::Done)

@@ -2,7 +2,8 @@
 //!
 //! Nothing in it changes what `--json`, `--porcelain` and `--raw` print.
 
-use super::{Exit, Failure, global::Global};
+use super::global::{Global, Origin, When, session_variable};
+use super::{Exit, Failure};
 use crate::fsck::Check;
 use crate::ui::Ui;
 use serde::Deserialize;
@@ -147,58 +148,35 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
 }
 
 fn settings(global: &Global, config: &Config, path: &str) -> Vec<Setting> {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let pick =
-        |name: &str, option: Option<String>, variables: &[&str], file: Option<String>, default: &str| {
-            let (value, origin) = if let Some(value) = option {
-                (value, "option".to_owned())
-            } else if let Some((name, value)) =
-                variables.iter().find_map(|name| Some((*name, variable(name)?)))
-            {
-                (value, format!("variable {name}"))
-            } else if let Some(value) = file {
-                (value, path.to_owned())
-            } else {
-                (default.to_owned(), "default".to_owned())
-            };
-            Setting { name: name.to_owned(), value, origin }
+    let setting = |name: &str, value: &str, origin: Origin| {
+        let origin = match origin {
+            Origin::Option => "option".to_owned(),
+            Origin::Variable(name) => format!("variable {name}"),
+            Origin::File => path.to_owned(),
+            Origin::Default => "default".to_owned(),
         };
-    let mut color = pick(
-        "ui.color",
-        global.color_option(),
-        &["NO_COLOR", "CLICOLOR_FORCE"],
-        config.ui.color.clone(),
-        "auto",
-    );
-    if color.origin.starts_with("variable") {
-        color.value = if color.origin.ends_with("NO_COLOR") { "never".into() } else { "always".into() };
-    }
-    // This one counts for less than the file.
-    let pager = |mut setting: Setting| {
-        if let Some(value) = variable("PAGER").filter(|_| setting.origin == "default") {
-            (setting.value, setting.origin) = (value, "variable PAGER".to_owned());
-        }
-        setting
+        Setting { name: name.to_owned(), value: value.to_owned(), origin }
+    };
+    let (color, of_color) = global.color_in_force(config);
+    let color = match color {
+        When::Auto => "auto",
+        When::Always => "always",
+        When::Never => "never",
+    };
+    let (pager, of_pager) = global.pager_in_force(config);
+    let (ascii, of_ascii) = global.ascii_in_force(config);
+    let (session, of_session) = match (&global.session, session_variable()) {
+        (Some(session), _) => (session.clone(), Origin::Option),
+        (None, Some(session)) => (session, Origin::Variable("BOUGH_SESSION")),
+        (None, None) => ("latest".into(), Origin::Default),
     };
     let mut out = vec![
-        color,
-        pager(pick(
-            "ui.pager",
-            global.no_pager.then(|| "cat".into()),
-            &["BOUGH_PAGER"],
-            config.ui.pager.clone(),
-            "less",
-        )),
-        pick(
-            "ui.ascii",
-            global.ascii.then(|| "true".into()),
-            &[],
-            config.ui.ascii.map(|ascii| ascii.to_string()),
-            "false",
-        ),
-        pick("session", global.session.clone(), &["BOUGH_SESSION"], None, "latest"),
+        setting("ui.color", color, of_color),
+        setting("ui.pager", &pager, of_pager),
+        setting("ui.ascii", &ascii.to_string(), of_ascii),
+        setting("session", &session, of_session),
     ];
-    let from_file = |name: String, value: String| Setting { name, value, origin: path.to_owned() };
+    let from_file = |name: String, value: String| setting(&name, &value, Origin::File);
     for root in &config.session.roots {
         out.push(from_file("session.roots".into(), root.display().to_string()));
     }

@@ -104,7 +104,7 @@ impl Show<'_> {
             if oneline {
                 let head = text::pad(&head, 28);
                 let words = if message.is_sent() { in_short(&said) } else { "(not sent)".into() };
-                let room = ui.look.width.saturating_sub(head.len() + 2).max(20);
+                let room = ui.look.width.saturating_sub(text::width(&head) + 2).max(20);
                 writeln!(ui.out(), "{}", format!("{head}  {}", text::fit(&words, room)).trim_end())?;
                 continue;
             }
@@ -184,7 +184,7 @@ impl Show<'_> {
             let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
             let kind = self.session.entries.kind(entry).word();
             let head = format!("{:<8}  {kind:<10}  {words}{by}", self.name(entry)?);
-            let room = ui.look.width.saturating_sub(head.chars().count() + 4);
+            let room = ui.look.width.saturating_sub(text::width(&head) + 4);
             let said = text::one_line(&content.summary());
             let said = if room < 12 { String::new() } else { format!(": {}", text::fit(&said, room)) };
             writeln!(ui.out(), "{head}{said}")?;
@@ -204,11 +204,8 @@ impl Show<'_> {
                 Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + said.bytes),
                 None => roles.push((message.role.to_string(), 1, said.bytes)),
             }
-            let all = |usage: crate::format::Usage| {
-                usage.input + usage.output + usage.cache_read + usage.cache_write
-            };
             // What the last reply took is how long the context was then, and is about how long it is now.
-            tokens = said.usage.map(all).filter(|all| *all > 0).or(tokens);
+            tokens = said.usage.map(|usage| usage.tokens()).filter(|all| *all > 0).or(tokens);
         }
         let sent = self.context.sent().count();
         let left = self.context.dropped.len() + self.context.messages.len() - sent;

@@ -465,7 +465,7 @@ impl Printer<'_> {
         for kind in kinds {
             row(format!("  {kind}"), at(&a, kind), at(&b, kind));
         }
-        row("tokens in".into(), taken_in(&a), taken_in(&b));
+        row("tokens in".into(), a.usage.sent(), b.usage.sent());
         row("tokens out".into(), a.usage.output, b.usage.output);
         let tools: std::collections::BTreeSet<_> = a.tools.keys().chain(b.tools.keys()).collect();
         let calls = |stat: &diff::Stat, tool: &str| stat.tools.get(tool).copied().unwrap_or(0) as u64;
@@ -473,7 +473,7 @@ impl Printer<'_> {
             row(format!("calls of {}", text::one_line(tool)), calls(&a, tool), calls(&b, tool));
         }
         let width = |column: fn(&(String, String, String)) -> &String| {
-            rows.iter().map(column).map(|cell| cell.chars().count()).max()
+            rows.iter().map(column).map(|cell| text::width(cell)).max()
         };
         let (first, second) = (width(|row| &row.0).unwrap_or(0), width(|row| &row.1).unwrap_or(0).max(6));
         for (name, one, two) in &rows {
@@ -482,10 +482,6 @@ impl Printer<'_> {
         writeln!(ui.out(), "{same} the same, {changed} changed, {only_a} only in A, {only_b} only in B")?;
         Ok(())
     }
-}
-
-fn taken_in(stat: &diff::Stat) -> u64 {
-    stat.usage.input + stat.usage.cache_read + stat.usage.cache_write
 }
 
 fn ink(sign: &str, ui: &Ui) -> String {

@@ -68,6 +68,16 @@ pub(super) enum When {
     Never,
 }
 
+/// Where a setting comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Origin {
+    Option,
+    Variable(&'static str),
+    /// The config file.
+    File,
+    Default,
+}
+
 impl Global {
     /// How sessions are opened.
     pub(super) fn options(&self) -> store::Options {
@@ -77,47 +87,69 @@ impl Global {
 
     /// The pager, as a command; `None` where none is wanted.
     pub(super) fn pager(&self, config: &Config) -> Option<String> {
-        if self.no_pager || self.json {
-            return None;
-        }
-        let variable = |name: &str| std::env::var(name).ok();
-        let command = variable("BOUGH_PAGER")
-            .or_else(|| config.ui.pager.clone())
-            .or_else(|| variable("PAGER"))
-            .unwrap_or_else(|| "less".into());
+        let (command, _) = self.pager_in_force(config);
         // An empty one, or `cat`, is how users say that they want none.
-        Some(command).filter(|command| !matches!(command.trim(), "" | "cat"))
+        Some(command).filter(|command| !self.json && !matches!(command.trim(), "" | "cat"))
     }
 
-    /// What `--color` says, where it says anything.
-    pub(super) fn color_option(&self) -> Option<String> {
+    /// The setting of the pager, and where it comes from.
+    pub(super) fn pager_in_force(&self, config: &Config) -> (String, Origin) {
+        let variable = |name: &'static str| Some((std::env::var(name).ok()?, Origin::Variable(name)));
+        let of_file = || Some((config.ui.pager.clone()?, Origin::File));
+        match self.no_pager {
+            true => ("cat".into(), Origin::Option),
+            // The variable of all programs counts for less than our own file.
+            false => variable("BOUGH_PAGER")
+                .or_else(of_file)
+                .or_else(|| variable("PAGER"))
+                .unwrap_or_else(|| ("less".into(), Origin::Default)),
+        }
+    }
+
+    /// The setting of colors, and where it comes from.
+    pub(super) fn color_in_force(&self, config: &Config) -> (When, Origin) {
+        let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
+        let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|is| is == value);
+        let of_file = config.ui.color.as_deref();
         match self.color {
-            When::Auto => None,
-            When::Always => Some("always".into()),
-            When::Never => Some("never".into()),
+            When::Always | When::Never => (self.color, Origin::Option),
+            When::Auto if is_set("NO_COLOR") => (When::Never, Origin::Variable("NO_COLOR")),
+            When::Auto if is_set("CLICOLOR_FORCE") => (When::Always, Origin::Variable("CLICOLOR_FORCE")),
+            When::Auto if of_file == Some("always") => (When::Always, Origin::File),
+            When::Auto if of_file == Some("never") => (When::Never, Origin::File),
+            When::Auto if is("CLICOLOR", "0") => (When::Never, Origin::Variable("CLICOLOR")),
+            When::Auto if is("TERM", "dumb") => (When::Never, Origin::Variable("TERM")),
+            When::Auto if of_file.is_some() => (When::Auto, Origin::File),
+            When::Auto => (When::Auto, Origin::Default),
+        }
+    }
+
+    /// Whether ASCII alone is drawn, and what decides it.
+    pub(super) fn ascii_in_force(&self, config: &Config) -> (bool, Origin) {
+        match (self.ascii, config.ui.ascii) {
+            (true, _) => (true, Origin::Option),
+            (false, Some(ascii)) => (ascii, Origin::File),
+            (false, None) => match other_locale() {
+                Some(name) => (true, Origin::Variable(name)),
+                None => (false, Origin::Default),
+            },
         }
     }
 
     /// How things look.
     pub(super) fn look(&self, config: &Config) -> Look {
         let terminal = std::io::stdout().is_terminal();
-        let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
-        let color = match self.color {
+        let color = match self.color_in_force(config).0 {
             When::Always => true,
             When::Never => false,
-            When::Auto if set("NO_COLOR") => false,
-            When::Auto if set("CLICOLOR_FORCE") => true,
-            When::Auto if config.ui.color.as_deref() == Some("always") => true,
-            When::Auto if config.ui.color.as_deref() == Some("never") => false,
-            When::Auto if std::env::var_os("CLICOLOR").is_some_and(|value| value == "0") => false,
-            When::Auto => terminal && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
+            When::Auto => terminal,
         };
         let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
         let width = width.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80);
         Look {
             color,
-            ascii: self.ascii || config.ui.ascii.unwrap_or_else(|| !locale_is_utf8()),
+            ascii: self.ascii_in_force(config).0,
             width,
             terminal,
             quiet: self.quiet,
@@ -126,12 +158,16 @@ impl Global {
     }
 }
 
-/// Whether the locale is one of UTF-8, by the variables that decide it; one that is not set at all is taken for one.
-fn locale_is_utf8() -> bool {
-    let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    let locale = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable);
-    locale.is_none_or(|locale| {
-        let locale = locale.to_lowercase();
-        locale.contains("utf-8") || locale.contains("utf8")
-    })
+/// The session that the environment names.
+pub(super) fn session_variable() -> Option<String> {
+    std::env::var("BOUGH_SESSION").ok().filter(|session| !session.is_empty())
+}
+
+/// The variable by which the locale is none of UTF-8; `None` where it is one, or is not set at all.
+fn other_locale() -> Option<&'static str> {
+    let variable =
+        |name| std::env::var(name).ok().filter(|value| !value.is_empty()).map(|value| (name, value));
+    let (name, locale) = ["LC_ALL", "LC_CTYPE", "LANG"].into_iter().find_map(variable)?;
+    let locale = locale.to_lowercase();
+    Some(name).filter(|_| !(locale.contains("utf-8") || locale.contains("utf8")))
 }

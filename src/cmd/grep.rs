@@ -10,9 +10,8 @@ use crate::ops::grep::{Hit, Options, Pattern};
 use crate::ops::linearize::Reading;
 use crate::ops::{Owners, ids, revision};
 use crate::store::{self, Opened};
-use crate::ui::{Look, Ui, text};
+use crate::ui::{Ink, Look, Ui, paint, text};
 use clap_complete::engine::ArgValueCompleter;
-use owo_colors::OwoColorize;
 use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
@@ -431,21 +430,18 @@ impl<'s> Shown<'s> {
 
     /// What stands before the text: file, entry, line, branch, kind.
     fn head(&self, entry: Ix, mark: char) -> io::Result<String> {
-        let color = self.search.look.color;
+        let look = &self.search.look;
         let mut head = String::new();
         if self.search.named {
             let file = text::one_line(&self.path);
-            let file = if color { file.magenta().to_string() } else { file };
-            head = format!("{file}{mark}");
+            head = format!("{}{mark}", paint(look, Ink::File, file));
         }
         let mut id = text::one_line(&self.short.of(self.session, self.source, entry)?);
         if self.search.args.line_number {
             id = format!("{id}{mark}{}", self.session.entries.line(entry));
         }
-        let id = text::pad(&id, 8);
-        let id = if color { id.yellow().to_string() } else { id };
-        let branch = text::pad(&text::fit(&self.branch(entry)?, 14), 8);
-        let branch = if color { branch.green().to_string() } else { branch };
+        let id = paint(look, Ink::Id, text::pad(&id, 8));
+        let branch = paint(look, Ink::Branch, text::pad(&text::fit(&self.branch(entry)?, 14), 8));
         let kind = text::pad(self.session.entries.kind(entry).word(), 10);
         let _ = write!(head, "{id} {branch} {kind} ");
         Ok(head)
@@ -471,7 +467,6 @@ impl<'s> Shown<'s> {
 
     /// A line of text that matches; a very long one around its first match.
     fn marked(&self, hit: &Hit) -> String {
-        let color = self.search.look.color;
         let (from, to) = window(&hit.text, hit.at.first().map_or(0, |at| at.start));
         let mut out = String::new();
         if from > 0 {
@@ -484,10 +479,8 @@ impl<'s> Shown<'s> {
             }
             out.push_str(&flat(&hit.text[at..found.start]));
             let text = flat(&hit.text[found.clone()]);
-            if color && !text.is_empty() {
-                let _ = write!(out, "{}", text.red().bold());
-            } else {
-                out.push_str(&text);
+            if !text.is_empty() {
+                out.push_str(&paint(&self.search.look, Ink::Match, text));
             }
             at = found.end;
         }

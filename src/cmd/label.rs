@@ -150,7 +150,7 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
     let opened = open::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let short = ids::ShortIds::default();
-    let widest = session.labels.all().map(|(_, line)| text::one_line(line.text).chars().count()).max();
+    let widest = session.labels.all().map(|(_, line)| text::width(&text::one_line(line.text))).max();
     for (ix, label) in session.labels.all() {
         if ui.look.json {
             let object = json!({

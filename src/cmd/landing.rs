@@ -122,8 +122,7 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
         }
         let line = opened.files.bytes(session.span(ix)).ok()?;
         let usage = Content::of(session.format, &line).usage()?;
-        let total = usage.input + usage.output + usage.cache_read + usage.cache_write;
-        return Some(total).filter(|total| *total > 0);
+        return Some(usage.tokens()).filter(|total| *total > 0);
     }
     None
 }

@@ -157,8 +157,7 @@ fn is_no_session(error: &anyhow::Error) -> bool {
 }
 
 fn version(opened: &Opened) -> String {
-    let version = opened.session.header.as_ref().and_then(|header| header.version.as_deref());
-    match (migrate::age(&opened.session), version) {
+    match (migrate::age(&opened.session), opened.session.version()) {
         (Age::Old(form), _) => form.words().into(),
         (_, Some(version)) => format!("version {}", text::one_line(version)),
         (_, None) => format!("format {}", opened.session.format.name()),
@@ -167,11 +166,10 @@ fn version(opened: &Opened) -> String {
 
 /// The version as a number, where it is one.
 fn number(opened: &Opened) -> Option<serde_json::Value> {
-    let version = opened.session.header.as_ref().and_then(|header| header.version.clone());
-    match (migrate::age(&opened.session), version) {
+    match (migrate::age(&opened.session), opened.session.version()) {
         (Age::Old(migrate::Form::V1), _) => Some(1.into()),
         (Age::Old(_), _) => Some(2.into()),
-        (_, version) => version.map(|version| serde_json::from_str(&version).unwrap_or(version.into())),
+        (_, version) => version.map(|version| serde_json::from_str(version).unwrap_or(version.into())),
     }
 }
 

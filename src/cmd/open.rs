@@ -38,7 +38,7 @@ pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
     if let Some(word) = global.session.as_deref().or(named) {
         return by_word(global, word);
     }
-    if let Some(word) = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty()) {
+    if let Some(word) = super::global::session_variable() {
         return by_word(global, &word);
     }
     let path = latest(global)?;

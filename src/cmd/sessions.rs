@@ -18,7 +18,6 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use unicode_width::UnicodeWidthStr;
 
 /// List sessions
 ///
@@ -437,7 +436,8 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
             None => [String::new(), String::new()],
         })
         .collect();
-    let widest = |texts: &mut dyn Iterator<Item = &String>| texts.map(|text| text.width()).max().unwrap_or(0);
+    let widest =
+        |texts: &mut dyn Iterator<Item = &String>| texts.map(|cell| text::width(cell)).max().unwrap_or(0);
     let id_width = widest(&mut ids.iter());
     let size_width = widest(&mut sizes.iter());
     let entries_width = widest(&mut counts.iter().map(|[entries, _]| entries));
@@ -462,7 +462,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         out.push_str(&format!("  {:>size_width$}  ", sizes[at]));
         used += 2 + size_width + 2;
         if folder_width > 0 {
-            let folder = text::pad(&fit_end(&folders[at], folder_width), folder_width);
+            let folder = text::pad(&text::fit_end(&folders[at], folder_width), folder_width);
             out.push_str(&ui.paint(Ink::Quiet, folder));
             out.push_str("  ");
             used += folder_width + 2;
@@ -476,10 +476,10 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         }
         let note = notes.get(at).unwrap_or(&none);
         let said = if note.said.is_empty() { String::new() } else { format!(" ({})", note.said) };
-        let room = ui.look.width.saturating_sub(used + marks.width()).max(16);
+        let room = ui.look.width.saturating_sub(used + text::width(&marks)).max(16);
         let title = text::fit(
             &text::one_line(row.title()),
-            room.saturating_sub(note.before.width() + said.width()).max(12),
+            room.saturating_sub(text::width(&note.before) + text::width(&said)).max(12),
         );
         out.push_str(&ui.paint(Ink::Quiet, &note.before));
         out.push_str(&title);
@@ -530,21 +530,4 @@ fn folder(cwd: Option<&str>, home: &Path) -> String {
         _ => cwd.to_owned(),
     };
     text::one_line(short.trim_end_matches('/'))
-}
-
-/// Cuts text at its start: the end of a folder's name says most.
-fn fit_end(words: &str, width: usize) -> String {
-    if words.width() <= width {
-        return words.to_owned();
-    }
-    let mut start = words.len();
-    let mut used = 1;
-    for (at, character) in words.char_indices().rev() {
-        used += unicode_width::UnicodeWidthChar::width(character).unwrap_or(0);
-        if used > width {
-            break;
-        }
-        start = at;
-    }
-    format!("…{}", &words[start..])
 }

@@ -113,7 +113,7 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     }
     if let Some(usage) = content.usage() {
         let mut tokens = format!("{} in", Count("token", "tokens", usage.input as usize));
-        if usage.cache_read + usage.cache_write > 0 {
+        if usage.sent() > usage.input {
             let (read, written) = (usage.cache_read as usize, usage.cache_write as usize);
             tokens += &format!(
                 ", {} from and {} into the cache",

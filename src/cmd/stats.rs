@@ -18,7 +18,6 @@ use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use unicode_width::UnicodeWidthStr;
 
 /// Count entries, tools, tokens, cost and bytes
 ///
@@ -580,7 +579,7 @@ fn plain(heads: &[&str], right: &[usize]) -> Table {
 fn put(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
     writeln!(ui.out())?;
     let bars = |table: &Table| table.lines().any(|line| line.contains('█') || line.contains('#'));
-    if table.lines().any(|line| line.trim_end().width() > ui.look.width) && bars(&table) {
+    if table.lines().any(|line| text::width(line.trim_end()) > ui.look.width) && bars(&table) {
         let heads: Vec<String> =
             table.header().into_iter().flat_map(|row| row.cell_iter()).map(|cell| cell.content()).collect();
         let at = heads.iter().position(String::is_empty);

@@ -3,8 +3,8 @@
 use super::{Exit, complete, global::Global, open, writing};
 use crate::format::claude::load::Loader;
 use crate::format::{Format, Session};
-use crate::model::{Count, Flags, Ix, Source};
-use crate::ops::ids;
+use crate::model::{Count, Ix, Source};
+use crate::ops::{branches, ids};
 use crate::store::Opened;
 use crate::store::oplog::Log;
 use crate::store::write::Signs;
@@ -41,13 +41,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(id) = session.id() {
         rows.push(("session", text::one_line(&id)));
     }
-    let version = session.header.as_ref().and_then(|header| header.version.clone());
-    let read_only = session.format.read_only(version.as_deref());
     let mut format = session.format.name().to_owned();
-    if let Some(version) = &version {
+    if let Some(version) = session.version() {
         format.push_str(&format!(", version {}", text::one_line(version)));
     }
-    if let Some(why) = read_only {
+    if let Some(why) = session.read_only() {
         format.push_str(&format!(" · read-only: {why}"));
     }
     rows.push(("format", format));
@@ -76,7 +74,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             Count("line", "lines", session.files[0].lines as usize),
             Count("root", "roots", tree.roots().count()),
             Count("branch point", "branch points", tree.branch_points().count()),
-            Count("branch", "branches", branches(session, &opened.files)?),
+            Count("branch", "branches", branches::count(session, &opened.files)?),
         ),
     ));
     let faults = faults(session);
@@ -136,26 +134,6 @@ fn other_readers(session: &Session) -> Vec<(Reader, Ix)> {
     .collect()
 }
 
-/// Leaves that are more than bookkeeping.
-///
-/// Of Claude Code those of bough's own reading: along the stored links, results of parallel calls and hooks are leaves too.
-fn branches(session: &Session, source: &dyn Source) -> anyhow::Result<usize> {
-    if session.format == Format::Claude {
-        return Ok(crate::ops::branches::count(session, source)?);
-    }
-    let entries = &session.entries;
-    let tree = &session.tree;
-    // A leaf that is bookkeeping counts for the branch that it hangs at, once.
-    let mut tips: Vec<_> = tree
-        .leaves()
-        .filter_map(|leaf| tree.ancestors(leaf).find(|ix| !entries.flags(*ix).has(Flags::BOOKKEEPING)))
-        .filter(|tip| tree.children(*tip).all(|child| entries.flags(child).has(Flags::BOOKKEEPING)))
-        .collect();
-    tips.sort_unstable();
-    tips.dedup();
-    Ok(tips.len())
-}
-
 /// How many faults of each check there are.
 fn faults(session: &Session) -> BTreeMap<&'static str, usize> {
     let mut faults = BTreeMap::new();
@@ -168,12 +146,11 @@ fn faults(session: &Session) -> BTreeMap<&'static str, usize> {
 fn as_json(opened: &Opened) -> anyhow::Result<Value> {
     let (session, source) = (&opened.session, &opened.files);
     let tree = &session.tree;
-    let version = session.header.as_ref().and_then(|header| header.version.clone());
     let mut object = json!({
         "schema": "bough.status/1",
         "file": opened.files.path(0).display().to_string(),
         "format": session.format.name(),
-        "read_only": session.format.read_only(version.as_deref()).is_some(),
+        "read_only": session.read_only().is_some(),
         "head_rule": session.head.rule,
         "path": session.loaded(),
         "orphans": tree.orphans().count(),
@@ -182,7 +159,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "roots": tree.roots().count(),
         "leaves": tree.leaves().count(),
         "branch_points": tree.branch_points().count(),
-        "branches": branches(session, source)?,
+        "branches": branches::count(session, source)?,
         "faults": faults(session),
         "alive": signs_of_life(opened).is_some(),
     });
@@ -201,7 +178,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         }
         set("other_heads", Some(heads.into()));
     }
-    set("version", version.map(|version| serde_json::from_str(&version).unwrap_or(Value::String(version))));
+    set("version", session.version().map(|version| serde_json::from_str(version).unwrap_or(version.into())));
     for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
         if let Some(ix) = ix {
             set(key, Some(ids::name(session, source, ix)?.into()));

@@ -143,8 +143,7 @@ impl Template {
                 Part::Age => out += &clock::age(entries.time(ix), view.now),
                 Part::Model => out += content.model.as_deref().unwrap_or_default(),
                 Part::In => {
-                    let sent = usage.map(|usage| usage.input + usage.cache_read + usage.cache_write);
-                    out += &sent.map(|sent| sent.to_string()).unwrap_or_default();
+                    out += &usage.map(|usage| usage.sent().to_string()).unwrap_or_default();
                 }
                 Part::Out => out += &usage.map(|usage| usage.output.to_string()).unwrap_or_default(),
             }

@@ -89,7 +89,7 @@ pub(super) fn log() -> anyhow::Result<Log> {
 
 /// The session that is named, if one is. Its file may be gone: an undo may bring it back.
 pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
-    let variable = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty());
+    let variable = super::global::session_variable();
     let Some(word) = global.session.as_deref().or(named).or(variable.as_deref()) else { return Ok(None) };
     let path = PathBuf::from(word);
     if open::looks_like_a_file(word) && !path.exists() {

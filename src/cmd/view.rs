@@ -10,7 +10,6 @@ use crate::ui::{Ink, Look, paint, text};
 use serde_json::Value;
 use std::collections::HashMap;
 use std::io;
-use unicode_width::UnicodeWidthStr;
 
 /// The entries of one session, as they are shown. Only what is asked for is read.
 pub(super) struct View<'s> {
@@ -124,7 +123,7 @@ impl<'s> View<'s> {
         }
         // What came gets half of the room where both don't fit, and more where the question is short.
         let room = width.saturating_sub(3);
-        let asked = fit_call(&asked, room.saturating_sub(said.width()).max(room / 2));
+        let asked = fit_call(&asked, room.saturating_sub(text::width(&said)).max(room / 2));
         text::fit(&format!("{asked} → {said}"), width)
     }
 
@@ -164,7 +163,7 @@ impl<'s> View<'s> {
         let mut parts = Vec::new();
         for (ink, name) in names {
             let name = text::fit(&name, left);
-            left = left.saturating_sub(name.width() + 2);
+            left = left.saturating_sub(text::width(&name) + 2);
             parts.push(paint(look, ink, name));
             if left < 4 {
                 break;
@@ -192,16 +191,16 @@ impl<'s> View<'s> {
     ) -> io::Result<String> {
         let kind = self.session.entries.kind(ix);
         let id = text::pad(&self.short_id(ix)?, self.id_width);
-        let mut used = id.width();
+        let mut used = text::width(&id);
         let mut row = paint(look, Ink::Id, id);
         let role = format!("{:<10}", kind.word());
-        used += 2 + role.width();
+        used += 2 + text::width(&role);
         row.push_str("  ");
         row.push_str(&paint(look, ink_of(kind), role));
         // What is narrow has better use for the cells.
         if width >= 60 {
             let age = format!("{:>4}  ", clock::age(self.session.entries.time(ix), self.now));
-            used += age.width();
+            used += text::width(&age);
             row.push_str(&paint(look, Ink::Quiet, age));
         }
         let room = width.saturating_sub(used);
@@ -304,8 +303,7 @@ impl<'s> View<'s> {
     pub(super) fn stat(&self, ix: Ix, content: &Content<'_>) -> String {
         let mut stat = Count("byte", "bytes", self.session.span(ix).len as usize).to_string();
         if let Some(usage) = content.usage() {
-            let sent = (usage.input + usage.cache_read + usage.cache_write) as usize;
-            stat += &format!(" · {} in", Count("token", "tokens", sent));
+            stat += &format!(" · {} in", Count("token", "tokens", usage.sent() as usize));
             stat += &format!(" · {} out", Count("token", "tokens", usage.output as usize));
             if usage.cost > 0.0 {
                 stat += &format!(" · ${:.4}", usage.cost);
@@ -381,15 +379,15 @@ fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, 
 
 /// A call of `width` cells at the most; of a long path the end is kept, which says more than its start.
 fn fit_call(asked: &str, width: usize) -> String {
-    let Some((name, path)) = asked.split_once(' ').filter(|_| asked.width() > width) else {
+    let Some((name, path)) = asked.split_once(' ').filter(|_| text::width(asked) > width) else {
         return text::fit(asked, width);
     };
-    let room = width.saturating_sub(name.width() + 2);
+    let room = width.saturating_sub(text::width(name) + 2);
     if !path.contains('/') || path.contains(' ') || room < 8 {
         return text::fit(asked, width);
     }
     let mut end = path;
-    while end.width() > room {
+    while text::width(end) > room {
         let mut characters = end.chars();
         characters.next();
         end = characters.as_str();
@@ -409,7 +407,7 @@ fn arguments_of(out: &mut Vec<Printed>, arguments: &[u8], width: usize) {
     for (key, value) in json::each_member(arguments) {
         let said = json::string(value).unwrap_or_else(|| String::from_utf8_lossy(value));
         let line = format!("  {}: {said}", text::one_line(&key));
-        if !said.contains('\n') && line.width() <= width {
+        if !said.contains('\n') && text::width(&line) <= width {
             note(out, Ink::Tool, &text::safe(&line));
         } else {
             note(out, Ink::Tool, &format!("  {}:", text::one_line(&key)));

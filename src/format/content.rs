@@ -145,9 +145,14 @@ impl Usage {
         usage
     }
 
+    /// The tokens that were sent, cached or not.
+    pub fn sent(&self) -> u64 {
+        [self.input, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)
+    }
+
     /// All tokens together.
     pub fn tokens(&self) -> u64 {
-        [self.input, self.output, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)
+        self.sent().saturating_add(self.output)
     }
 
     /// Adds what another took.

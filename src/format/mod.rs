@@ -96,21 +96,12 @@ impl Format {
         }
     }
 
-    /// Why a session of this format, with this version in its header, is never written to; `None` where it is.
-    pub fn read_only(self, version: Option<&str>) -> Option<&'static str> {
-        let number = version.and_then(|version| version.parse::<f64>().ok());
+    /// The newest version that is known; `None` where headers say none.
+    pub fn newest_version(self) -> Option<u8> {
         match self {
-            Format::PiV1 | Format::PiDesign => {
-                Some("it is of an older form; `bough migrate` brings it up to date")
-            }
-            Format::HarnessV4 => Some("no agent of today reads this form"),
-            Format::Pi | Format::Omp | Format::Harness if number.is_some_and(|number| number > 3.0) => {
-                Some("its version is newer than any that is known")
-            }
-            Format::Chimera if number.is_some_and(|number| number > 1.0) => {
-                Some("its version is newer than any that is known")
-            }
-            _ => None,
+            Format::Claude => None,
+            Format::Chimera => Some(1),
+            _ => Some(3),
         }
     }
 

@@ -513,6 +513,29 @@ impl Session {
         }
     }
 
+    /// The version that the header says, as spelled.
+    pub fn version(&self) -> Option<&str> {
+        self.header.as_ref()?.version.as_deref()
+    }
+
+    /// Whether the version is newer than those that are known.
+    pub fn is_newer(&self) -> bool {
+        let number = self.version().and_then(|version| version.trim().parse::<f64>().ok());
+        let newest = self.format.newest_version().map(f64::from);
+        self.format == Format::HarnessV4 || newest.is_some_and(|newest| number.is_some_and(|is| is > newest))
+    }
+
+    /// Why the session is never written to; `None` where it is.
+    pub fn read_only(&self) -> Option<&'static str> {
+        match self.format {
+            Format::PiV1 | Format::PiDesign => {
+                Some("it is of an older form; `bough migrate` brings it up to date")
+            }
+            Format::HarnessV4 => Some("no agent of today reads this form"),
+            _ => self.is_newer().then_some("its version is newer than any that is known"),
+        }
+    }
+
     /// The entries on the path to HEAD, root first; none where there is no HEAD.
     pub fn path(&self) -> Vec<Ix> {
         self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()

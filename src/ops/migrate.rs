@@ -69,17 +69,11 @@ impl Form {
 
 /// Tells how old a session is.
 pub fn age(session: &Session) -> Age {
-    let version = session.header.as_ref().and_then(|header| header.version.as_deref());
-    let above = |known: f64| {
-        version.and_then(|version| version.trim().parse::<f64>().ok()).is_some_and(|version| version > known)
-    };
     match session.format {
         Format::PiV1 => Age::Old(Form::V1),
         Format::PiV2 => Age::Old(Form::V2),
         Format::PiDesign => Age::Old(Form::Design),
-        Format::HarnessV4 => Age::Beyond,
-        Format::Pi | Format::Omp | Format::Harness if above(f64::from(NEWEST)) => Age::Beyond,
-        Format::Chimera if above(1.0) => Age::Beyond,
+        _ if session.is_newer() => Age::Beyond,
         _ => Age::Newest,
     }
 }

@@ -30,8 +30,7 @@ pub use owners::Owners;
 
 /// Refuses to write to a session whose form no program of today writes.
 fn writable(session: &crate::format::Session) -> Result<(), Error> {
-    let version = session.header.as_ref().and_then(|header| header.version.as_deref());
-    if let Some(why) = session.format.read_only(version) {
+    if let Some(why) = session.read_only() {
         return Err(Error::ReadOnly { why: why.into() });
     }
     if session.format.wants_header() && session.header.is_none() {

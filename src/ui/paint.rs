@@ -22,8 +22,18 @@ pub enum Ink {
     Head,
     /// A label.
     Label,
+    /// A file, before what was found in it.
+    File,
+    /// A branch.
+    Branch,
+    /// What was looked for.
+    Match,
     /// Something that failed or is wrong.
     Bad,
+    /// The word of an error.
+    Error,
+    /// The word of a warning.
+    Warning,
     /// Something that is well, or was added.
     Good,
     /// Something that stands out.
@@ -49,6 +59,10 @@ pub fn paint(look: &Look, ink: Ink, text: impl std::fmt::Display) -> String {
         Ink::Quiet => style.bright_black(),
         Ink::Head => style.bright_cyan().bold(),
         Ink::Label => style.bright_green().bold(),
+        Ink::File => style.magenta(),
+        Ink::Branch => style.green(),
+        Ink::Match | Ink::Error => style.red().bold(),
+        Ink::Warning => style.yellow(),
         Ink::Bad => style.red(),
         Ink::Good => style.green(),
         Ink::Strong => style.bold(),

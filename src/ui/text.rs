@@ -40,7 +40,7 @@ fn is_plain(text: &str) -> bool {
 }
 
 /// How many display cells text takes.
-fn width(text: &str) -> usize {
+pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
@@ -93,6 +93,23 @@ pub fn fit(text: &str, width: usize) -> String {
         out.push('…');
     }
     out
+}
+
+/// Cuts text to `width` display cells at its start, where its end says most; what is cut is told by `…`.
+pub fn fit_end(text: &str, width: usize) -> String {
+    if self::width(text) <= width {
+        return text.to_owned();
+    }
+    let mut start = text.len();
+    let mut used = 1;
+    for (at, character) in text.char_indices().rev() {
+        used += character.width().unwrap_or(0);
+        if used > width {
+            break;
+        }
+        start = at;
+    }
+    format!("…{}", &text[start..])
 }
 
 /// Pads text with blanks to `width` display cells.
@@ -157,6 +174,8 @@ mod tests {
     fn widths_are_counted_in_cells() {
         assert_eq!(fit("中文字", 5), "中文…");
         assert_eq!(fit("中文字", 6), "中文字");
+        assert_eq!(fit_end("中文字", 5), "…文字");
+        assert_eq!(fit_end("中文字", 6), "中文字");
         assert_eq!(pad("中", 4), "中  ");
     }
 

@@ -30,6 +30,15 @@ fn a_layer_uses_only_those_below_it() {
                         wrong.push(format!("{}:{}: {layer} uses {other}", path.display(), number + 1));
                     }
                 }
+                if *layer == "cmd"
+                    && ["owo_colors::", "unicode_width::"].iter().any(|of_ui| code.contains(of_ui))
+                {
+                    wrong.push(format!(
+                        "{}:{}: colors and widths are matters of ui",
+                        path.display(),
+                        number + 1
+                    ));
+                }
                 if code.contains("crate::{") {
                     wrong.push(format!(
                         "{}:{}: name the layer: `use crate::…::{{…}}`",

@@ -167,7 +167,7 @@ impl Typed {
             typed.session = Some(typed.words.remove(0));
         }
         if typed.session.is_none() {
-            typed.session = std::env::var("BOUGH_SESSION").ok().filter(|word| !word.is_empty());
+            typed.session = crate::cmd::global::session_variable();
         }
         typed
     }

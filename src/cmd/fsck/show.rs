@@ -4,8 +4,7 @@ use super::Total;
 use crate::cmd::global::Global;
 use crate::fsck::{CHECKS, Check, Finding, Findings, Level, Row};
 use crate::model::Count;
-use crate::ui::{Ui, text};
-use owo_colors::OwoColorize;
+use crate::ui::{Ink, Ui, text};
 use serde_json::{Value, json};
 use std::io;
 use std::path::Path;
@@ -52,12 +51,12 @@ pub(super) fn findings(
 /// One finding that stands for `count`.
 fn words(file: &str, finding: &Finding, count: u64, ui: &mut Ui) -> io::Result<()> {
     let level = finding.check.level();
-    let word = match (ui.look.color, level) {
-        (false, _) => level.word().to_owned(),
-        (true, Level::Error) => level.word().red().bold().to_string(),
-        (true, Level::Warning) => level.word().yellow().to_string(),
-        (true, Level::Info) => level.word().dimmed().to_string(),
+    let ink = match level {
+        Level::Error => Ink::Error,
+        Level::Warning => Ink::Warning,
+        Level::Info => Ink::Quiet,
     };
+    let word = ui.paint(ink, level.word());
     let at = if finding.line > 0 { format!(":{}", finding.line) } else { String::new() };
     let more = match count {
         0 | 1 => String::new(),

@@ -34,14 +34,9 @@ impl Finder<'_> {
 
     fn version(&mut self) {
         let session = self.session;
-        let newest = match session.format {
-            Format::Chimera => 1.0,
-            Format::Claude => return,
-            _ => 3.0,
-        };
-        let version = session.header.as_ref().and_then(|header| header.version.as_deref());
-        let number = version.and_then(|version| version.trim().parse::<f64>().ok());
-        if session.format == Format::HarnessV4 || number.is_some_and(|number| number > newest) {
+        let Some(newest) = session.format.newest_version() else { return };
+        let version = session.version();
+        if session.is_newer() {
             let version = version.unwrap_or("4").to_owned();
             let line = session.header.as_ref().map_or(0, |header| header.line);
             self.at(Check::UnsupportedVersion, line, 0, || {

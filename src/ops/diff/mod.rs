@@ -142,11 +142,7 @@ pub fn stat(side: Side<'_>, items: &[Item]) -> io::Result<Stat> {
             continue;
         }
         if let Some(usage) = content.usage() {
-            stat.usage.input += usage.input;
-            stat.usage.output += usage.output;
-            stat.usage.cache_read += usage.cache_read;
-            stat.usage.cache_write += usage.cache_write;
-            stat.usage.cost += usage.cost;
+            stat.usage.add(&usage);
         }
     }
     Ok(stat)

@@ -138,8 +138,7 @@ pub fn cherry_pick(
 /// Refuses sessions that can't be written to, and pairs between which nothing can be brought over.
 fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
     super::writable(into)?;
-    let version = from.header.as_ref().and_then(|header| header.version.as_deref());
-    if let Some(why) = from.format.read_only(version) {
+    if let Some(why) = from.read_only() {
         return Err(super::Error::ReadOnly { why: why.into() }.into());
     }
     let family = |format| match format {
