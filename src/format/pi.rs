@@ -357,6 +357,9 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
 }
 
 /// The two forms of version 4, read as far as they are trees: to look at, never to write.
+///
+/// The first has a lane for each conversation and facts about the session, the second has values for both; the leaf of
+/// the lane `main` is the position.
 struct V4;
 
 impl Dialect for V4 {
@@ -365,25 +368,64 @@ impl Dialect for V4 {
         if line.shape != Shape::Object {
             return Place::Unknown;
         }
+        let says = |key: &str| string(line, key).unwrap_or_default();
         match fields.str(Field::Kind).map_or(&b""[..], |kind| kind.raw) {
             b"header" => {
                 header(line, gathered);
-                Place::Other(OtherKind::Header)
+                return Place::Other(OtherKind::Header);
             }
             b"entry" => {
                 let ty = fields.str(Field::Type);
                 let id = id(fields.get(Field::Id));
+                if says("lane") == "main" {
+                    stand_at(id.map(Str::key), line, gathered);
+                }
                 let parent = parent(fields.get(Field::ParentId));
                 let (kind, flags) = kind(line, ty, gathered);
                 let time = time(fields.get(Field::Timestamp), &mut gathered.clock);
-                Place::Entry(Link { id, parent, time, kind, ty, flags, session: None, group: None })
+                return Place::Entry(Link { id, parent, time, kind, ty, flags, session: None, group: None });
             }
-            _ => Place::Other(OtherKind::Note),
+            b"lane" if says("lane") == "main" => stand_at(key(line, "leafId"), line, gathered),
+            b"fact" if says("fact") == "name" => named(&says("name"), gathered),
+            b"fact" if says("fact") == "label" => labelled(&says("targetId"), &says("label"), line, gathered),
+            b"value" => match (says("namespace").as_str(), says("key").as_str()) {
+                ("pi.branch.tip", "main") => stand_at(key(line, "value"), line, gathered),
+                ("pi.session.name", _) => named(&says("value"), gathered),
+                ("pi.entry.label", target) => labelled(target, &says("value"), line, gathered),
+                _ => {}
+            },
+            _ => {}
         }
+        Place::Other(OtherKind::Note)
     }
 
     fn head(&self, session: &Session) -> Head {
-        let leaf = session.tree.standing().next_back();
-        Head { entry: leaf, leaf, rule: "the last entry in the file" }
+        match session.pointers.last().map(|pointer| pointer.target) {
+            Some(None) => session.head_at(None, "the leaf stands before the first entry"),
+            Some(Some(target)) if session.find(target).is_some() => {
+                session.head_at(session.find(target), "the leaf of the lane `main`")
+            }
+            _ => session.head_at(session.tree.standing().next_back(), "the last entry in the file"),
+        }
     }
+}
+
+/// The id that a string field names.
+fn key(line: &Line<'_>, field: &str) -> Option<Key> {
+    string(line, field).filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes()))
+}
+
+/// Takes an entry for the leaf; what was the leaf before is of no interest.
+fn stand_at(target: Option<Key>, line: &Line<'_>, gathered: &mut Gathered) {
+    gathered.pointers.clear();
+    gathered.pointers.push(Pointer { line: line.number, before: gathered.entries, target, explicit: None });
+}
+
+fn named(name: &str, gathered: &mut Gathered) {
+    gathered.name = Some(name.to_owned()).filter(|name| !name.is_empty());
+}
+
+fn labelled(target: &str, text: &str, line: &Line<'_>, gathered: &mut Gathered) {
+    let target = Key::of(target.as_bytes());
+    gathered.labels.push(LabelLine { entry: None, line: line.number, target, text });
 }

@@ -5,7 +5,7 @@ pub use append::Segment;
 use super::side::Side;
 use super::spread::Spread;
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
-use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_member, string};
+use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_member, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
@@ -264,7 +264,24 @@ impl Builder {
             }
             self.place_held(true);
         }
-        self.place(line);
+        match line.bytes {
+            Some(bytes) if self.format == Format::HarnessV4 && bytes.starts_with(b"[") => {
+                self.each_write(line, bytes);
+            }
+            _ => self.place(line),
+        }
+    }
+
+    /// Places what a list on one line holds, one after the other, as if each stood on a line of its own.
+    fn each_write(&mut self, line: &Line<'_>, list: &[u8]) {
+        let mut reader = self.again.take().unwrap_or_default();
+        for item in each_item(list) {
+            let at = (item.as_ptr() as usize - list.as_ptr() as usize) as u64;
+            reader.restart(line.offset + at, line.number - 1);
+            reader.feed(item, |line| self.place(line));
+            reader.finish(|line| self.place(line));
+        }
+        self.again = Some(reader);
     }
 
     /// Places the lines that were held, as far as it is certain what they are; all where no more will come.
