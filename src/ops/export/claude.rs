@@ -33,7 +33,7 @@ pub(super) fn plan(
     if !loader.is_loaded(wish.entry) || loader.is_gone(wish.entry) {
         let plain = plain.insert(session.clone());
         // The one above the entry, if there is one, is in force there.
-        plain.claude.boundary = match switch::claude::above(session, wish.entry) {
+        plain.claude.boundary = match switch::claude::above(session, source, wish.entry)? {
             Some(above) => {
                 switch::claude::as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line))
             }
@@ -94,11 +94,17 @@ pub(super) fn plan(
         }
     }
     copy.notes(&["mode", "permission-mode"])?;
-    for ix in &entries {
-        let above = std::iter::successors(loader.parent(*ix), |ix| loader.parent(*ix));
-        // A ring that the client cuts must not be walked for ever.
-        let above = above.take(session.entries.len()).find(|ix| taken.contains(ix));
-        copy.entry(*ix, above)?;
+    let links: Vec<Option<Ix>> = entries
+        .iter()
+        .map(|ix| {
+            let above = std::iter::successors(loader.parent(*ix), |ix| loader.parent(*ix));
+            // A ring that the client cuts must not be walked for ever.
+            above.take(session.entries.len()).find(|ix| taken.contains(ix))
+        })
+        .collect();
+    let cut = closed_by(&entries, &links);
+    for (at, ix) in entries.iter().enumerate() {
+        copy.entry(*ix, links[at].filter(|_| !cut.contains(&at)))?;
     }
     copy.notes(STATE)?;
     copy.labels(now)?;
@@ -119,18 +125,46 @@ const STATE: &[&str] = &[
     "content-replacement",
 ];
 
+/// The links that close a ring, by the numbers of their entries: of each ring that of the entry that comes first.
+fn closed_by(entries: &[Ix], links: &[Option<Ix>]) -> HashSet<usize> {
+    let numbers: HashMap<Ix, usize> = entries.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
+    let above = |at: usize| links[at].and_then(|above| numbers.get(&above).copied());
+    let mut cut = HashSet::new();
+    // By which walk an entry was met first.
+    let mut met = vec![usize::MAX; entries.len()];
+    for walk in 0..entries.len() {
+        let mut at = Some(walk);
+        while let Some(now) = at.filter(|now| met[*now] == usize::MAX) {
+            met[now] = walk;
+            at = above(now);
+        }
+        // Back on its own way: all from here on is a ring.
+        if let Some(start) = at.filter(|at| met[*at] == walk) {
+            let ring =
+                std::iter::successors(above(start), |at| Some(*at).filter(|at| *at != start).and_then(above));
+            cut.extend(ring.min());
+        }
+    }
+    cut
+}
+
 /// An entry and all below it, as the client links them, with the rest of the replies at its edge.
 fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Option<Ix>) {
     let entries = &session.entries;
-    let mut top = top;
-    // From inside a reply, or from a result, up to where the reply begins.
-    while let Some(parent) = loader.parent(top)
-        && (entries.flags(top).has(Flags::RESULT)
-            || entries.group(top).is_some() && entries.group(parent) == entries.group(top))
-    {
-        top = parent;
-    }
     let count = entries.count_in(0);
+    let mut top = top;
+    // From inside a reply, or from a result, up to where the reply begins; not for ever, where links form a ring.
+    for _ in 0..count {
+        match loader.parent(top) {
+            Some(parent)
+                if entries.flags(top).has(Flags::RESULT)
+                    || entries.group(top).is_some() && entries.group(parent) == entries.group(top) =>
+            {
+                top = parent;
+            }
+            _ => break,
+        }
+    }
     // 0: not known yet, 1: below, 2: elsewhere.
     let mut known = vec![0u8; count as usize];
     known[top.at()] = 1;

@@ -11,6 +11,7 @@ use crate::format::claude::{Boundary, is_typed, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Source, Span, Time};
 use crate::ops::{Error, ids, label};
+use std::collections::HashMap;
 use std::io;
 
 /// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
@@ -207,9 +208,48 @@ fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
     loader.is_loaded(turn) && !loader.is_gone(turn)
 }
 
-/// The nearest boundary above an entry.
-pub(crate) fn above(session: &Session, turn: Ix) -> Option<Ix> {
-    session.tree.ancestors(turn).find(|ix| session.entries.kind(*ix) == Kind::Compaction)
+/// The compaction that an entry comes after: the nearest boundary above it, or one that kept a message above it, below which
+/// the conversation went on behind the boundary.
+pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
+    let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
+    for boundary in distinct_boundaries(session) {
+        let Some(line) = as_it_was(session, source, boundary)? else { continue };
+        let first = copies(session, boundary).last().unwrap_or(boundary);
+        for kept in kept(session, &Boundary::of(boundary, &line)) {
+            keeping.entry(kept).or_default().push((first, boundary));
+        }
+    }
+    let mut below = turn;
+    for ix in session.tree.ancestors(turn) {
+        if session.entries.kind(ix) == Kind::Compaction {
+            return Ok(Some(ix));
+        }
+        let by = keeping.get(&session.entries.key(ix)).into_iter().flatten();
+        if let Some((_, boundary)) = by.filter(|(first, _)| ix < *first && *first < below).max() {
+            return Ok(Some(*boundary));
+        }
+        below = ix;
+    }
+    Ok(None)
+}
+
+/// The messages that a boundary's lists name, or that stand between the ends that they name.
+fn kept(session: &Session, boundary: &Boundary) -> Vec<Key> {
+    match (&boundary.kept, boundary.ends) {
+        (kept, Some((head, tail))) if kept.is_empty() => {
+            let Some(tail) = session.find(tail) else { return Vec::new() };
+            let above = session.tree.ancestors(tail).map(|ix| session.entries.key(ix));
+            let mut between: Vec<Key> = Vec::new();
+            for key in above {
+                between.push(key);
+                if key == head {
+                    return between;
+                }
+            }
+            Vec::new()
+        }
+        (kept, _) => kept.clone(),
+    }
 }
 
 /// The copies of a boundary, the last first.
@@ -218,9 +258,9 @@ fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
     session.entries.all().rev().filter(move |ix| session.entries.key(*ix) == key)
 }
 
-/// Whether the model should see messages that the boundary above an entry kept; `None` where either will do.
+/// Whether the model should see messages that the compaction above an entry kept; `None` where either will do.
 fn keeps(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<bool>> {
-    let Some(boundary) = above(session, turn) else { return Ok(Some(false)) };
+    let Some(boundary) = above(session, source, turn)? else { return Ok(Some(false)) };
     let Some(line) = as_it_was(session, source, boundary)? else { return Ok(Some(false)) };
     // They come behind the summary, so that the summary alone shows none.
     let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
@@ -251,7 +291,7 @@ fn ways(session: &Session, source: &dyn Source, turn: Ix) -> Result<Vec<WayThere
     };
     let mut ways = vec![Vec::new()];
     let boundaries = distinct_boundaries(session);
-    let above = above(session, turn).map(|above| session.entries.key(above));
+    let above = above(session, source, turn)?.map(|above| session.entries.key(above));
     let (mut without, mut again, mut listed) = (Vec::new(), Vec::new(), Vec::new());
     for boundary in &boundaries {
         let key = session.entries.key(*boundary);
