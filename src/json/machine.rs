@@ -51,6 +51,9 @@ impl Limits {
 /// bound is there so that memory does not follow a line of brackets.
 pub(super) const DEPTH: usize = 1024;
 
+/// What is said of a line that ends inside of a string.
+pub const ENDS_IN_STRING: &str = "ends inside a string";
+
 /// The longest spelling of a wanted key, each of its characters an escape of six bytes.
 const KEY: usize = 6 * 24;
 
@@ -190,7 +193,7 @@ impl Machine {
             State::Behind if self.open.is_empty() => {}
             State::Behind | State::Word(..) => self.flaw(at, "ends inside a value"),
             State::InString { .. } | State::Escape { .. } | State::Unicode { .. } => {
-                self.flaw(at, "ends inside a string")
+                self.flaw(at, ENDS_IN_STRING)
             }
             State::Number(_) => unreachable!("a line feed ends a number"),
         }

@@ -23,6 +23,7 @@ mod walk;
 pub use edit::{Escapes, set_field, write_string};
 pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
+pub use machine::ENDS_IN_STRING;
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use sieve::{Run, Sieve, is_plain};

@@ -36,7 +36,7 @@ pub fn plan(
     fresh: &mut Ids,
     now: Time,
 ) -> Result<Plan, Error> {
-    super::writable(session)?;
+    super::appendable(session)?;
     if session.head.leaf.is_none()
         && !session.entries.is_empty()
         && !matches!(session.format, Format::Harness | Format::Claude)

@@ -159,7 +159,7 @@ pub fn squash(
     ids: &mut Ids,
 ) -> Result<(Plan, String), Refusal> {
     let session = side.session;
-    super::writable(session)?;
+    super::appendable(session)?;
     let id = ids.entry(session.format, session.entries.keys());
     let raw = |ix| super::ids::raw(session, side.source, ix);
     let parent = onto.map(raw).transpose()?;

@@ -28,8 +28,12 @@ pub use error::Error;
 pub use forest::Forest;
 pub use owners::Owners;
 
+use crate::format::{Format, OtherKind, Session};
+use crate::json::ENDS_IN_STRING;
+use crate::model::{Fault, FaultKind};
+
 /// Refuses to write to a session whose form no program of today writes.
-fn writable(session: &crate::format::Session) -> Result<(), Error> {
+fn writable(session: &Session) -> Result<(), Error> {
     if let Some(why) = session.read_only() {
         return Err(Error::ReadOnly { why: why.into() });
     }
@@ -40,4 +44,30 @@ fn writable(session: &crate::format::Session) -> Result<(), Error> {
         });
     }
     Ok(())
+}
+
+/// Refuses to put lines behind those of a session, where [`writable`] does and where its program would not see them.
+fn appendable(session: &Session) -> Result<(), Error> {
+    writable(session)?;
+    // oh-my-pi takes an object over several lines: what is put behind one that is not ended is a part of it.
+    let is_open = |fault: &&Fault| match fault.kind {
+        FaultKind::Broken { at, why } => at == fault.len && why != ENDS_IN_STRING,
+        _ => false,
+    };
+    let last = |fault: &&Fault| {
+        let entry = session.entries.all().next_back().map_or(0, |ix| session.entries.line(ix));
+        let others = session.others.iter().rev().filter(|other| other.kind != OtherKind::Blank);
+        fault.line > entry && others.map(|other| other.line).next().is_none_or(|line| fault.line >= line)
+    };
+    let open = session.faults.iter().rev().find(is_open).filter(last);
+    match open.filter(|_| session.format == Format::Omp) {
+        Some(open) => Err(Error::NoPlace {
+            what: format!(
+                "line {} is an object that is not ended, and oh-my-pi would take what is put behind it for a part of it",
+                open.line
+            ),
+            instead: Some("`bough fsck --repair` sets it aside".into()),
+        }),
+        None => Ok(()),
+    }
 }

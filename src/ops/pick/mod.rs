@@ -137,7 +137,7 @@ pub fn cherry_pick(
 
 /// Refuses sessions that can't be written to, and pairs between which nothing can be brought over.
 fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
-    super::writable(into)?;
+    super::appendable(into)?;
     if let Some(why) = from.read_only() {
         return Err(super::Error::ReadOnly { why: why.into() }.into());
     }

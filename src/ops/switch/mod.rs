@@ -61,7 +61,7 @@ pub fn plan(
     fresh: &mut Ids,
     now: Time,
 ) -> Result<Switch, Error> {
-    super::writable(session)?;
+    super::appendable(session)?;
     let mut lines = Lines::new(session, source, fresh, now)?;
     if session.format == Format::Claude {
         return claude::plan(session, source, to, wish, lines);
@@ -87,6 +87,17 @@ pub fn plan(
         part: None,
         summarized: false,
     };
+    let label = |lines: &mut Lines<'_>| match &wish.label {
+        Some((name, take)) => {
+            label::set(session, source, lines, name, to.ok_or_else(nothing_to_label)?, *take)
+        }
+        None => Ok(()),
+    };
+    // What is written last is the position, so that the label comes first, where the branch that is left can have it.
+    let label_first = switch.moves && session.head.leaf.is_some();
+    if label_first {
+        label(&mut lines)?;
+    }
     if switch.moves {
         let left = session.head.leaf.map(|leaf| ids::raw(session, source, leaf)).transpose()?;
         let wanted = to.map(|to| ids::raw(session, source, to)).transpose()?;
@@ -98,9 +109,8 @@ pub fn plan(
         let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
         switch.plan.moved = Some(Moved { from: name(from)?, to: name(to)? });
     }
-    if let Some((name, take)) = &wish.label {
-        let target = to.ok_or_else(nothing_to_label)?;
-        label::set(session, source, &mut lines, name, target, *take)?;
+    if !label_first {
+        label(&mut lines)?;
     }
     lines.into_plan(&mut switch.plan);
     switch.plan.keep_times = !switch.moves;
