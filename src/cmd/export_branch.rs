@@ -95,13 +95,19 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.writing.dry_run {
         return Ok(Exit::Done);
     }
-    let resume = to.as_deref().and_then(|to| landing::resume_command(format, to, Some(session.clone())));
+    let is_found = |to: &Path| format != Format::Claude || finds(to, &session);
+    let resume = to.as_deref().filter(|to| is_found(to));
+    let resume = resume.and_then(|to| landing::resume_command(format, to, Some(session.clone())));
     if args.store
         && let Some(resume) = &resume
     {
         writeln!(ui.out(), "{resume}")?;
     }
+    let is_lost = resume.is_none() && format == Format::Claude && to.is_some();
     tell(&export, to.as_deref(), &session, left, resume.filter(|_| !args.store), ui);
+    if is_lost {
+        ui.hint("Claude Code finds sessions in the folders of its projects alone; `--store` writes there");
+    }
     Ok(Exit::Done)
 }
 
@@ -142,6 +148,16 @@ fn session_of_name(format: Format, output: Option<&Path>) -> Option<String> {
     uuid::Uuid::try_parse(stem).ok().filter(|_| stem.len() == 36).map(|_| stem.to_owned())
 }
 
+/// Whether Claude Code finds a session in a file: by its name, in one of its folders.
+fn finds(file: &Path, session: &str) -> bool {
+    let folder = real_path(file).and_then(|file| file.parent().map(Path::to_owned));
+    file.file_stem().is_some_and(|stem| stem == session) && folder.is_some_and(|folder| is_in_store(&folder))
+}
+
+fn is_in_store(folder: &Path) -> bool {
+    find::stores(&[]).iter().any(|store| store.root.canonicalize().is_ok_and(|root| folder.starts_with(root)))
+}
+
 /// The folder in which the agent looks for the new session: that of the old one, if it is in a store.
 fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     let session = &opened.session;
@@ -154,11 +170,8 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
         return Err(refused("this agent has no store in which a session could be found").into());
     }
     let folder = real_path(opened.files.path(0)).and_then(|path| path.parent().map(Path::to_owned));
-    if let Some(folder) = &folder {
-        let roots = find::stores(&[]);
-        if roots.iter().any(|store| store.root.canonicalize().is_ok_and(|root| folder.starts_with(root))) {
-            return Ok(folder.clone());
-        }
+    if let Some(folder) = folder.filter(|folder| is_in_store(folder)) {
+        return Ok(folder);
     }
     let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
     let cwd = cwd.ok_or_else(|| refused("the session does not say to which folder it belongs"))?;

@@ -114,7 +114,9 @@ impl Global {
         match self.color {
             When::Always | When::Never => (self.color, Origin::Option),
             When::Auto if is_set("NO_COLOR") => (When::Never, Origin::Variable("NO_COLOR")),
-            When::Auto if is_set("CLICOLOR_FORCE") => (When::Always, Origin::Variable("CLICOLOR_FORCE")),
+            When::Auto if is_set("CLICOLOR_FORCE") && !is("CLICOLOR_FORCE", "0") => {
+                (When::Always, Origin::Variable("CLICOLOR_FORCE"))
+            }
             When::Auto if of_file == Some("always") => (When::Always, Origin::File),
             When::Auto if of_file == Some("never") => (When::Never, Origin::File),
             When::Auto if is("CLICOLOR", "0") => (When::Never, Origin::Variable("CLICOLOR")),

@@ -1,6 +1,6 @@
 //! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
 
-use super::{global::Global, open};
+use super::{Failure, global::Global, open};
 use crate::format::{Format, Head, Layout, Session};
 use crate::json::{each_member, string};
 use crate::model::{Ix, Source};
@@ -9,6 +9,7 @@ use crate::store::{self, Opened, find, project};
 use crate::ui::Ui;
 use std::collections::HashMap;
 use std::io;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A session, or a project, as a command shows it.
@@ -304,6 +305,16 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
             word.filter(|word| word.is_dir() && project::is_project(word)).map_or(path, Path::to_owned)
         }
     };
+    if !path.is_dir() {
+        let format = store::sift(&path, global.options(), None, &mut |_, _, _| ControlFlow::Break(()))?;
+        if format != Format::Claude {
+            return Err(Failure::Usage {
+                what: format!("sessions of {} have no documented order", format.agent()),
+                hint: "it is one of Claude Code's sessions; leave `--order` out".into(),
+            }
+            .into());
+        }
+    }
     let layout = project::layout(&path)?;
     let mut opened = project::open(&layout, true)?;
     if layout.mains != 1 {

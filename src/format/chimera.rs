@@ -41,6 +41,7 @@ impl Dialect for Chimera {
                     cwd: fields.str(Field::Cwd).map(|cwd| cwd.text().into_owned()),
                     time: Some(time).filter(|time| time.is_some()),
                     parent: line.bytes.and_then(Header::parent_in),
+                    uuid: None,
                 });
                 flags.set(Flags::BOOKKEEPING, true);
                 Kind::Header

@@ -201,6 +201,7 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
         cwd: text(Field::Cwd),
         time: Some(time(fields.get(Field::Timestamp), &mut gathered.clock)).filter(|time| time.is_some()),
         parent: line.bytes.and_then(Header::parent_in),
+        uuid: fields.str(Field::Uuid).map(Str::key),
     });
     for (key, _) in each_member(line.bytes.unwrap_or_default()) {
         match &*key {

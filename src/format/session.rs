@@ -66,6 +66,8 @@ pub struct Header {
     pub time: Option<Time>,
     /// The session, or its file, that it was forked from or goes on.
     pub parent: Option<String>,
+    /// Another id, by which entries may name it as their parent.
+    pub uuid: Option<Key>,
 }
 
 impl Header {
@@ -530,6 +532,11 @@ impl Session {
         }
     }
 
+    /// The id by which first entries name the header as their parent, in the form of pi's design document.
+    pub fn header_key(&self) -> Option<Key> {
+        self.header.as_ref().filter(|_| self.format == Format::PiDesign)?.uuid
+    }
+
     /// The version that the header says, as spelled.
     pub fn version(&self) -> Option<&str> {
         self.header.as_ref()?.version.as_deref()
@@ -644,8 +651,11 @@ impl Session {
                 kind,
             });
         };
+        let header = self.header_key();
         for ix in self.tree.orphans() {
-            note(&self.entries, ix, FaultKind::DanglingParent);
+            if header.is_none() || self.entries.parent_key(ix) != header {
+                note(&self.entries, ix, FaultKind::DanglingParent);
+            }
         }
         for ix in self.tree.rings() {
             note(&self.entries, ix, FaultKind::ParentCycle);

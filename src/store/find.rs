@@ -111,7 +111,8 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) => {
-                if error.kind() != io::ErrorKind::NotFound {
+                // What is no folder has nothing below it.
+                if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
                     out.push(folder);
                 }
                 continue;

@@ -221,6 +221,11 @@ impl Log {
         })
     }
 
+    /// The last operation that changed a file itself, failed ones left out.
+    pub fn last_change_of(&self, path: &Path) -> io::Result<Option<Operation>> {
+        self.last(path, |operation| operation.steps.iter().any(|step| step.path == path))
+    }
+
     /// The last operation of those that name a file. Reads the log from its end; parses no lines of other files.
     fn last(&self, path: &Path, wanted: impl Fn(&Operation) -> bool) -> io::Result<Option<Operation>> {
         let text = self.text()?;

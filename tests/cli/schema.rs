@@ -7,7 +7,7 @@ use std::fs;
 use std::process::Command;
 
 /// Commands, and the schemas of the lines that they print; `S` stands for a session with branches and labels, `D` for a
-/// damaged one, `P` for one with calls of tools, `O` for an old one, `C` for a folder of Claude Code's with agents.
+/// damaged one, `B` for one of Claude Code's with bad lines, `P` for one with calls of tools, `O` for an old one, `C` for a folder of Claude Code's with agents.
 const RUNS: &[(&str, &[&str])] = &[
     ("status S", &["bough.status/1"]),
     ("log S", &["bough.entry/1"]),
@@ -15,6 +15,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("log --full --stat P", &["bough.entry/1"]),
     ("log --agents C", &["bough.entry/1"]),
     ("log --order document C", &["bough.entry/1"]),
+    ("log --skipped B", &["bough.entry/1"]),
     ("branches --order document C", &["bough.line/1"]),
     ("show P all", &["bough.entry/1"]),
     ("branches -v --all P", &["bough.branch/1"]),
@@ -116,6 +117,7 @@ fn json_output_fits_its_schema() {
         ("D.jsonl", project().join("examples/broken.jsonl")),
         ("P.jsonl", project().join("examples/parser.jsonl")),
         ("O.jsonl", sessions.join(OLD)),
+        ("B.jsonl", sessions.join("claude-code/bad-lines.jsonl")),
     ] {
         copy(&file, &folder.path().join(name));
     }
@@ -124,7 +126,7 @@ fn json_output_fits_its_schema() {
         Command::new(env!("CARGO_BIN_EXE_bough"))
             .arg("--json")
             .args(words.split_whitespace().map(|word| match word {
-                "S" | "D" | "P" | "O" => format!("./{word}.jsonl"),
+                "S" | "D" | "P" | "O" | "B" => format!("./{word}.jsonl"),
                 "C" => "./C".to_owned(),
                 word => word.to_owned(),
             }))

@@ -1,4 +1,4 @@
-use super::{Finder, text_of};
+use super::Finder;
 use crate::format::{Format, NotedKind, image};
 use crate::fsck::checks::Check;
 use crate::model::{Flags, Ix, Key, Parent, Source, Span};
@@ -88,12 +88,12 @@ impl Finder<'_> {
         if orphans.is_empty() {
             return Ok(());
         }
-        let header = self.header_as_parent()?;
+        let header = session.header_key();
         let stray: HashSet<Key> = self.noted(NotedKind::StrayId).map(|noted| noted.key).collect();
         let mut lost = Vec::new();
         for ix in orphans {
             let parent = self.parent_id(ix)?;
-            if header.as_ref() == Some(&parent) {
+            if header == Some(Key::of(parent.as_bytes())) {
                 continue;
             }
             let named = |spelled: String| self.known.entry(Key::of(spelled.as_bytes()));
@@ -125,15 +125,6 @@ impl Finder<'_> {
             self.entry(check, ix, None, |_, _| Ok(format!("parent `{parent}` {words}")))?;
         }
         Ok(())
-    }
-
-    /// The id by which first entries name the header, in the form of pi's design document.
-    fn header_as_parent(&self) -> io::Result<Option<String>> {
-        let span = self.session.header.as_ref().and_then(|header| header.span);
-        match span.filter(|_| self.session.format == Format::PiDesign) {
-            Some(span) => Ok(text_of(&self.source.bytes(span)?, "uuid")),
-            None => Ok(None),
-        }
     }
 
     fn labels(&mut self) {

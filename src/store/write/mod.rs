@@ -175,7 +175,7 @@ pub(super) fn look_for_life(guard: &Guard, path: &Path, orders: &Orders<'_>) -> 
 
 /// The time at which bough itself changed a file last, in nanoseconds since 1970.
 pub fn last_own_change(log: Option<&Log>, path: &Path) -> Option<i64> {
-    let last = log?.last_on(path).ok()??;
+    let last = log?.last_change_of(path).ok()??;
     last.steps.iter().rfind(|step| step.path == path)?.after.as_ref().map(|after| after.mtime)
 }
 
