@@ -2,7 +2,7 @@
 
 use super::{Exit, complete, global::Global, open, undo, writing};
 use crate::model::{Count, Time, parse_time};
-use crate::store::oplog::{Backup, Log, Operation, Progress, State};
+use crate::store::oplog::{Backup, Log, Operation, Operations, Progress, State};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
@@ -43,7 +43,8 @@ struct LogArgs {
 /// Remove old backups
 ///
 /// A rewrite is undone from a backup of the old file. Backups are never removed unasked. An operation whose backup is
-/// removed can't be undone any more; appends need no backup, and can.
+/// removed can't be undone any more; appends need no backup, and can. While the log has lines that can't be read, all
+/// backups are kept: they may be those of the operations on these lines.
 #[derive(clap::Args, Debug)]
 struct PruneArgs {
     /// Keep the backups of the last N days
@@ -72,8 +73,8 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
     let path = undo::session(global, named)?.map(|path| path.canonicalize().unwrap_or(path));
     let operations = log.operations()?;
-    let undone = Log::undone(&operations);
-    let wanted = operations.iter().rev().filter(|operation| {
+    let undone = Log::undone(&operations.list);
+    let wanted = operations.list.iter().rev().filter(|operation| {
         path.as_ref().is_none_or(|path| {
             operation.file == *path || operation.steps.iter().any(|step| step.path == *path)
         })
@@ -87,7 +88,16 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
             writeln!(ui.out(), "{row}")?;
         }
     }
+    if operations.unread > 0 {
+        ui.note(format_args!("warning: {}", unread(&log, &operations)));
+    }
     Ok(Exit::Done)
+}
+
+/// How many lines of the log can't be read.
+fn unread(log: &Log, operations: &Operations) -> String {
+    let path = log.file().display().to_string();
+    format!("{}: {} can't be read", text::one_line(&path), Count("line", "lines", operations.unread))
 }
 
 fn row(log: &Log, operation: &Operation, undone: &HashMap<&str, &Operation>) -> String {
@@ -168,13 +178,22 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
     let since = writing::now().0 - i64::from(args.keep_days) * 86_400_000;
     let operations = log.operations()?;
+    let is_old = |time: Time| time.is_some() && time.0 < since;
     let kept: HashSet<&str> = operations
+        .list
         .iter()
-        .filter(|operation| parse_time(operation.time.as_bytes()).0 >= since)
+        .filter(|operation| !is_old(parse_time(operation.time.as_bytes())))
         .flat_map(|operation| operation.steps.iter().filter_map(|step| step.backup.as_deref()))
         .collect();
-    let mut gone: Vec<Backup> =
-        log.backups()?.into_iter().filter(|backup| !kept.contains(backup.hash.as_str())).collect();
+    let mut gone: Vec<Backup> = log.backups()?;
+    gone.retain(|backup| is_old(backup.modified) && !kept.contains(backup.hash.as_str()));
+    if operations.unread > 0 {
+        gone.clear();
+        ui.note(format_args!(
+            "warning: {}; all backups are kept while such lines are there",
+            unread(&log, &operations)
+        ));
+    }
     gone.sort_by(|one, other| one.path.cmp(&other.path));
     let bytes: u64 = gone.iter().map(|backup| backup.bytes).sum();
     for backup in &gone {

@@ -6,13 +6,14 @@
 
 use super::write::stamp;
 use super::write::sys;
+use crate::model::Time;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use std::collections::HashMap;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 /// One change that bough made.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -166,6 +167,17 @@ pub struct Backup {
     pub path: PathBuf,
     /// How large it is.
     pub bytes: u64,
+    /// When it was needed last, as far as its file tells.
+    pub modified: Time,
+}
+
+/// What stands in the log.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Operations {
+    /// The operations that can be read, oldest first.
+    pub list: Vec<Operation>,
+    /// How many lines can't be read: they are damaged, or another version wrote them.
+    pub unread: usize,
 }
 
 impl Log {
@@ -189,16 +201,21 @@ impl Log {
         &self.folder
     }
 
-    fn file(&self) -> PathBuf {
+    /// The file of the log.
+    pub fn file(&self) -> PathBuf {
         self.folder.join("operations.jsonl")
     }
 
-    /// All operations, oldest first. Lines that can't be read are passed over.
-    pub fn operations(&self) -> io::Result<Vec<Operation>> {
-        let mut out: Vec<Operation> = Vec::new();
+    /// All operations. Lines that can't be read are counted.
+    pub fn operations(&self) -> io::Result<Operations> {
+        let mut all = Operations::default();
+        let out = &mut all.list;
         let mut at: HashMap<String, usize> = HashMap::new();
         for line in self.text()?.split(|byte| *byte == b'\n') {
-            let Ok(operation) = serde_json::from_slice::<Operation>(line) else { continue };
+            let Ok(operation) = serde_json::from_slice::<Operation>(line) else {
+                all.unread += usize::from(!line.trim_ascii().is_empty());
+                continue;
+            };
             // Ids were shorter once, and two operations of one second could have the same: what begins behind the end
             // of another is not that one.
             let goes_on =
@@ -211,7 +228,7 @@ impl Log {
                 }
             }
         }
-        Ok(out)
+        Ok(all)
     }
 
     /// The last operation that touched a file, failed ones left out.
@@ -299,7 +316,9 @@ impl Log {
             })?;
             let hash = hex(&hash.finalize());
             let path = self.backup(&hash);
-            if path.exists() {
+            if let Ok(there) = File::open(&path) {
+                // It is needed anew: one that is long unused may be removed.
+                let _ = there.set_modified(SystemTime::now());
                 return Ok(hash);
             }
             sys::sync(&copy)?;
@@ -333,7 +352,9 @@ impl Log {
                 let file = file?;
                 let hash = folder.file_name().into_string().unwrap_or_default()
                     + &file.file_name().into_string().unwrap_or_default();
-                out.push(Backup { hash, path: file.path(), bytes: file.metadata()?.len() });
+                let facts = file.metadata()?;
+                let modified = Time(stamp::mtime(&facts) / 1_000_000);
+                out.push(Backup { hash, path: file.path(), bytes: facts.len(), modified });
             }
         }
         Ok(out)

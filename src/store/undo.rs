@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Undoing an undo does the operation again, so the last operation may be an undo.
 pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Operation, Refusal> {
     let io = |source| Refusal::NoRecord { path: log.folder().to_owned(), source };
-    let operations = log.operations().map_err(io)?;
+    let operations = log.operations().map_err(io)?.list;
     let real = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     let live = || operations.iter().filter(|operation| operation.state != Progress::Failed);
     let Some(op) = op else {

@@ -87,7 +87,7 @@ pub(super) fn labels(opened: &Opened, current: &str) -> Vec<CompletionCandidate>
 /// Operations whose ids begin as the word does, the newest first.
 pub(super) fn operations(current: &str) -> Vec<CompletionCandidate> {
     let all = store::oplog::Log::of_user().and_then(|log| log.operations().ok()).unwrap_or_default();
-    let fit = all.iter().rev().filter(|operation| operation.op_id.starts_with(current)).take(MOST);
+    let fit = all.list.iter().rev().filter(|operation| operation.op_id.starts_with(current)).take(MOST);
     fit.map(|operation| {
         let file = operation.file.file_name().unwrap_or_default().to_string_lossy();
         candidate(operation.op_id.clone(), &format!("{} {}", operation.command, file))

@@ -364,7 +364,7 @@ fn a_dry_run_refuses_as_the_real_one_and_writes_nothing() {
         let dry = carry(&place.opened(), &plan, &orders, &mut Vec::new()).is_ok();
         assert_eq!(place.bytes(), text.as_bytes());
         assert_eq!(place.others(), [] as [String; 0]);
-        assert!(place.log.operations().unwrap().is_empty());
+        assert!(place.log.operations().unwrap().list.is_empty());
         assert_eq!(place.run(&plan).is_ok(), dry);
     }
 }
@@ -660,11 +660,11 @@ fn operations_of_old_logs_with_one_id_are_told_apart() {
     place.run(&Plan { verb: "again".into(), ..append() }).unwrap();
     let log = place.log.folder().join("operations.jsonl");
     let mut text = fs::read_to_string(&log).unwrap();
-    for operation in place.log.operations().unwrap() {
+    for operation in place.log.operations().unwrap().list {
         text = text.replace(&operation.op_id, "69a57ac0c0de");
     }
     fs::write(&log, text).unwrap();
-    let operations = place.log.operations().unwrap();
+    let operations = place.log.operations().unwrap().list;
     let told: Vec<&str> = operations.iter().map(|operation| operation.command.as_str()).collect();
     assert_eq!(told, ["test", "again"]);
     let last = undo::find(&place.log, Some("69a57ac0c0de"), None).unwrap();
@@ -672,11 +672,23 @@ fn operations_of_old_logs_with_one_id_are_told_apart() {
 }
 
 #[test]
+fn lines_of_the_log_that_can_not_be_read_are_counted() {
+    let place = Place::new(&session());
+    place.run(&append()).unwrap();
+    let log = place.log.file();
+    let text = fs::read_to_string(&log).unwrap();
+    let other = text.lines().next().unwrap().replace("\"append\"", "\"graft\"");
+    fs::write(&log, format!("{other}\n\n{text}{{\"schema\":\"bough.op/1\",\"op")).unwrap();
+    let operations = place.log.operations().unwrap();
+    assert_eq!((operations.list.len(), operations.unread), (1, 2));
+}
+
+#[test]
 fn the_log_tells_what_was_done() {
     let place = Place::new(&session());
     let done = place.run(&append()).unwrap();
     place.run(&Plan { verb: "again".into(), ..append() }).unwrap();
-    let operations = place.log.operations().unwrap();
+    let operations = place.log.operations().unwrap().list;
     let told: Vec<(&str, StepKind)> =
         operations.iter().map(|operation| (operation.command.as_str(), operation.steps[0].kind)).collect();
     assert_eq!(told, [("test", StepKind::Append), ("again", StepKind::Append)]);
