@@ -92,10 +92,7 @@ pub fn undo(log: &Log, operation: &Operation, orders: &Orders<'_>) -> Result<Don
         }
         match reverse(log, operation, step, guard(&step.path), orders, &mut record) {
             Ok(path) => done.files.push(path),
-            Err(refusal) => {
-                record.take_back();
-                return Err(refusal);
-            }
+            Err(refusal) => return Err(record.take_back(refusal)),
         }
     }
     done.op_id = record.end()?;

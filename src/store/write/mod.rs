@@ -117,10 +117,7 @@ pub fn carry_out(
         };
         match wrote {
             Ok(path) => done.files.extend(path),
-            Err(refusal) => {
-                record.take_back();
-                return Err(refusal);
-            }
+            Err(refusal) => return Err(record.take_back(refusal)),
         }
     }
     done.op_id = record.end()?;
@@ -241,7 +238,7 @@ impl Record<'_> {
     fn begin(&mut self, step: Step) -> Result<(), Refusal> {
         self.operation.steps.push(step);
         self.begun = true;
-        self.put(Progress::Begun)
+        self.put(Progress::Begun).inspect_err(|_| self.failed())
     }
 
     /// Says how the file is since the last step.
@@ -267,14 +264,30 @@ impl Record<'_> {
         }
     }
 
-    /// Takes back what was done so far, the last first.
-    pub(super) fn take_back(&mut self) {
-        for step in std::mem::take(&mut self.operation.steps).iter().rev() {
-            let _ = steps::take_back(step, self.log);
+    /// Takes back what was done so far, the last first; gives the refusal to tell.
+    ///
+    /// What can't be taken back stays in the log as an operation that was interrupted, with what an undo needs.
+    pub(super) fn take_back(&mut self, refusal: Refusal) -> Refusal {
+        let mut left: Vec<Step> = Vec::new();
+        while let Some(step) = self.operation.steps.pop() {
+            // What came before it in the same file is below it.
+            let is_below = left.iter().any(|later| later.path == step.path);
+            if is_below || !steps::take_back(&step, self.log).unwrap_or(false) {
+                left.push(step);
+            }
         }
+        left.reverse();
+        let mut files: Vec<PathBuf> = left.iter().map(|step| step.path.clone()).collect();
+        files.dedup();
+        self.operation.steps = left;
         if self.begun {
-            let _ = self.put(Progress::Failed);
+            let _ = self.put(if files.is_empty() { Progress::Failed } else { Progress::Begun });
         }
+        if files.is_empty() {
+            return refusal;
+        }
+        let op = self.log.map(|_| self.operation.op_id.clone());
+        Refusal::NotTakenBack { why: refusal.reason(), files, op }
     }
 
     /// Says in the log that all was done; gives the id of the operation.

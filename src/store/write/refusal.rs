@@ -117,6 +117,16 @@ pub enum Refusal {
         /// The operation that took it back.
         by: String,
     },
+    /// The operation failed, and files that it had changed by then could not be put back.
+    #[error("{why}; {} could not be put back as before", shown(files))]
+    NotTakenBack {
+        /// Why the operation failed.
+        why: String,
+        /// The files that are not as they were.
+        files: Vec<PathBuf>,
+        /// The operation, where there is a log that knows what is needed to take it back.
+        op: Option<String>,
+    },
     /// Standard output can't be written.
     #[error("{0}")]
     Output(io::Error),
@@ -137,7 +147,19 @@ impl Refusal {
 
     /// Whether it is the system that refused, and not bough.
     pub fn is_io(&self) -> bool {
-        matches!(self, Refusal::Io { .. } | Refusal::Output(_) | Refusal::NoRecord { .. })
+        matches!(
+            self,
+            Refusal::Io { .. } | Refusal::Output(_) | Refusal::NoRecord { .. } | Refusal::NotTakenBack { .. }
+        )
+    }
+
+    /// What happened, without a word of what became of the files.
+    pub(super) fn reason(&self) -> String {
+        match self {
+            Refusal::Changed { path } => format!("{}: changed meanwhile", path.display()),
+            Refusal::Unproved { path, why } => format!("{}: {why}", path.display()),
+            other => other.to_string(),
+        }
     }
 
     /// What the user can do, if anything.
@@ -171,6 +193,9 @@ impl Refusal {
                 "`bough op log` lists the operations".into()
             }
             Refusal::AmbiguousOperation { .. } => "give more of the id; `bough op log` lists them".into(),
+            Refusal::NotTakenBack { op: Some(op), .. } => {
+                format!("`bough undo {op}` takes back what is left of the operation")
+            }
             Refusal::UndoneAlready { by, .. } => format!("`bough undo {by}` does it again"),
             Refusal::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
                 "the file or its folder can't be written by this user; nothing was changed".into()
@@ -182,9 +207,14 @@ impl Refusal {
                 "the file system is read-only; nothing was changed".into()
             }
             Refusal::BackupGone { .. }
+            | Refusal::NotTakenBack { op: None, .. }
             | Refusal::Unproved { .. }
             | Refusal::Output(_)
             | Refusal::Io { .. } => return None,
         })
     }
+}
+
+fn shown(files: &[PathBuf]) -> String {
+    files.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -113,10 +113,11 @@ fn put_behind(
             Ok(())
         }
         failed => {
+            // Bytes that can't be cut off again are a step that was taken.
             if cut_off(file, len, bytes.len() as u64) {
                 let _ = stamp::put_back_time(file, before_time);
+                record.failed();
             }
-            record.failed();
             Err(match failed {
                 Ok(Err(refusal)) => refusal,
                 Err(error) => io(error),
@@ -427,14 +428,21 @@ pub(crate) fn cut(guard: &Guard, len: u64, time: i64, record: &mut Record<'_>) -
         backup,
         folders: Vec::new(),
     })?;
-    if file.metadata().map_err(io)?.len() != whole {
-        record.failed();
-        return Err(Refusal::Changed { path: path.clone() });
-    }
-    let result = sys::cut(&file, len);
-    if let Err(error) = result {
-        record.failed();
-        return Err(io(error));
+    let result = file.metadata().and_then(|facts| {
+        if facts.len() != whole {
+            return Ok(false);
+        }
+        sys::cut(&file, len).map(|()| true)
+    });
+    match result {
+        Ok(true) => {}
+        failed => {
+            record.failed();
+            return Err(match failed {
+                Err(error) => io(error),
+                Ok(_) => Refusal::Changed { path: path.clone() },
+            });
+        }
     }
     let _ = sys::sync(&file);
     let _ = stamp::put_back_time(&file, time);
@@ -479,26 +487,41 @@ pub(crate) fn remove(guard: &Guard, record: &mut Record<'_>) -> Result<PathBuf, 
     Ok(path.clone())
 }
 
-/// Takes back a step of an operation that could not be ended, as far as the file is still as the step left it.
-pub(crate) fn take_back(step: &Step, log: Option<&Log>) -> io::Result<()> {
-    let as_left = |file: &File| -> io::Result<bool> {
-        let now = State::of(file)?;
-        Ok(step.after.as_ref().is_some_and(|after| after.bytes == now.bytes))
+/// Takes back a step of an operation that could not be ended; says whether the file is as before the step.
+///
+/// A file that is not as the step left it stays as it is.
+pub(crate) fn take_back(step: &Step, log: Option<&Log>) -> io::Result<bool> {
+    let found = match OpenOptions::new().read(true).open(&step.path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        other => Some(other?),
+    };
+    let now = found.as_ref().map(State::of).transpose()?;
+    let is_as_left = match (&now, &step.after) {
+        (Some(now), Some(after)) => now.bytes == after.bytes,
+        (now, after) => now.is_none() && after.is_none(),
+    };
+    if !is_as_left {
+        return Ok(match (&now, &step.before) {
+            (Some(now), Some(before)) => before.looks_like(now),
+            (now, before) => now.is_none() && before.is_none(),
+        });
+    }
+    let backup = || -> io::Result<(&Log, &str)> {
+        log.zip(step.backup.as_deref()).ok_or_else(|| io::ErrorKind::NotFound.into())
     };
     match (step.kind, &step.before) {
         (StepKind::Append, Some(before)) => {
             let file = OpenOptions::new().read(true).write(true).open(&step.path)?;
-            if as_left(&file)? {
-                sys::cut(&file, before.bytes)?;
-                stamp::put_back_time(&file, before.mtime)?;
-            }
+            sys::cut(&file, before.bytes)?;
+            // The bytes are as before: a time that can't be set does not change that.
+            let _ = stamp::put_back_time(&file, before.mtime);
         }
-        (StepKind::Create, _) if as_left(&File::open(&step.path)?)? => {
+        (StepKind::Create, _) => {
             sys::remove(&step.path)?;
             remove_folders(&step.folders);
         }
         (StepKind::Replace | StepKind::Remove, Some(before)) => {
-            let Some((log, hash)) = log.zip(step.backup.as_deref()) else { return Ok(()) };
+            let (log, hash) = backup()?;
             let backup = File::open(log.backup(hash))?;
             let temp = Temp::new(&step.path, before.mode)?;
             stamp::each_block(&backup, 0, before.bytes, |block| sys::write(&temp.file, block))?;
@@ -509,16 +532,19 @@ pub(crate) fn take_back(step: &Step, log: Option<&Log>) -> io::Result<()> {
             temp.is_gone();
         }
         (StepKind::Cut, Some(before)) => {
-            let Some((log, hash)) = log.zip(step.backup.as_deref()) else { return Ok(()) };
+            let (log, hash) = backup()?;
+            let bytes = log.read_backup(hash)?;
             let file = OpenOptions::new().read(true).append(true).open(&step.path)?;
-            if as_left(&file)? {
-                sys::write(&file, &log.read_backup(hash)?)?;
-                stamp::put_back_time(&file, before.mtime)?;
+            let after = step.after.as_ref().map_or(0, |after| after.bytes);
+            if let Err(error) = write_whole(&file, after, &bytes) {
+                cut_off(&file, after, bytes.len() as u64);
+                return Err(error);
             }
+            let _ = stamp::put_back_time(&file, before.mtime);
         }
-        _ => {}
+        (_, None) => return Ok(false),
     }
-    Ok(())
+    Ok(true)
 }
 
 /// Whether a stretch of a file has the hash that it had.

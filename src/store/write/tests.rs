@@ -527,6 +527,78 @@ fn several_files_are_written_or_none() {
     assert_eq!(place.log.last_on(&place.path()).unwrap(), None);
 }
 
+#[test]
+fn what_can_not_be_taken_back_stays_in_the_log() {
+    // The last change meets a file that is not as it was read; each call meanwhile may fail as well.
+    let both = |place: &Place| {
+        let mut plan = rewrite();
+        plan.targets.extend(create(place).targets);
+        plan.targets.push(Target::Append { file: 0, bytes: line() });
+        plan
+    };
+    let old = session().into_bytes();
+    let mut left = 0;
+    for n in 0.. {
+        let place = Place::new(&session());
+        let (plan, opened) = (both(&place), place.opened());
+        let hit = Rc::new(Cell::new(false));
+        let (mut count, seen) = (0, hit.clone());
+        let hook = move |_: Call| {
+            count += 1;
+            seen.set(seen.get() || count > n);
+            if count - 1 == n { Err(io::ErrorKind::StorageFull.into()) } else { Ok(None) }
+        };
+        let refused =
+            sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new())).unwrap_err();
+        let operation = place.log.operations().unwrap().list.pop();
+        let is_as_before = place.bytes() == old && place.others().is_empty();
+        match refused {
+            Refusal::NotTakenBack { op, files, .. } => {
+                left += 1;
+                let operation = operation.unwrap();
+                assert_eq!(op, Some(operation.op_id.clone()), "call {n}");
+                assert_eq!(operation.state, Progress::Begun, "call {n}");
+                assert_eq!(files, [operation.steps[0].path.clone()], "call {n}");
+                assert!(!is_as_before, "call {n}");
+                let back = undo::find(&place.log, op.as_deref(), None).unwrap();
+                undo::undo(&place.log, &back, &place.orders()).unwrap();
+                assert_eq!(place.bytes(), old, "call {n}, undone");
+                assert_eq!(place.others(), [] as [String; 0], "call {n}, undone");
+            }
+            _ => {
+                assert!(is_as_before, "call {n}");
+                // Whatever the log could take down: nothing of it is to be undone.
+                if let Some(operation) = operation.filter(|operation| operation.state == Progress::Begun) {
+                    undo::undo(&place.log, &operation, &place.orders()).unwrap();
+                    assert_eq!(place.bytes(), old, "call {n}, undone");
+                }
+            }
+        }
+        if !hit.get() {
+            assert!(left > 3, "only {left} of {n} calls left something");
+            return;
+        }
+    }
+}
+
+#[test]
+fn bytes_that_can_not_be_cut_off_again_are_told() {
+    let place = Place::new(&session());
+    let opened = place.opened();
+    // The log writes first; then the lines come, and can't be brought to the disk.
+    let hook = |call: Call| match call {
+        Call::Sync | Call::Cut => Err(io::ErrorKind::StorageFull.into()),
+        _ => Ok(None),
+    };
+    let refused = sys::with_hook(hook, || carry(&opened, &append(), &place.orders(), &mut Vec::new()));
+    assert!(matches!(refused, Err(Refusal::NotTakenBack { .. })), "{refused:?}");
+    let words = refused.unwrap_err().to_string();
+    assert!(words.ends_with("s.jsonl could not be put back as before"), "{words}");
+    place.age();
+    place.undo().unwrap();
+    assert_eq!(place.bytes(), session().as_bytes());
+}
+
 /// What a process that ends at a system call leaves: the same program again, with a variable that names the call.
 #[test]
 fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
