@@ -466,7 +466,7 @@ _arguments "${_arguments_options[@]}" : \
 '--force[Override refusals for safety]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Session files, and folders of them:_default' \
+'*::files -- Session files, and folders with all sessions below them:_default' \
 && ret=0
 ;;
 (op)
@@ -624,7 +624,7 @@ day\:"Each day, in the user'\''s time zone"))' \
 '()--all[Count all sessions of all stores]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Files and folders; without any, the session:_files' \
+'*::files -- Files, and folders with all that is in them; without any, the session:_files' \
 && ret=0
 ;;
 (status)

@@ -173,6 +173,45 @@ pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     exit
 }
 
+/// What went wrong with some of several files. It keeps no other from being worked on.
+#[derive(Default)]
+pub(super) struct Failures {
+    worst: Option<Exit>,
+    /// How many files are no sessions that nobody named: beside sessions a folder holds files of all sorts.
+    pub(super) no_sessions: usize,
+}
+
+impl Failures {
+    /// Says what went wrong with a file. `is_named` says whether it was named itself, and not only a folder that it is in.
+    ///
+    /// Gives the error back where it ends the work, since nobody reads any more what is written.
+    pub(super) fn add(&mut self, error: anyhow::Error, is_named: bool, ui: &mut Ui) -> anyhow::Result<()> {
+        if reader_is_gone(&error) {
+            return Err(error);
+        }
+        match error.downcast_ref::<store::Error>() {
+            Some(error) if !is_named && error.is_no_session() => self.no_sessions += 1,
+            // It was taken away since the folder was looked at.
+            Some(store::Error::NotFound { .. }) if !is_named => {}
+            _ => {
+                let exit = say(&error, ui);
+                self.worst = self.worst.filter(|worst| *worst as u8 >= exit as u8).or(Some(exit));
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether nothing went wrong.
+    pub(super) fn is_empty(&self) -> bool {
+        self.worst.is_none()
+    }
+
+    /// The exit status of the worst that went wrong, else the one that is given.
+    pub(super) fn or(&self, exit: Exit) -> Exit {
+        self.worst.unwrap_or(exit)
+    }
+}
+
 /// Whether an error is that nobody reads any more what is written: no error to the user, and the end of the work.
 pub(super) fn reader_is_gone(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)

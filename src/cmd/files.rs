@@ -3,9 +3,9 @@
 use super::config::Config;
 use super::{global::Global, open};
 use crate::json::{each_member, string};
-use crate::store::find;
+use crate::store::find::{self, is_agents};
 use crate::ui::Ui;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Files, in order, as they were named or found.
@@ -13,6 +13,8 @@ pub(super) struct Files {
     pub(super) paths: Vec<PathBuf>,
     /// Whether there could be several, so that each is named in what is printed.
     pub(super) several: bool,
+    /// Those that were named themselves, and not only a folder or a session that they belong to.
+    named: HashSet<PathBuf>,
 }
 
 impl Files {
@@ -28,23 +30,30 @@ impl Files {
         if all {
             let stores = find::stores(&config.session.roots);
             let found = stores.into_iter().flat_map(|store| find::below(&store.root)).collect();
-            return Ok(Files { paths: found, several: true });
+            return Ok(Files { paths: found, several: true, named: HashSet::new() });
         }
         if words.is_empty() {
             let path = open::path(global, None, ui)?;
-            return Ok(Files { paths: vec![path], several: false });
+            return Ok(Files { paths: vec![path.clone()], several: false, named: [path].into() });
         }
         let mut paths = Vec::new();
         let mut several = words.len() > 1;
+        let mut named = HashSet::new();
         for path in words {
             if path.is_dir() {
                 several = true;
                 paths.extend(find::below(path));
             } else {
                 paths.push(path.clone());
+                named.insert(path.clone());
             }
         }
-        Ok(Files { paths, several })
+        Ok(Files { paths, several, named })
+    }
+
+    /// Whether a file was named itself.
+    pub(super) fn is_named(&self, path: &Path) -> bool {
+        self.named.contains(path)
     }
 
     /// The files, and where one session is meant, those of its agents too.
@@ -109,11 +118,6 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     }
     found.retain(|path| is_agents(path) && session_of_agent(path).as_deref() == Some(stem));
     found
-}
-
-/// Whether a file is an agent's, by its name.
-pub(super) fn is_agents(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agent-"))
 }
 
 /// The session of an agent's file, by the folder that it lies in, or by its first line.

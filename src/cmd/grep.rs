@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::files::Files;
 use super::reading::Read;
-use super::{Exit, Failure, complete, exit, global::Global};
+use super::{Exit, Failure, complete, exit::Failures, global::Global};
 use crate::format::{Content, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::grep::{Hit, Options, Pattern};
@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 /// Searches the texts of entries on all branches: prompts, replies, thinking, arguments and results of tools, summaries,
 /// names. Escapes are resolved; keys, ids and the rest of the lines are no part of it. Prints for each line of text that
 /// matches the entry, the branch (`@` is the path to HEAD, else the branch's label or leaf), the kind and the line.
-/// Exits with 1 where nothing is found, and as the first failure says where a file can't be read.
+/// Exits with 1 where nothing is found, and as the worst failure says where a file can't be read.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// A regular expression, in the syntax of Rust's `regex`
@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ui.page();
     }
     let search = Search { args, global, pattern: &pattern, look: ui.look, named: files.several };
-    let (mut found, mut failed, mut faults) = (false, None, 0);
+    let (mut found, mut failures, mut faults) = (false, Failures::default(), 0);
     // A batch at a time, so that what is found early is seen early and little is held.
     for batch in files.paths.chunks(64) {
         let results: Vec<_> = match batch {
@@ -125,18 +125,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                     faults += outcome.faults;
                     ui.out().write_all(outcome.printed.as_bytes())?;
                 }
-                Err(error) if files.several => {
-                    let known = error.downcast_ref::<store::Error>();
-                    // Beside sessions a folder holds files of all sorts.
-                    let other = matches!(
-                        known,
-                        Some(store::Error::UnknownFormat { .. } | store::Error::Empty { .. })
-                    );
-                    if !other || args.files.contains(path) {
-                        let exit = exit::say(&error, ui);
-                        failed = failed.or(Some(exit));
-                    }
-                }
+                Err(error) if files.several => failures.add(error, files.is_named(path), ui)?,
                 Err(error) => return Err(error),
             }
         }
@@ -150,7 +139,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
     }
     // A file that was not searched is told from one in which nothing is found.
-    Ok(failed.unwrap_or(if found { Exit::Done } else { Exit::No }))
+    Ok(failures.or(if found { Exit::Done } else { Exit::No }))
 }
 
 /// What is wrong with an expression, on one line.

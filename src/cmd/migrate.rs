@@ -1,13 +1,12 @@
 //! `bough migrate`: old versions of pi's format taken to the newest.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, exit, global::Global, open};
+use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
 use crate::format::Ids;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export;
 use crate::ops::migrate::{self, Age, Migration, Options};
-use crate::store::find::{self, Store};
-use crate::store::{self, Opened};
+use crate::store::{Opened, find};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -24,7 +23,7 @@ use std::path::{Path, PathBuf};
 /// note says so; `--exact` does as pi does. A file that is of the newest version stays as it is.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Session files, and folders of them
+    /// Session files, and folders with all sessions below them
     ///
     /// Without any, the session that is taken by default.
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::sessions))]
@@ -80,7 +79,8 @@ impl Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let files = files(args, global, ui)?;
+    let mut failures = Failures::default();
+    let files = files(args, global, &mut failures, ui)?;
     if args.output.is_some() && files.len() != 1 {
         return Err(Failure::Usage {
             what: format!("`--output` is for one file, and there are {}", files.len()),
@@ -88,42 +88,26 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     }
-    if files.is_empty() && !ui.look.quiet {
+    if files.is_empty() && failures.is_empty() && !ui.look.quiet {
         ui.note("there is no session file");
     }
-    let mut tally = Tally::default();
+    let mut old = 0;
     for file in &files {
         let worked =
-            if args.check { check(args, global, file, &mut tally, ui) } else { one(args, global, file, ui) };
-        match worked {
-            Ok(()) => {}
-            // Where a folder was asked for, there may be files of all sorts in it.
-            Err(error) if file.found && is_no_session(&error) => tally.unknown += 1,
-            Err(error) if files.len() == 1 => return Err(error),
-            Err(error) => {
-                let exit = exit::say(&error, ui);
-                tally.failed = tally.failed.or(Some(exit));
-            }
+            if args.check { check(args, global, file, &mut old, ui) } else { one(args, global, file, ui) };
+        if let Err(error) = worked {
+            failures.add(error, !file.found, ui)?;
         }
     }
-    if tally.unknown > 0 {
-        ui.note(format_args!("{} no sessions that are known", Count("file is", "files are", tally.unknown)));
+    if failures.no_sessions > 0 && !ui.look.quiet {
+        let count = Count("file is no session", "files are no sessions", failures.no_sessions);
+        ui.note(format_args!("{count} of a format that is known"));
     }
     if args.check && files.len() > 1 && !ui.look.quiet {
-        ui.note(format_args!("{} of {} old", tally.old, Count("file is", "files are", files.len())));
+        let looked_at = files.len() - failures.no_sessions;
+        ui.note(format_args!("{old} of {} old", Count("file is", "files are", looked_at)));
     }
-    Ok(match tally.failed {
-        Some(exit) => exit,
-        None if tally.old > 0 => Exit::No,
-        None => Exit::Done,
-    })
-}
-
-#[derive(Default)]
-struct Tally {
-    old: usize,
-    unknown: usize,
-    failed: Option<Exit>,
+    Ok(failures.or(if old > 0 { Exit::No } else { Exit::Done }))
 }
 
 /// A file to be migrated.
@@ -133,7 +117,7 @@ struct File {
     found: bool,
 }
 
-fn files(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<File>> {
+fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<Vec<File>> {
     if args.files.is_empty() {
         return Ok(vec![File { path: open::path(global, None, ui)?, found: false }]);
     }
@@ -141,19 +125,16 @@ fn files(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Vec<File>>
     for word in &args.files {
         let path = Path::new(word);
         if path.is_dir() {
-            let store = Store { agent: "", root: path.to_owned() };
-            out.extend(
-                find::sessions(&store).into_iter().map(|found| File { path: found.path, found: true }),
-            );
-        } else {
-            out.push(File { path: open::by_word(global, word)?, found: false });
+            out.extend(find::in_folder(path).into_iter().map(|path| File { path, found: true }));
+            continue;
+        }
+        match open::by_word(global, word) {
+            Ok(path) => out.push(File { path, found: false }),
+            Err(error) if args.files.len() == 1 => return Err(error),
+            Err(error) => failures.add(error, true, ui)?,
         }
     }
     Ok(out)
-}
-
-fn is_no_session(error: &anyhow::Error) -> bool {
-    matches!(error.downcast_ref(), Some(store::Error::UnknownFormat { .. } | store::Error::Empty { .. }))
 }
 
 fn version(opened: &Opened) -> String {
@@ -174,13 +155,13 @@ fn number(opened: &Opened) -> Option<serde_json::Value> {
 }
 
 /// Says whether a file is old.
-fn check(args: &Args, global: &Global, file: &File, tally: &mut Tally, ui: &mut Ui) -> anyhow::Result<()> {
+fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut Ui) -> anyhow::Result<()> {
     let opened = open::by_path(global, &file.path)?;
     let old = match migrate::age(&opened.session) {
         Age::Old(form) => form == migrate::Form::V1 || args.options().to >= migrate::NEWEST,
         Age::Newest | Age::Beyond => false,
     };
-    tally.old += usize::from(old);
+    *count += usize::from(old);
     if ui.look.json {
         let mut object = json!({
             "schema": "bough.migrate/1",

@@ -107,13 +107,9 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     if path.is_dir() {
         let found = find::in_folder(path);
         return match found.as_slice() {
-            [only] => Ok(only.path.clone()),
+            [only] => Ok(only.clone()),
             [] => Err(store::Error::NoneInFolder { path: path.to_owned() }.into()),
-            several => Err(store::Error::SeveralSessions {
-                word: word.into(),
-                candidates: several.iter().map(|found| found.path.clone()).collect(),
-            }
-            .into()),
+            _ => Err(store::Error::SeveralSessions { word: word.into(), candidates: found }.into()),
         };
     }
     if looks_like_a_file(word) {

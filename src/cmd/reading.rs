@@ -52,13 +52,9 @@ pub(super) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathB
     if !path.is_dir() || project::is_project(path) {
         return None;
     }
-    let is_session = |path: &PathBuf| {
-        !matches!(
-            store::glance(path, global.options()),
-            Err(store::Error::UnknownFormat { .. } | store::Error::Empty { .. })
-        )
-    };
-    let mut found: Vec<PathBuf> = find::in_folder(path).into_iter().map(|found| found.path).collect();
+    let is_session =
+        |path: &PathBuf| !store::glance(path, global.options()).is_err_and(|error| error.is_no_session());
+    let mut found = find::in_folder(path);
     if found.len() < 2 {
         return None;
     }

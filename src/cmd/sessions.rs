@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, complete, exit, files, global::Global, writing};
+use super::{Exit, Failure, clock, complete, exit::Failures, files, global::Global, writing};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
@@ -107,16 +107,11 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let log = Log::of_user();
     let list = List { args, global, log: log.as_ref() };
     let read: Vec<_> = found.par_iter().map(|found| (&found.path, list.row(found))).collect();
-    let (mut rows, mut failed) = (Vec::new(), None);
+    let (mut rows, mut failures) = (Vec::new(), Failures::default());
     for (path, row) in read {
         match row {
             Ok(row) => rows.push(row),
-            // Beside sessions a folder holds files of all sorts; what was named is to be one, and what can't be read may be.
-            Err(error) if args.folders.contains(path) || matches!(error, store::Error::Io { .. }) => {
-                let exit = exit::say(&error.into(), ui);
-                failed = failed.or(Some(exit));
-            }
-            Err(_) => {}
+            Err(error) => failures.add(error.into(), args.folders.contains(path), ui)?,
         }
     }
     if let Some(agent) = &args.agent {
@@ -139,7 +134,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     } else {
         table(&rows, args, now, ui)?;
     }
-    if rows.is_empty() && failed.is_none() && !(ui.look.quiet || ui.look.json || args.paths) {
+    if rows.is_empty() && failures.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
         ui.note(if args.agent.is_some() || args.since.is_some() {
             "there is no such session"
         } else {
@@ -149,7 +144,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if rows.is_empty() && !args.all && args.folders.is_empty() {
         ui.hint("`--all` lists the sessions of all folders");
     }
-    Ok(failed.unwrap_or(Exit::Done))
+    Ok(failures.or(Exit::Done))
 }
 
 /// The files that are looked at.
@@ -172,8 +167,7 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
             return Err(Failure::Usage { what, hint: "name a file, or a folder".into() }.into());
         }
         if folder.is_dir() {
-            let below = find::below(folder).into_iter().filter(|path| !files::is_agents(path));
-            out.extend(below.filter_map(Found::at));
+            out.extend(find::in_folder(folder).into_iter().filter_map(Found::at));
         } else {
             let none = || store::Error::NotFound { path: folder.clone() };
             out.push(Found::at(folder.clone()).ok_or_else(none)?);

@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::files::Files;
 use super::reading;
-use super::{Exit, clock, complete, global::Global};
+use super::{Exit, clock, complete, exit::Failures, global::Global};
 use crate::format::{Format, Session};
 use crate::json::{each_member, string};
 use crate::model::{Count, Ix, Kind, Source, Time};
@@ -23,10 +23,11 @@ use std::path::{Path, PathBuf};
 ///
 /// Tokens and cost are those that the agents stored; nothing is estimated. What branches share counts once, so does a
 /// reply that stands on several lines, and over several sessions what a fork or a resumed session copied. What
-/// called agents took is told apart. With folders, or with `--all`, sessions are counted one by one and together.
+/// called agents took is told apart. With folders, or with `--all`, sessions are counted one by one and together. Exits as
+/// the worst failure says where a file can't be read.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Files and folders; without any, the session
+    /// Files, and folders with all that is in them; without any, the session
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
@@ -60,7 +61,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut sessions: Vec<Row> = Vec::new();
     let mut by: BTreeMap<String, Group> = BTreeMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();
-    let mut faults = 0;
+    let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
         let counted: Vec<_> = match batch {
             [one] => vec![Counted::of(one, global)],
@@ -69,11 +70,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         for (files_of, counted) in batch.iter().zip(counted) {
             let counted = match counted {
                 Ok(counted) => counted,
-                Err(error) if files.several && !args.files.contains(&files_of[0]) => {
-                    // Beside sessions a folder holds files of all sorts.
-                    if !matches!(error, store::Error::UnknownFormat { .. } | store::Error::Empty { .. }) {
-                        ui.note(format_args!("warning: {}", text::safe(&error.to_string())));
-                    }
+                Err(error) if files.several => {
+                    failures.add(error.into(), files.is_named(&files_of[0]), ui)?;
                     continue;
                 }
                 Err(error) => return Err(error.into()),
@@ -102,11 +100,12 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
     match (args.by, ui.look.json) {
         (None, true) => shown.json(ui)?,
+        (None, false) if sessions.is_empty() && !failures.is_empty() => {}
         (None, false) if sessions.is_empty() => ui.note("there is no session"),
         (None, false) => shown.tables(ui)?,
         (Some(what), json) => shown.groups(what, by, json, ui)?,
     }
-    Ok(Exit::Done)
+    Ok(failures.or(Exit::Done))
 }
 
 /// A session as it was counted, with the files of its agents.
@@ -144,7 +143,11 @@ impl Counted {
         let mut counted = Vec::new();
         let mut sum = Total::default();
         for path in files {
-            let opened = store::open(path, global.options())?;
+            let opened = match store::open(path, global.options()) {
+                // A session counts without an agent's file in which nothing stands yet.
+                Err(error) if error.is_no_session() && !counted.is_empty() => continue,
+                opened => opened?,
+            };
             let facts = Facts::read(&opened.session, &opened.files)
                 .map_err(|source| store::Error::Io { path: path.clone(), source })?;
             sum.add(&opened.session, &facts);
@@ -161,7 +164,7 @@ impl Counted {
             format: session.format,
             branches,
             sum: sum.sum,
-            files: files.len(),
+            files: counted.len(),
         };
         Ok(Counted { files: counted, row })
     }

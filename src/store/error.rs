@@ -62,6 +62,11 @@ pub enum Error {
 }
 
 impl Error {
+    /// Whether it says that a file is no session, and not that it could not be read.
+    pub fn is_no_session(&self) -> bool {
+        matches!(self, Error::UnknownFormat { .. } | Error::Empty { .. })
+    }
+
     /// What the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {

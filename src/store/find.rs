@@ -92,12 +92,20 @@ pub fn sessions(store: &Store) -> Vec<Found> {
     out
 }
 
-/// The session files directly in a folder, in the order of their paths.
-pub fn in_folder(folder: &Path) -> Vec<Found> {
-    let mut out = Vec::new();
-    collect("", folder, 0, &mut out);
-    out.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
+/// The session files below a folder: the files that [`below`] gives, without those of agents, which are part of the
+/// session that they were called from.
+pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
+    let mut out = below(folder);
+    out.retain(|path| {
+        let inside = path.strip_prefix(folder).unwrap_or(path);
+        !is_agents(path) && !inside.components().any(|part| part.as_os_str() == "subagents")
+    });
     out
+}
+
+/// Whether a file is an agent's of Claude Code, by its name.
+pub fn is_agents(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
 }
 
 /// All files `*.jsonl` below a folder, however deep, those of agents included, in the order of their paths.
@@ -149,7 +157,7 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
         let path = entry.path();
         let name = entry.file_name();
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
-            let agents = name.to_string_lossy().starts_with("agent-");
+            let agents = is_agents(&path);
             let Ok(kind) = entry.file_type() else { continue };
             // A link is followed. Else the folder says what it is, which is no question about the file.
             let is_link = kind.is_symlink();

@@ -69,8 +69,10 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
     {
         check(&[words, &["./shut"]].concat(), "./shut");
     }
-    check(&["fsck", "."], "./shut");
-    check(&["sessions", "."], "./shut");
+    for words in [&["fsck"][..], &["stats"], &["migrate", "--check"], &["grep", "x"], &["sessions"]] {
+        check(&[words, &["."]].concat(), "./shut");
+    }
+    check(&["log", "./"], "./shut");
     check(&["log", "shut/s.jsonl"], "shut/s.jsonl");
     set("open/shut", 0o755);
 }

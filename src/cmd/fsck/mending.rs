@@ -28,17 +28,14 @@ pub(super) fn run(
                 total.mended = total.mended.map(|sum| sum + mended);
                 total.add(&report);
             }
-            Err(error) => match error.downcast::<Error>() {
-                Ok(error) => total.unread(target, error, ui),
-                Err(error) if targets.len() == 1 => return Err(error),
-                Err(error) => total.failed(&of_file(error, &target.path), ui),
-            },
+            Err(error) if targets.len() == 1 && error.downcast_ref::<Error>().is_none() => return Err(error),
+            Err(error) => total.failures.add(of_file(error, &target.path), target.named, ui)?,
         }
     }
     show::total(&total, args.porcelain, ui)?;
     total.mendable = 0;
     total.hint(args, global, wishes, ui);
-    total.exit(args.strict)
+    Ok(total.exit(args.strict))
 }
 
 /// An error with the file that it is about, where that is not among its words.

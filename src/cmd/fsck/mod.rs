@@ -5,7 +5,7 @@ mod mending;
 mod show;
 
 use super::writing::Writing;
-use super::{Exit, Failure, complete, global::Global, open};
+use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
 use crate::format::Format;
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let wishes = wishes(args)?;
     let mut total = Total::default();
     let targets = targets(args, global, &mut total, ui)?;
-    if targets.is_empty() && total.worst.is_none() && !ui.look.quiet {
+    if targets.is_empty() && total.failures.is_empty() && !ui.look.quiet {
         ui.note("there is no session file, and nothing was checked");
     }
     if args.repair {
@@ -143,12 +143,12 @@ fn look(
                 show::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
                 total.add(&report);
             }
-            Err(error) => total.unread(target, error, ui),
+            Err(error) => total.failures.add(error.into(), target.named, ui)?,
         }
     }
     show::total(&total, args.porcelain, ui)?;
     total.hint(args, global, wishes, ui);
-    total.exit(args.strict)
+    Ok(total.exit(args.strict))
 }
 
 /// Adds what is found only where sessions are looked at side by side.
@@ -284,7 +284,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
             Ok(path) => path,
             Err(error) if only => return Err(error),
             Err(error) => {
-                total.failed(&error, ui);
+                total.failures.add(error, true, ui)?;
                 continue;
             }
         };
@@ -314,7 +314,7 @@ impl Subject {
             true => None,
             false => match store::open(path, options) {
                 Ok(opened) => Some(opened),
-                Err(Error::Empty { .. } | Error::UnknownFormat { .. }) => None,
+                Err(error) if error.is_no_session() => None,
                 Err(error) => return Err(error),
             },
         };
@@ -360,9 +360,7 @@ struct Total {
     unlisted: u64,
     /// Checks found that can be mended on request.
     on_request: Vec<Check>,
-    /// Files of a folder that are no sessions.
-    no_sessions: usize,
-    worst: Option<Exit>,
+    failures: Failures,
     mended: Option<u64>,
 }
 
@@ -387,29 +385,16 @@ impl Total {
         }
     }
 
-    /// A file that could not be looked at. In a folder, one that is no session is only counted.
-    fn unread(&mut self, target: &Target, error: Error, ui: &mut Ui) {
-        if matches!(error, Error::UnknownFormat { .. }) && !target.named {
-            self.no_sessions += 1;
-        } else {
-            self.failed(&error.into(), ui);
-        }
-    }
-
-    /// Says what went wrong with one of several files. The others are not kept from being looked at.
-    fn failed(&mut self, error: &anyhow::Error, ui: &mut Ui) {
-        let exit = super::exit::say(error, ui);
-        if self.worst.is_none_or(|worst| exit as u8 > worst as u8) {
-            self.worst = Some(exit);
-        }
-    }
-
     /// What can be done.
     fn hint(&self, args: &Args, global: &Global, wishes: &Wishes, ui: &mut Ui) {
-        if self.no_sessions > 0 && !ui.look.quiet {
+        if self.failures.no_sessions > 0 && !ui.look.quiet {
             ui.note(format_args!(
                 "{} left out",
-                Count("file that is no session is", "files that are no sessions are", self.no_sessions)
+                Count(
+                    "file that is no session is",
+                    "files that are no sessions are",
+                    self.failures.no_sessions
+                )
             ));
         }
         if self.unlisted > 0 && !ui.look.quiet {
@@ -438,8 +423,8 @@ impl Total {
         }
     }
 
-    fn exit(&self, strict: bool) -> anyhow::Result<Exit> {
+    fn exit(&self, strict: bool) -> Exit {
         let found = self.errors > 0 || strict && self.warnings > 0;
-        Ok(self.worst.unwrap_or(if found { Exit::No } else { Exit::Done }))
+        self.failures.or(if found { Exit::No } else { Exit::Done })
     }
 }

@@ -101,8 +101,8 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         if total.unlisted > 0 {
             object["unlisted"] = total.unlisted.into();
         }
-        if total.no_sessions > 0 {
-            object["no_sessions"] = total.no_sessions.into();
+        if total.failures.no_sessions > 0 {
+            object["no_sessions"] = total.failures.no_sessions.into();
         }
         if let Some(mended) = total.mended {
             object["mended"] = mended.into();

@@ -7,7 +7,7 @@ mod print;
 
 use super::reading::{self, Manner, Read};
 use super::template;
-use super::{Exit, Failure, complete, exit, global::Global, open};
+use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
 use crate::ops::listing::Mode;
@@ -161,7 +161,7 @@ fn each(
     }
     let global = &Global { session: None, ..global.clone() };
     let is_named = sessions.len() > 1 && !args.raw && args.format.is_none() && !global.json;
-    let mut failed = None;
+    let mut failures = Failures::default();
     ui.page();
     for (at, path) in sessions.iter().enumerate() {
         let path = path.display().to_string();
@@ -172,14 +172,10 @@ fn each(
         }
         match one(args, Some(&path), revisions, keep, global, ui) {
             Ok(_) => {}
-            Err(error) if exit::reader_is_gone(&error) => return Err(error),
-            Err(error) => {
-                let exit = exit::say(&error, ui);
-                failed = failed.or(Some(exit));
-            }
+            Err(error) => failures.add(error, false, ui)?,
         }
     }
-    Ok(failed.unwrap_or(Exit::Done))
+    Ok(failures.or(Exit::Done))
 }
 
 /// Prints one session, or a project.
