@@ -91,7 +91,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             None => left = companions::companions(from).len(),
         }
     }
-    writing::finish(args.writing, &opened, &export.plan, None, true, ui)?;
+    writing::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
     if args.writing.dry_run {
         return Ok(Exit::Done);
     }

@@ -1,7 +1,7 @@
 //! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
 
 use super::{Failure, global::Global, open};
-use crate::format::Ids;
+use crate::format::{Format, Ids};
 use crate::model::{Change, Plan, Time, parse_time};
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
@@ -84,26 +84,44 @@ pub(super) fn run_with<M>(
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
-    let mut last_try = false;
-    // Other boughs are soon done, however many there are; an agent is given way to after the second try.
-    let mut others = 0;
-    loop {
+    again(|round| {
         let opened = open()?;
-        if !last_try && others == 0 {
+        if round.is_first {
             open::warn(&opened, ui);
         }
         let (plan, more) = make(&opened)?;
-        let error = match finish(writing, &opened, &plan, None, last_try, ui) {
-            Ok(done) => return Ok((opened, done, more)),
+        let (files, format) = (&opened.files, opened.session.format);
+        let done = finish(writing, files, format, &plan, None, round.is_last, ui)?;
+        Ok((opened, done, more))
+    })
+}
+
+/// One of several tries to read, to plan and to write.
+#[derive(Clone, Copy)]
+pub(super) struct Round {
+    pub(super) is_first: bool,
+    pub(super) is_last: bool,
+}
+
+/// Reads, plans and writes, and all of it again where the file changed meanwhile.
+///
+/// Other boughs are soon done, however many there are; an agent is given way to after the second try.
+pub(super) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyhow::Result<T> {
+    let mut round = Round { is_first: true, is_last: false };
+    let mut others = 0;
+    loop {
+        let error = match once(round) {
+            Ok(done) => return Ok(done),
             Err(error) => error,
         };
+        round.is_first = false;
         match error.downcast_ref() {
             Some(Refusal::Changed { path })
                 if others < 50 && changed_by_bough(Log::of_user().as_ref(), path) =>
             {
                 others += 1;
             }
-            Some(Refusal::Changed { .. }) if !last_try => last_try = true,
+            Some(Refusal::Changed { .. }) if !round.is_last => round.is_last = true,
             _ => return Err(error),
         }
     }
@@ -112,7 +130,8 @@ pub(super) fn run_with<M>(
 /// Carries out one plan, or prints it with `--dry-run`.
 pub(super) fn finish(
     writing: Writing,
-    opened: &Opened,
+    files: &Files,
+    format: Format,
     plan: &Plan,
     prove: Option<&Proof<'_>>,
     last_try: bool,
@@ -120,16 +139,15 @@ pub(super) fn finish(
 ) -> anyhow::Result<Done> {
     let log = Log::of_user();
     let orders = orders(writing, log.as_ref(), prove, last_try);
-    let done =
-        carry_out(&opened.files, opened.session.format, plan, &orders, ui.out()).map_err(|refusal| {
-            match refusal {
-                // A reader that went away is told from other failures by its own error.
-                Refusal::Output(error) => anyhow::Error::from(error),
-                refusal => refusal.into(),
-            }
-        })?;
+    let done = carry_out(files, format, plan, &orders, ui.out()).map_err(|refusal| {
+        match refusal {
+            // A reader that went away is told from other failures by its own error.
+            Refusal::Output(error) => anyhow::Error::from(error),
+            refusal => refusal.into(),
+        }
+    })?;
     if writing.dry_run {
-        show(&plan.changes, |file| opened.files.path(file), ui)?;
+        show(&plan.changes, |file| files.path(file), ui)?;
     }
     Ok(done)
 }

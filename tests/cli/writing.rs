@@ -426,6 +426,30 @@ fn two_boughs_at_once_do_not_harm_each_other() {
     assert_eq!(done_in_log, done.len());
 }
 
+#[test]
+fn a_repair_gives_way_to_other_boughs_and_is_done() {
+    let place = Place::new();
+    let (text, ids) = sound_session(Form::Pi, &mut Chance(9));
+    // Each repair is a rewrite that meets a file which grew, or was mended, since it was read.
+    let broken = text.replacen(&format!("\"parentId\":\"{}\"", ids[0]), "\"parentId\":\"0000dead\"", 1);
+    assert_ne!(broken, text);
+    let path = place.put("s.jsonl", broken.as_bytes());
+    let mut running = Vec::new();
+    for at in 0..12 {
+        let name = format!("name-{at}");
+        running.push(place.command(&["label", "s.jsonl", &name, &ids[1]]).spawn().unwrap());
+        if at % 3 == 0 {
+            running.push(place.command(&["fsck", "--repair", "-q", "s.jsonl"]).spawn().unwrap());
+        }
+    }
+    for mut child in running {
+        assert_eq!(child.wait().unwrap().code(), Some(0));
+    }
+    let after = fs::read_to_string(&path).unwrap();
+    assert_eq!(after.matches("\"type\":\"label\"").count(), 12, "{after}");
+    assert_eq!(code(&place.run(&["fsck", "-q", "s.jsonl"])), 0);
+}
+
 /// Mounts a small file system; `None` where that is not allowed, which is said.
 fn small_disk(place: &Place, options: &str) -> Option<Mount> {
     let path = place.path("disk");

@@ -7,7 +7,7 @@ use crate::format::Format;
 use crate::fsck::{CHECKS, Findings, Repair, Wishes};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
 use crate::store::oplog::Log;
-use crate::store::write::{Refusal, carry_out};
+use crate::store::write::Refusal;
 use crate::store::{self, Error};
 use crate::ui::{Ui, text};
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ pub(super) fn run(
 ) -> anyhow::Result<Exit> {
     total.mended = Some(0);
     for target in targets {
-        match mend(args, global, target, wishes, false, ui) {
+        match mend(args, global, target, wishes, ui) {
             Ok((report, mended)) => {
                 total.mended = total.mended.map(|sum| sum + mended);
                 total.add(&report);
@@ -44,28 +44,28 @@ fn of_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
     if error.to_string().contains(&path) { error } else { error.context(path) }
 }
 
-/// Mends one file; once more where it changed meanwhile.
+/// Mends one file.
 fn mend(
     args: &Args,
     global: &Global,
     target: &Target,
     wishes: &Wishes,
-    last_try: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<(Report, u64)> {
-    let subject = Subject::open(&target.path, global)?;
-    let repair = subject.repair(wishes)?;
-    if !repair.plan.is_empty() {
+    let (subject, repair, side_file) = writing::again(|round| {
+        let subject = Subject::open(&target.path, global)?;
+        let repair = subject.repair(wishes)?;
+        if repair.plan.is_empty() {
+            return Ok((subject, repair, None));
+        }
         if target.path == Path::new("-") {
             return Err(Refusal::Stdin.into());
         }
-        match carry(&subject, &repair, args, ui) {
-            Ok(side_file) => tell(&subject, &repair, side_file.as_deref(), args, ui)?,
-            Err(error) if !last_try && matches!(error.downcast_ref(), Some(Refusal::Changed { .. })) => {
-                return mend(args, global, target, wishes, true, ui);
-            }
-            Err(error) => return Err(error),
-        }
+        let side_file = carry(&subject, &repair, args, round.is_last, ui)?;
+        Ok((subject, repair, side_file))
+    })?;
+    if !repair.plan.is_empty() {
+        tell(&subject, &repair, side_file.as_deref(), args, ui)?;
     }
     let left = repair.left.only(selected(args));
     if !args.writing.dry_run {
@@ -98,7 +98,13 @@ fn say_what_has_no_way(subject: &Subject, left: &Findings, wishes: &Wishes, ui: 
 }
 
 /// Carries a repair out; gives the file that holds what was taken out, if anything was.
-fn carry(subject: &Subject, repair: &Repair, args: &Args, ui: &mut Ui) -> anyhow::Result<Option<PathBuf>> {
+fn carry(
+    subject: &Subject,
+    repair: &Repair,
+    args: &Args,
+    last_try: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<Option<PathBuf>> {
     let log = Log::of_user();
     let mut plan: Plan = repair.plan.clone();
     let mut side_file = None;
@@ -121,11 +127,7 @@ fn carry(subject: &Subject, repair: &Repair, args: &Args, ui: &mut Ui) -> anyhow
         }
         proved(path, subject, repair)
     };
-    let orders = writing::orders(args.writing, log.as_ref(), Some(&prove), false);
-    carry_out(&subject.files, subject.format(), &plan, &orders, ui.out())?;
-    if args.writing.dry_run {
-        writing::show(&plan.changes, |file| subject.files.path(file), ui)?;
-    }
+    writing::finish(args.writing, &subject.files, subject.format(), &plan, Some(&prove), last_try, ui)?;
     Ok(side_file)
 }
 
