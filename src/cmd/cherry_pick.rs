@@ -5,12 +5,11 @@ use super::{Exit, Failure, complete, global::Global, open};
 use crate::model::{Count, Ix, Moved};
 use crate::ops::pick::{self, Note, Picked, Picks, Side, Why};
 use crate::ops::{ids, revision};
-use crate::store::Opened;
+use crate::store::{Opened, blobs};
 use crate::ui::{Ui, text};
 use anyhow::Context;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
-use std::path::Path;
 
 /// Copy entries under HEAD, or under another entry
 ///
@@ -115,7 +114,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             Some(onto) => Some(pick::behind(session, revision::one(session, source, onto)?)),
             None => here(opened)?,
         };
-        let blob = |hash: &str| blob(from.files.path(0), hash);
+        let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
         let options = args.copying.options(args.writing, opened, onto, &blob);
         let made = pick::cherry_pick(side(from), side(opened), &picked, &options, &mut writing::ids())?;
         Ok((with_move(opened, &made)?, made))
@@ -165,18 +164,6 @@ fn session_id(opened: &Opened) -> Option<String> {
     let stem = opened.files.path(0).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| uuid::Uuid::parse_str(stem).is_ok());
     stem.or_else(|| opened.session.id())
-}
-
-/// The bytes of a picture that oh-my-pi keeps in its folder, by its hash: `blobs` beside the folder of the sessions.
-fn blob(session: &Path, hash: &str) -> Option<Vec<u8>> {
-    if hash.len() != 64 || !hash.bytes().all(|byte| byte.is_ascii_hexdigit()) {
-        return None;
-    }
-    let session = session.canonicalize().ok()?;
-    let own = session.with_extension("blobs").join(hash);
-    std::iter::once(own)
-        .chain(session.ancestors().skip(1).take(5).map(|folder| folder.join("blobs").join(hash)))
-        .find_map(|path| std::fs::read(path).ok())
 }
 
 /// The plan of copies, with the move of the position.

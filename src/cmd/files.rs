@@ -2,8 +2,9 @@
 
 use super::config::Config;
 use super::{global::Global, open};
-use crate::json::{each_member, string};
-use crate::store::find::{self, is_agents};
+use crate::format::is_agents;
+use crate::store::find;
+use crate::store::project::session_of_agent;
 use crate::ui::Ui;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -118,19 +119,6 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     }
     found.retain(|path| is_agents(path) && session_of_agent(path).as_deref() == Some(stem));
     found
-}
-
-/// The session of an agent's file, by the folder that it lies in, or by its first line.
-fn session_of_agent(path: &Path) -> Option<String> {
-    let mut above = path.ancestors().skip(1);
-    if let Some(folder) = above.find(|folder| folder.file_name().is_some_and(|name| name == "subagents")) {
-        return Some(folder.parent()?.file_name()?.to_string_lossy().into_owned());
-    }
-    let head = find::first_bytes(path, 16 * 1024);
-    head.split(|byte| *byte == b'\n').take(5).find_map(|line| {
-        let (_, value) = each_member(line).filter(|(key, _)| key == "sessionId").last()?;
-        Some(string(value)?.into_owned())
-    })
 }
 
 /// A size in bytes, in a unit that people read: `812 B`, `3.4 KB`, `1.2 GB`.

@@ -44,11 +44,42 @@ pub struct Sidecar {
     pub description: Option<String>,
 }
 
+/// Whether a file is an agent's, by its name.
+pub fn is_agents(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
+}
+
+/// The agent whose file it is, by its name: `agent-<id>.jsonl`, or `agent-<id>.meta.json` of a sidecar.
+pub fn agent_of(path: &Path) -> Option<&str> {
+    let name = path.file_name()?.to_str()?.strip_prefix("agent-")?;
+    let ending = || name.rsplit_once('.').map_or(name, |(agent, _)| agent);
+    let agent = name.strip_suffix(SIDECAR).unwrap_or_else(ending);
+    Some(agent).filter(|agent| !agent.is_empty())
+}
+
+/// How the names of sidecars end.
+const SIDECAR: &str = ".meta.json";
+
+/// The main file of the session in whose folder an agent's file lies; `None` where it lies beside the sessions, as with old
+/// clients: there its session stands in its lines only.
+pub fn main_of(path: &Path) -> Option<PathBuf> {
+    let has_agents = |folder: &&Path| folder.file_name().is_some_and(|name| name == "subagents");
+    let session = path.ancestors().skip(1).find(has_agents)?.parent()?;
+    session.file_name()?;
+    let mut main = session.as_os_str().to_owned();
+    main.push(".jsonl");
+    Some(main.into())
+}
+
 impl Sidecar {
+    /// Whether a file is one, by its name.
+    pub fn is_at(path: &Path) -> bool {
+        is_agents(path) && path.as_os_str().as_encoded_bytes().ends_with(SIDECAR.as_bytes())
+    }
+
     /// Reads a sidecar; `None` where it is no JSON object.
     pub fn read(path: PathBuf, bytes: &[u8]) -> Option<Sidecar> {
-        let agent =
-            path.file_name()?.to_str()?.strip_prefix("agent-")?.strip_suffix(".meta.json")?.to_owned();
+        let agent = agent_of(&path).filter(|_| Sidecar::is_at(&path))?.to_owned();
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
         let text = |key: &str| {
             object
@@ -71,7 +102,7 @@ impl Transcript {
 
     /// The agent whose transcript it is, by the name of the file.
     pub fn agent(&self) -> Option<&str> {
-        self.stem().strip_prefix("agent-").filter(|agent| !agent.is_empty())
+        agent_of(&self.path)
     }
 
     /// The folder it lies in.
@@ -121,16 +152,7 @@ impl Layout {
         if usize::from(file) < self.mains {
             return Some(file);
         }
-        let path = &self.files[usize::from(file)].path;
-        path.ancestors()
-            .skip(1)
-            .take(5)
-            .filter(|above| above.file_name().is_some_and(|name| name == "subagents"))
-            .find_map(|above| {
-                let mut main = above.parent()?.as_os_str().to_owned();
-                main.push(".jsonl");
-                self.find(Path::new(&main))
-            })
+        self.find(&main_of(&self.files[usize::from(file)].path)?)
     }
 }
 
@@ -145,6 +167,24 @@ mod tests {
             mains: mains.len(),
             ..Layout::default()
         }
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn names_and_folders_tell_of_agents() {
+        let check = |path: &str, agent: Option<&str>, main: Option<&str>| {
+            let path = Path::new(path);
+            assert_eq!(agent_of(path), agent, "{path:?}");
+            assert_eq!(main_of(path), main.map(PathBuf::from), "{path:?}");
+            assert_eq!(is_agents(path), path.to_str().unwrap().contains("agent-"), "{path:?}");
+        };
+        check("p/s.jsonl",                                None,       None);
+        check("p/agent-1a.jsonl",                         Some("1a"), None);
+        check("p/s/subagents/agent-1a.jsonl",             Some("1a"), Some("p/s.jsonl"));
+        check("p/s/subagents/agent-1a.meta.json",         Some("1a"), Some("p/s.jsonl"));
+        check("p/s/subagents/workflows/w/agent-x.y.jsonl", Some("x.y"), Some("p/s.jsonl"));
+        check("p/s.t/subagents/agent-1a.jsonl",           Some("1a"), Some("p/s.t.jsonl"));
+        check("subagents/agent-.jsonl",                   None,       None);
     }
 
     #[test]

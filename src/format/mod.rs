@@ -24,7 +24,7 @@ pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect, detect_in_blocks, has_line};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};
-pub use layout::{Layout, Sidecar, Transcript};
+pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
 pub use names::Names;
 pub use one_line::OneLine;
 pub use session::{Builder, FileFacts, Gathered, Head, Header, Other, OtherKind, Pointer, Segment, Session};

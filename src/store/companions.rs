@@ -1,6 +1,6 @@
 //! The files that lie beside a session file, in a folder of its name: agents' transcripts, tool output, and the like.
 
-use crate::format::Sidecar;
+use crate::format::{Sidecar, agent_of};
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -16,13 +16,12 @@ pub struct Companion {
 impl Companion {
     /// The agent whose file it is, by its name.
     pub fn agent(&self) -> Option<&str> {
-        let name = self.inside.file_name()?.to_str()?.strip_prefix("agent-")?;
-        name.split('.').next().filter(|agent| !agent.is_empty())
+        agent_of(&self.inside)
     }
 
     /// What the client notes of an agent, where it is such a note.
     pub fn sidecar(&self) -> Option<Sidecar> {
-        if !self.inside.to_str()?.ends_with(".meta.json") {
+        if !Sidecar::is_at(&self.inside) {
             return None;
         }
         Sidecar::read(self.path.clone(), &fs::read(&self.path).ok()?)

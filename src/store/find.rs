@@ -1,7 +1,7 @@
 //! Where the agents keep their sessions, and how one of them is found by name.
 
 use super::Error;
-use crate::format::{Detected, Format, detect};
+use crate::format::{Detected, Format, detect, is_agents, main_of};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -98,14 +98,9 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let mut out = below(folder);
     out.retain(|path| {
         let inside = path.strip_prefix(folder).unwrap_or(path);
-        !is_agents(path) && !inside.components().any(|part| part.as_os_str() == "subagents")
+        !is_agents(path) && main_of(inside).is_none()
     });
     out
-}
-
-/// Whether a file is an agent's of Claude Code, by its name.
-pub fn is_agents(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
 }
 
 /// All files `*.jsonl` below a folder, however deep, those of agents included, in the order of their paths.

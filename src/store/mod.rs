@@ -3,6 +3,7 @@
 //! [`open()`] reads a session; [`Files`] gives its bytes again later, by positional reads. Reading never writes, not even a
 //! file time, and a file that grows or is cut while it is read is an error or a shorter session, never a signal.
 
+pub mod blobs;
 pub mod companions;
 mod error;
 mod files;

@@ -4,7 +4,7 @@ use super::files::{Content, Files};
 use super::open::{detect_in, read_head, read_on};
 use super::write::Stamp;
 use super::{Error, Opened};
-use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript};
+use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, is_agents, main_of};
 use crate::json::{Reader, each_member, string};
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -92,11 +92,8 @@ pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
 pub fn of_session(path: &Path) -> Result<Layout, Error> {
     let mut layout = layout(path)?;
     let main = layout.files.remove(0);
-    let inside = main.agents();
     let id = main.stem().to_owned();
-    layout
-        .files
-        .retain(|file| file.path.starts_with(&inside) || named_session(&file.path).as_ref() == Some(&id));
+    layout.files.retain(|file| session_of_agent(&file.path).as_ref() == Some(&id));
     layout.files.insert(0, main);
     Ok(layout)
 }
@@ -143,12 +140,16 @@ fn has_bytes(path: &Path, wanted: &[u8]) -> io::Result<bool> {
     }
 }
 
-/// The session that the first line of a transcript names.
-fn named_session(path: &Path) -> Option<String> {
+/// The session of an agent's file: that in whose folder it lies, else the one that its first lines name.
+pub fn session_of_agent(path: &Path) -> Option<String> {
+    if let Some(main) = main_of(path) {
+        return Some(main.file_stem()?.to_string_lossy().into_owned());
+    }
     let head = File::open(path).and_then(|file| read_head(&file)).ok()?;
-    let line = head.split(|byte| *byte == b'\n').find(|line| !line.trim_ascii().is_empty())?;
-    let (_, value) = each_member(line).find(|(key, _)| key == "sessionId")?;
-    string(value).map(|text| text.into_owned())
+    head.split(|byte| *byte == b'\n').take(5).find_map(|line| {
+        let (_, value) = each_member(line).filter(|(key, _)| key == "sessionId").last()?;
+        Some(string(value)?.into_owned())
+    })
 }
 
 #[derive(Default)]
@@ -166,11 +167,11 @@ impl Found {
             let path = folder.join(entry.file_name());
             let name = entry.file_name();
             let name = name.to_string_lossy();
-            if name.starts_with("agent-") && name.ends_with(".meta.json") {
+            if Sidecar::is_at(&path) {
                 let read = fs::read(&path).ok().and_then(|bytes| Sidecar::read(path, &bytes));
                 self.sidecars.extend(read);
             } else if name.ends_with(".jsonl") {
-                let into = if name.starts_with("agent-") { &mut self.agents } else { &mut mains };
+                let into = if is_agents(&path) { &mut self.agents } else { &mut mains };
                 into.extend(transcript(&path));
             }
         }

@@ -1,8 +1,9 @@
 //! The files around a session file, as the file system has them.
 
+use crate::format::agent_of;
 use crate::fsck::Around;
 use crate::model::Key;
-use crate::store::{self, find};
+use crate::store::{self, blobs, find};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -74,8 +75,7 @@ impl Around for Place {
         if !self.folder().is_dir() {
             return None;
         }
-        let id = |path: &PathBuf| Some(path.file_stem()?.to_str()?.strip_prefix("agent-")?.to_owned());
-        Some(self.agents_files().iter().filter_map(id).collect())
+        Some(self.agents_files().iter().filter_map(|path| agent_of(path)).map(str::to_owned).collect())
     }
 
     fn has_result_file(&self, name: &str) -> bool {
@@ -84,11 +84,6 @@ impl Around for Place {
     }
 
     fn has_blob(&self, hash: &str) -> bool {
-        // Sessions lie some folders below that of the agent, which has the pictures of all of them.
-        let folder = self.path.ancestors().skip(1).take(4).map(|folder| folder.join("blobs"));
-        match folder.into_iter().find(|folder| folder.is_dir()) {
-            Some(blobs) => blobs.join(hash).exists(),
-            None => true,
-        }
+        blobs::find(&self.path, hash).is_some() || !blobs::have_a_folder(&self.path)
     }
 }

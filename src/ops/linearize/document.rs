@@ -20,7 +20,7 @@
 
 use super::load::load;
 use super::record::{NONE, Names, Object, Record, Records, Sort, each_line};
-use crate::format::Layout;
+use crate::format::{Layout, main_of};
 use crate::model::{Key, Source, Span};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
@@ -246,7 +246,7 @@ pub fn document(layout: &Layout, source: &dyn Source) -> io::Result<Document> {
 fn agents_uuids(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<HashSet<u32>> {
     let mut known = HashSet::new();
     for (at, file) in layout.files.iter().enumerate().skip(layout.mains) {
-        if !file.path.ancestors().any(|above| above.file_name().is_some_and(|name| name == "subagents")) {
+        if main_of(&file.path).is_none() {
             continue;
         }
         each_line(source, at as u16, file.bytes, |_, line| {
