@@ -443,7 +443,7 @@ impl<'s> Shown<'s> {
             return Ok("@".into());
         }
         let Some(tip) = self.owners.tip(entry) else { return Ok("-".into()) };
-        match self.owners.name(self.session, tip) {
+        match self.session.labels.of(tip) {
             Some(name) => Ok(text::one_line(name)),
             None => Ok(text::one_line(&self.short.of(self.session, self.source, tip)?)),
         }

@@ -197,7 +197,7 @@ impl Counted {
         };
         for (tip, sum) in stats::grouped(session, facts, owner) {
             let leaf = ids::name(session, source, tip).map_err(io)?;
-            let name = match owners.name(session, tip) {
+            let name = match session.labels.of(tip) {
                 Some(name) => name.to_owned(),
                 None => short.of(session, source, tip).map_err(io)?,
             };

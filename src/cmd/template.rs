@@ -11,7 +11,7 @@ use std::io;
 pub(super) const HELP: &str = "\
 %H %h id, short id · %P %p parent's id, short id · %T type · %r role · %s in a few words · %b whole text ·
 %d names (HEAD, label) · %ad %ar date, age · %m model · %ti %to tokens in, out ·
-%n new line · %% a percent sign";
+%n new line · %x00 a NUL byte · %% a percent sign";
 
 /// A template, ready to be filled in.
 pub(super) struct Template(Vec<Part>);
@@ -80,7 +80,7 @@ impl Template {
         Template(parts)
     }
 
-    /// Whether the template wants nothing but ids, so that no line need be read for it.
+    /// Whether the template wants what stands only in the line; where it does not, no line need be read for it.
     fn wants_the_line(&self) -> bool {
         self.0.iter().any(|part| {
             !matches!(

@@ -16,7 +16,7 @@ pub struct Finding {
     pub message: String,
     /// The entry, in the session as it can be read.
     pub(super) entry: Option<Ix>,
-    /// What else a repair needs: another entry, or a place in a list.
+    /// Another entry that a repair needs.
     pub(super) other: Option<Ix>,
     /// Whether the repair of this check has a way here.
     pub(super) mendable: bool,

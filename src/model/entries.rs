@@ -235,7 +235,10 @@ impl Entries {
         self.key.reserve(more);
     }
 
-    /// Puts an entry behind the others. Beyond four billion entries, further ones are not taken.
+    /// Puts an entry behind the others.
+    ///
+    /// A place has 32 bits, and nothing holds on to that: a caller with more than four billion entries, which take more than a
+    /// hundred gigabytes here, would have their places begin again at 0.
     pub fn push(&mut self, entry: &Entry<'_>) -> Ix {
         let ix = self.key.len() as u32;
         let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
@@ -449,7 +452,7 @@ impl Entries {
         self.rows[ix.at()].kind
     }
 
-    /// The type of an entry, as stored.
+    /// The type of an entry, as stored. Of a session with more than 255 types, those beyond go by the last that had room.
     pub fn ty(&self, ix: Ix) -> &str {
         &self.types.list[usize::from(self.rows[ix.at()].ty)]
     }
@@ -459,7 +462,7 @@ impl Entries {
         usize::from(self.rows[ix.at()].ty)
     }
 
-    /// All types that occur, in the order in which they were met.
+    /// The types that occur, in the order in which they were met; of more than 255 the first.
     pub fn types(&self) -> &[String] {
         &self.types.list
     }

@@ -54,11 +54,6 @@ impl Owners {
     pub fn on_head(&self, entry: Ix) -> bool {
         self.head.is_some() && self.tip(entry) == self.head
     }
-
-    /// The name of a branch, if its tip or an entry below only its own has a label.
-    pub fn name<'s>(&self, session: &'s Session, tip: Ix) -> Option<&'s str> {
-        session.labels.of(tip)
-    }
 }
 
 #[cfg(test)]

@@ -166,7 +166,8 @@ fn at_most<K: Ord>(all: Vec<Ix>, key: impl Fn(Ix) -> K) -> Vec<Ix> {
     first.into_iter().chain(left_out).collect()
 }
 
-/// The labels in force, by name; a name that several entries have names none.
+/// The labels in force, by name; a name that several entries have stands here for each of them, though as a revision it
+/// names none.
 fn labels_of(opened: &Opened) -> Vec<(String, Ix)> {
     opened.session.labels.all().map(|(ix, line)| (line.text.to_owned(), ix)).collect()
 }

@@ -16,7 +16,7 @@ use std::path::PathBuf;
 /// What to export, and how.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// The entry to whose path the new session is cut; `None` makes a session without entries.
+    /// The entry to whose path the new session is cut.
     pub entry: Ix,
     /// The entry and all below it, instead of the path to it.
     pub subtree: bool,

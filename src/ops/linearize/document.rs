@@ -106,7 +106,7 @@ pub struct DocumentNode {
     pub span: Span,
     /// The node above it, once orphans and rings are dealt with.
     pub parent: Option<Node>,
-    /// The first copy stood in this session, and so on: see [`Document::copies`].
+    /// How many lines have it, this one among them; their sessions are in [`Document::copies`], where there are several.
     pub copies: u32,
 }
 

@@ -25,7 +25,7 @@ pub struct Sum {
     pub taken: Taken,
     /// What agents took that it called.
     pub agents: Taken,
-    /// The first and the last time of an entry.
+    /// The first time of an entry.
     pub first: Option<Time>,
     /// The last time of an entry.
     pub last: Option<Time>,
