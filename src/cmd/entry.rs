@@ -1,7 +1,7 @@
 //! Entries as `bough.entry/1`, for scripts.
 
 use crate::format::{Block, Content, Format, Session};
-use crate::json::{each_member, string};
+use crate::json::{self, member, string};
 use crate::model::{Flags, Ix, Source};
 use crate::ops::ids;
 use serde_json::{Value, json};
@@ -33,9 +33,7 @@ pub(super) fn object(
     let text = |text: String| Some(text).filter(|text| !text.is_empty()).map(Value::from);
     set("id", text(ids::id(session, source, entry)?));
     // As it is stored, since it may name an entry that is not there.
-    let stored = |keys: &[&str]| each_member(line).filter(|(key, _)| keys.contains(&&**key)).last();
-    let parent = stored(&["parentId", "parentUuid", "parent_id"]).and_then(|(_, value)| string(value));
-    set("parent", text(parent.unwrap_or_default().into_owned()));
+    set("parent", text(json::text(line, session.format.names().parent).into_owned()));
     set("type", Some(entries.ty(entry).into()));
     set("kind", Some(entries.kind(entry).word().into()));
     set("role", text(content.role.to_string()));
@@ -48,8 +46,7 @@ pub(super) fn object(
     set("head", Some((session.head.entry == Some(entry)).into()));
     set("session", entries.session(entry).map(str::to_owned).or_else(|| session.id()).map(Value::from));
     if session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN) {
-        let agent = stored(&["agentId"]).and_then(|(_, value)| string(value));
-        set("agent", agent.map(|agent| agent.into_owned().into()));
+        set("agent", json::string_of(line, "agentId").map(Value::from));
     }
     let start = || content.text.chars().take(TEXT).collect();
     set("text", Some(if whole { content.text.to_string() } else { start() }.into()));
@@ -83,7 +80,7 @@ pub(super) fn block(block: &Block<'_>) -> Value {
 
 /// The time of a line as it is stored: a string or a number.
 fn timestamp(line: &[u8]) -> Option<Value> {
-    let (_, value) = each_member(line).filter(|(key, _)| key == "timestamp").last()?;
+    let value = member(line, "timestamp")?;
     match string(value) {
         Some(text) => Some(text.into_owned().into()),
         None => serde_json::from_slice(value).ok(),

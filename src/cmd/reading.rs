@@ -2,7 +2,7 @@
 
 use super::{Failure, global::Global, open};
 use crate::format::{Format, Head, Layout, Session};
-use crate::json::{each_member, string};
+use crate::json::string_of;
 use crate::model::{Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
 use crate::store::{self, Opened, find, project};
@@ -224,8 +224,7 @@ impl Read {
         if session.find(parent).is_some() {
             return None;
         }
-        let (_, parent) = each_member(line).filter(|(key, _)| key == "parentUuid").last()?;
-        let parent = string(parent)?;
+        let parent = string_of(line, "parentUuid")?;
         let other = project::session_with(self.opened.files.path(0), &parent)?;
         let stem = other.file_stem()?.to_string_lossy().into_owned();
         Some(format!("continues {} at {}", short(&stem), short(&parent)))

@@ -5,7 +5,7 @@ use super::files::Files;
 use super::reading;
 use super::{Exit, clock, complete, exit::Failures, global::Global};
 use crate::format::{Format, Session};
-use crate::json::{each_member, string};
+use crate::json::string_of;
 use crate::model::{Count, Ix, Kind, Source, Time};
 use crate::ops::branches;
 use crate::ops::stats::{self, Big, Facts, Sum, Taken, Tool, Total};
@@ -307,8 +307,7 @@ impl Shown<'_> {
         let format = self.sessions.iter().find(|row| Path::new(&row.file) == path).map(|row| row.format);
         let format = format.unwrap_or(Format::Claude);
         let key = if matches!(format, Format::Claude | Format::PiDesign) { "uuid" } else { "id" };
-        let id = each_member(&line).filter(|(known, _)| known == key).last();
-        let id = id.and_then(|(_, value)| string(value)).map(|id| id.into_owned());
+        let id = string_of(&line, key);
         (id, crate::format::Content::of(format, &line).summary())
     }
 

@@ -5,7 +5,7 @@
 //! fields of another sort than they should be, give less content, never an error.
 
 use super::Format;
-use crate::json::{each_item, each_member, string};
+use crate::json::{Members, each_item, each_member, member, string};
 use std::borrow::Cow;
 
 /// What one line says.
@@ -136,8 +136,8 @@ impl Usage {
                 "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
                 "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
                 "cost" => {
-                    let total = each_member(value).filter(|(key, _)| key == "total").last();
-                    usage.cost = total.and_then(|(_, value)| number(value)).unwrap_or(0.0);
+                    let total = member(value, "total");
+                    usage.cost = total.and_then(number).unwrap_or(0.0);
                 }
                 _ => {}
             }
@@ -169,7 +169,7 @@ impl Usage {
 impl<'l> Content<'l> {
     /// Reads the content of a line.
     pub fn of(format: Format, line: &'l [u8]) -> Content<'l> {
-        let fields = Fields::of(line);
+        let fields = Members::of(line);
         let mut content = Content { ty: fields.text("type"), ..Content::default() };
         match format {
             Format::Claude => content.claude(&fields),
@@ -310,7 +310,7 @@ impl<'l> Content<'l> {
     }
 
     fn block(&mut self, block: &'l [u8]) {
-        let fields = Fields::of(block);
+        let fields = Members::of(block);
         let ty = fields.text("type");
         match &*ty {
             "text" => self.blocks.push(Block::Text(fields.text("text"))),
@@ -345,10 +345,10 @@ impl<'l> Content<'l> {
         self.blocks.extend(inside.blocks.into_iter().filter(|block| !matches!(block, Block::Text(_))));
     }
 
-    fn pi(&mut self, fields: &Fields<'l>) {
+    fn pi(&mut self, fields: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
-            "message" => self.pi_message(&Fields::of(fields.get("message").unwrap_or_default())),
+            "message" => self.pi_message(&Members::of(fields.get("message").unwrap_or_default())),
             "custom_message" => {
                 self.take(fields.get("content").unwrap_or_default());
                 self.text_of_blocks();
@@ -400,14 +400,14 @@ impl<'l> Content<'l> {
             "custom" => self.text = custom(&text("customType"), fields.get("data")),
             "session" => self.text = format!("session {}", text("id")).into(),
             "event" => {
-                let event = Fields::of(fields.get("event").unwrap_or_default());
+                let event = Members::of(fields.get("event").unwrap_or_default());
                 self.text = format!("event {}", event.text("type")).into();
             }
             _ => {}
         }
     }
 
-    fn pi_message(&mut self, message: &Fields<'l>) {
+    fn pi_message(&mut self, message: &Members<'l>) {
         let text = |key| message.text(key);
         self.role = text("role");
         self.model = message.string("model");
@@ -426,7 +426,7 @@ impl<'l> Content<'l> {
             }
             "fileMention" => {
                 let files = message.get("files").unwrap_or_default();
-                let paths: Vec<_> = each_item(files).map(|file| Fields::of(file).text("path")).collect();
+                let paths: Vec<_> = each_item(files).map(|file| Members::of(file).text("path")).collect();
                 self.blocks.push(Block::Text(paths.join(", ").into()));
             }
             _ => self.take(content),
@@ -442,11 +442,11 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn chimera(&mut self, fields: &Fields<'l>) {
+    fn chimera(&mut self, fields: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
             "message" => {
-                let message = Fields::of(fields.get("message").unwrap_or_default());
+                let message = Members::of(fields.get("message").unwrap_or_default());
                 self.role = message.text("role");
                 let content = message.get("content").unwrap_or_default();
                 if self.role == "tool" {
@@ -455,7 +455,7 @@ impl<'l> Content<'l> {
                     self.take(content);
                 }
                 for call in each_item(message.get("tool_calls").unwrap_or_default()) {
-                    let call = Fields::of(call);
+                    let call = Members::of(call);
                     let arguments = call.get("arguments").unwrap_or_default();
                     self.blocks.push(Block::Call { id: call.text("id"), name: call.text("name"), arguments });
                 }
@@ -478,11 +478,11 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn claude(&mut self, fields: &Fields<'l>) {
+    fn claude(&mut self, fields: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
             "user" | "assistant" => {
-                let message = Fields::of(fields.get("message").unwrap_or_default());
+                let message = Members::of(fields.get("message").unwrap_or_default());
                 self.role = message.text("role");
                 self.model = message.string("model");
                 self.ended = message.string("stop_reason");
@@ -492,7 +492,7 @@ impl<'l> Content<'l> {
             }
             "system" if &*text("subtype") == "compact_boundary" => {
                 self.role = Cow::Borrowed("system");
-                self.text = landmark(&Fields::of(fields.get("compactMetadata").unwrap_or_default())).into();
+                self.text = landmark(&Members::of(fields.get("compactMetadata").unwrap_or_default())).into();
             }
             "system" => {
                 self.role = Cow::Borrowed("system");
@@ -502,9 +502,9 @@ impl<'l> Content<'l> {
                     self.text.to_mut().push_str(&format!(" {ms} ms"));
                 }
             }
-            "attachment" => self.attachment(&Fields::of(fields.get("attachment").unwrap_or_default())),
+            "attachment" => self.attachment(&Members::of(fields.get("attachment").unwrap_or_default())),
             "progress" => {
-                let data = Fields::of(fields.get("data").unwrap_or_default());
+                let data = Members::of(fields.get("data").unwrap_or_default());
                 let ty = data.text("type").replace('_', " ");
                 let what = or(or(data.text("command"), &data.text("hookName")), &data.text("query"));
                 self.text = format!("{ty} {what}").trim_end().to_owned().into();
@@ -521,7 +521,7 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn attachment(&mut self, attachment: &Fields<'l>) {
+    fn attachment(&mut self, attachment: &Members<'l>) {
         let ty = attachment.text("type").replace('_', " ");
         let mut inside = Content::default();
         for key in ["prompt", "content", "text", "stdout", "snippet"] {
@@ -539,7 +539,7 @@ impl<'l> Content<'l> {
 }
 
 /// What a compaction of Claude Code was: `compacted, 115k tokens, auto`.
-fn landmark(facts: &Fields<'_>) -> String {
+fn landmark(facts: &Members<'_>) -> String {
     let mut words = "compacted".to_owned();
     let tokens =
         facts.get("preTokens").and_then(|tokens| std::str::from_utf8(tokens).ok()?.parse::<f64>().ok());
@@ -557,7 +557,7 @@ fn landmark(facts: &Fields<'_>) -> String {
 }
 
 /// What a system message of pi changes, where it has no text of its own: sections, and tools that come or go.
-fn instructions(message: &Fields<'_>) -> String {
+fn instructions(message: &Members<'_>) -> String {
     let mut words: Vec<String> = each_member(message.get("sections").unwrap_or_default())
         .map(|(name, text)| {
             string(text).map_or_else(|| format!("{name}: taken away"), |text| format!("{name}: {text}"))
@@ -566,7 +566,7 @@ fn instructions(message: &Fields<'_>) -> String {
     for (key, what) in [("toolsAdded", "tools"), ("toolsRemoved", "tools taken away:")] {
         let tools = each_item(message.get(key).unwrap_or_default());
         let names: Vec<_> =
-            tools.map(|tool| string(tool).unwrap_or_else(|| Fields::of(tool).text("name"))).collect();
+            tools.map(|tool| string(tool).unwrap_or_else(|| Members::of(tool).text("name"))).collect();
         if !names.is_empty() {
             words.push(format!("{what} {}", names.join(", ")));
         }
@@ -711,35 +711,12 @@ fn list(value: Option<&[u8]>) -> String {
     each_item(value.unwrap_or_default()).filter_map(string).collect::<Vec<_>>().join(", ")
 }
 
-fn image<'l>(fields: &Fields<'l>) -> Block<'l> {
+fn image<'l>(fields: &Members<'l>) -> Block<'l> {
     // Base64: four characters stand for three bytes.
     let bytes = |data: Option<&[u8]>| data.map_or(0, |data| data.len().saturating_sub(2) as u64 / 4 * 3);
-    match fields.get("source").map(Fields::of) {
+    match fields.get("source").map(Members::of) {
         Some(source) => Block::Image { mime: source.text("media_type"), bytes: bytes(source.get("data")) },
         None => Block::Image { mime: fields.text("mimeType"), bytes: bytes(fields.get("data")) },
-    }
-}
-
-/// The members of one object.
-struct Fields<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
-
-impl<'l> Fields<'l> {
-    fn of(object: &'l [u8]) -> Fields<'l> {
-        Fields(each_member(object).collect())
-    }
-
-    /// The value of a key; the last of repeated ones counts.
-    fn get(&self, key: &str) -> Option<&'l [u8]> {
-        self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
-    }
-
-    fn string(&self, key: &str) -> Option<Cow<'l, str>> {
-        string(self.get(key)?)
-    }
-
-    /// The string of a key; empty where there is none.
-    fn text(&self, key: &str) -> Cow<'l, str> {
-        self.string(key).unwrap_or_default()
     }
 }
 

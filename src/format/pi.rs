@@ -8,7 +8,7 @@
 
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string_of};
 use crate::model::{Clock, Flags, Key, Kind, Span, Time};
 
 /// What tells the members of the family apart.
@@ -226,9 +226,7 @@ fn title(line: &Line<'_>) -> Option<String> {
 
 /// A string field that is seldom wanted.
 fn string(line: &Line<'_>, key: &str) -> Option<String> {
-    let raw = crate::json::value(line.bytes?, &[key])?;
-    let raw = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some(Str { raw }.text().into_owned())
+    string_of(line.bytes?, key)
 }
 
 /// What an entry is, by its type and role.

@@ -1,6 +1,6 @@
 //! Objects that are spread over several lines, and lines behind a form feed: some programs take them.
 
-use crate::json::{Ending, Line, Shape};
+use crate::json::{DEPTH, Ending, Line, Shape, end_of_string};
 use std::collections::VecDeque;
 
 /// The bytes that are held at most while it is open whether lines are one object.
@@ -149,9 +149,6 @@ enum Step {
     Wrong,
 }
 
-/// How deep values may be nested.
-const DEPTH: usize = 1024;
-
 impl Nest {
     fn line(&mut self, line: &[u8]) -> Step {
         let mut at = 0;
@@ -177,7 +174,7 @@ impl Nest {
                     self.due = if byte == b'{' { Due::FirstKey } else { Due::FirstItem };
                 }
                 (Due::Value | Due::FirstItem | Due::FirstKey | Due::Key, b'"') => {
-                    let Some(end) = end_of_string(line, at) else { return Step::Wrong };
+                    let Some(end) = end_of_string(line, at - 1) else { return Step::Wrong };
                     at = end;
                     let key = matches!(self.due, Due::FirstKey | Due::Key);
                     self.due = if key { Due::Colon } else { Due::Comma };
@@ -197,16 +194,5 @@ impl Nest {
             }
         }
         Step::Open
-    }
-}
-
-/// The byte behind a string's closing quote; `None` where the line ends before.
-fn end_of_string(line: &[u8], mut at: usize) -> Option<usize> {
-    loop {
-        at += memchr::memchr2(b'"', b'\\', line.get(at..)?)?;
-        if line[at] == b'"' {
-            return Some(at + 1);
-        }
-        at += 2;
     }
 }

@@ -1,7 +1,7 @@
 //! Where the ids of tool calls stand in a line: of the calls, of their results, and of what else speaks of them.
 
 use super::Format;
-use crate::json::{decode, each_item, each_member};
+use crate::json::{decode, each_item, each_member, member, place_in};
 use std::ops::Range;
 
 /// An id of a tool call, as it stands in a line.
@@ -53,71 +53,60 @@ impl<'l> Finder<'l> {
         if inside.is_empty() {
             return;
         }
-        self.out.push(ToolId { at: place(self.line, value), id: decode(inside).into_owned(), role });
+        self.out.push(ToolId { at: place_in(self.line, value), id: decode(inside).into_owned(), role });
     }
 
     fn pi(&mut self) {
-        let Some(message) = get(self.line, "message") else { return };
-        match get(message, "role") {
+        let Some(message) = member(self.line, "message") else { return };
+        match member(message, "role") {
             Some(b"\"assistant\"") => {
-                for block in each_item(get(message, "content").unwrap_or_default()) {
-                    if get(block, "type") == Some(b"\"toolCall\"") {
-                        self.push(get(block, "id"), ToolRole::Call);
+                for block in each_item(member(message, "content").unwrap_or_default()) {
+                    if member(block, "type") == Some(b"\"toolCall\"") {
+                        self.push(member(block, "id"), ToolRole::Call);
                     }
                 }
             }
-            Some(b"\"toolResult\"") => self.push(get(message, "toolCallId"), ToolRole::Result),
+            Some(b"\"toolResult\"") => self.push(member(message, "toolCallId"), ToolRole::Result),
             _ => {}
         }
     }
 
     fn chimera(&mut self) {
-        let Some(message) = get(self.line, "message") else { return };
-        for call in each_item(get(message, "tool_calls").unwrap_or_default()) {
-            self.push(get(call, "id"), ToolRole::Call);
+        let Some(message) = member(self.line, "message") else { return };
+        for call in each_item(member(message, "tool_calls").unwrap_or_default()) {
+            self.push(member(call, "id"), ToolRole::Call);
         }
-        if get(message, "role") == Some(b"\"tool\"") {
-            self.push(get(message, "call_id"), ToolRole::Result);
+        if member(message, "role") == Some(b"\"tool\"") {
+            self.push(member(message, "call_id"), ToolRole::Result);
         }
     }
 
     fn claude(&mut self) {
-        let reply = get(self.line, "type") == Some(b"\"assistant\"");
+        let reply = member(self.line, "type") == Some(b"\"assistant\"");
         for (key, value) in each_member(self.line) {
             match &*key {
                 "message" => {
-                    for block in each_item(get(value, "content").unwrap_or_default()) {
+                    for block in each_item(member(value, "content").unwrap_or_default()) {
                         self.claude_block(block, reply);
                     }
                 }
                 "toolUseID" | "parentToolUseID" | "sourceToolUseID" => {
                     self.push(Some(value), ToolRole::Mention)
                 }
-                "attachment" => self.push(get(value, "toolUseID"), ToolRole::Mention),
+                "attachment" => self.push(member(value, "toolUseID"), ToolRole::Mention),
                 _ => {}
             }
         }
     }
 
     fn claude_block(&mut self, block: &'l [u8], reply: bool) {
-        match get(block, "type") {
-            Some(b"\"tool_use\"") => self.push(get(block, "id"), ToolRole::Call),
-            Some(b"\"tool_result\"") if !reply => self.push(get(block, "tool_use_id"), ToolRole::Result),
-            Some(ty) if ty.ends_with(b"_tool_use\"") => self.push(get(block, "id"), ToolRole::Served),
-            _ => self.push(get(block, "tool_use_id"), ToolRole::Served),
+        match member(block, "type") {
+            Some(b"\"tool_use\"") => self.push(member(block, "id"), ToolRole::Call),
+            Some(b"\"tool_result\"") if !reply => self.push(member(block, "tool_use_id"), ToolRole::Result),
+            Some(ty) if ty.ends_with(b"_tool_use\"") => self.push(member(block, "id"), ToolRole::Served),
+            _ => self.push(member(block, "tool_use_id"), ToolRole::Served),
         }
     }
-}
-
-/// The value of a key; of repeated ones the last.
-fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
-    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
-}
-
-/// Where a part of a line stands in it.
-fn place(line: &[u8], part: &[u8]) -> Range<usize> {
-    let from = part.as_ptr() as usize - line.as_ptr() as usize;
-    from..from + part.len()
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The lines that bough writes, as the agents spell them.
 
 use super::Format;
-use crate::json::{Escapes, write_string};
+use crate::json::{Escapes, quoted, write_string};
 use crate::model::Time;
 
 /// What every new entry says of itself. Ids of entries that are there already are JSON, as they stand in the file:
@@ -43,9 +43,8 @@ impl Object {
 
     /// Adds a member whose value is a string.
     pub fn text(self, key: &str, value: &str) -> Object {
-        let mut quoted = Vec::with_capacity(value.len() + 2);
-        write_string(value, self.escapes, &mut quoted);
-        self.raw(key, &quoted)
+        let value = quoted(value, self.escapes);
+        self.raw(key, &value)
     }
 
     /// Adds a member whose value is the id of another entry, as JSON, or `null`.
@@ -81,5 +80,10 @@ impl Format {
     /// The key under which an entry names the one that it hangs under.
     pub fn parent_key(self) -> &'static str {
         self.names().parent
+    }
+
+    /// A text as JSON, as the format's program spells it.
+    pub fn quoted(self, text: &str) -> Vec<u8> {
+        quoted(text, self.escapes())
     }
 }

@@ -8,7 +8,7 @@ use super::slot::{Fitted, SLOT, fitted};
 use super::text::{Edit, Patched, Text};
 use super::walk::{Step, Walk};
 use crate::format::{Format, NotedKind, OtherKind, Session};
-use crate::json::{Escapes, Field, Str, Value, write_string};
+use crate::json::{Field, Str, Value};
 use crate::model::{Change, Count, Fault, FaultKind, Piece, Source, Span};
 use std::collections::HashSet;
 use std::io;
@@ -684,11 +684,4 @@ fn words(check: Check, line: Bad, entries: usize) -> String {
         Check::GarbageLine => "no record".into(),
         _ => broken(),
     }
-}
-
-/// A string as JSON.
-pub(super) fn quoted(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    write_string(text, Escapes::Needed, &mut out);
-    out
 }

@@ -1,3 +1,5 @@
+use crate::json::DEPTH;
+
 /// Goes through bytes as JSON, one object at a time, and can be stopped anywhere.
 ///
 /// What the reader says of a whole line, this says of a piece: where the object ends, or where and why it does not. It takes
@@ -204,8 +206,7 @@ impl Walk {
     }
 
     fn open(&mut self, byte: u8, inside: State, mend: bool) -> bool {
-        // As deep as the reader goes.
-        if self.stack.len() == 1024 {
+        if self.stack.len() == DEPTH {
             return false;
         }
         self.stack.push(byte);

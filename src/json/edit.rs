@@ -27,6 +27,13 @@ pub fn write_string(text: &str, escapes: Escapes, into: &mut Vec<u8>) {
     }
 }
 
+/// A string with its quotes.
+pub fn quoted(text: &str, escapes: Escapes) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len() + 2);
+    write_string(text, escapes, &mut out);
+    out
+}
+
 /// Sets one field of an object to `value` (JSON text), and changes no other byte.
 ///
 /// `path` names objects from the outside in. A field that is there keeps its place (of repeated keys the last

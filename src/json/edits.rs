@@ -1,5 +1,5 @@
 use super::value::{Member, members};
-use super::{Escapes, write_string};
+use super::{Escapes, quoted, write_string};
 use std::ops::Range;
 
 /// Changes to one object, gathered and then made at once; every byte that is not meant stays.
@@ -82,8 +82,7 @@ impl<'l> Edits<'l> {
 
     /// Gives a member another key, in its place; of repeated keys all.
     pub fn rename(&mut self, key: &str, new: &str) {
-        let mut quoted = Vec::new();
-        write_string(new, Escapes::Needed, &mut quoted);
+        let quoted = quoted(new, Escapes::Needed);
         let places: Vec<Range<usize>> = self
             .members
             .iter()

@@ -49,7 +49,7 @@ impl Limits {
 
 /// How deep values may be nested. (serde_json gives up at 128, V8 never does.) Agents nest some tens deep; the
 /// bound is there so that memory does not follow a line of brackets.
-pub(super) const DEPTH: usize = 1024;
+pub const DEPTH: usize = 1024;
 
 /// What is said of a line that ends inside of a string.
 pub const ENDS_IN_STRING: &str = "ends inside a string";

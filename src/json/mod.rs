@@ -20,13 +20,13 @@ mod text;
 mod value;
 mod walk;
 
-pub use edit::{Escapes, set_field, write_string};
+pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
-pub use machine::ENDS_IN_STRING;
+pub use machine::{DEPTH, ENDS_IN_STRING};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use sieve::{Run, Sieve, is_plain};
 pub use text::decode;
 pub use value::{Member, members, value};
-pub use walk::{each_item, each_member, string};
+pub use walk::{Members, each_item, each_member, end_of_string, member, place_in, string, string_of, text};

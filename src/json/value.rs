@@ -1,4 +1,5 @@
 use super::machine::Machine;
+use super::walk::space;
 use std::ops::Range;
 
 /// One member of an object, as it stands in the line.
@@ -59,13 +60,6 @@ pub fn value<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
         bytes = &bytes[member.value_at];
     }
     Some(bytes)
-}
-
-fn space(bytes: &[u8], mut at: usize) -> usize {
-    while let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.get(at) {
-        at += 1;
-    }
-    at
 }
 
 #[cfg(test)]

@@ -1,4 +1,5 @@
 use std::borrow::Cow;
+use std::ops::Range;
 
 /// The members of an object, one after the other: the key, escapes resolved, and the bytes of the value.
 ///
@@ -53,7 +54,54 @@ pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     Some(super::decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
 }
 
-fn space(bytes: &[u8], mut at: usize) -> usize {
+/// The value of a key of an object, under the terms of [`each_member`]; the last of repeated keys counts.
+pub fn member<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
+    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
+}
+
+/// The text of a key of an object, as [`member`]; empty where its value is no string.
+pub fn text<'l>(object: &'l [u8], key: &str) -> Cow<'l, str> {
+    member(object, key).and_then(string).unwrap_or_default()
+}
+
+/// The text of a key of an object, as [`member`], for who keeps it; `None` where its value is no string.
+pub fn string_of(object: &[u8], key: &str) -> Option<String> {
+    Some(string(member(object, key)?)?.into_owned())
+}
+
+/// The members of an object, cut in one pass where several are wanted.
+#[derive(Clone, Debug)]
+pub struct Members<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
+
+impl<'l> Members<'l> {
+    /// Cuts an object under the terms of [`each_member`].
+    pub fn of(object: &'l [u8]) -> Members<'l> {
+        Members(each_member(object).collect())
+    }
+
+    /// The value of a key; the last of repeated ones counts.
+    pub fn get(&self, key: &str) -> Option<&'l [u8]> {
+        self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+
+    /// The text of a key, where its value is a string.
+    pub fn string(&self, key: &str) -> Option<Cow<'l, str>> {
+        string(self.get(key)?)
+    }
+
+    /// The text of a key; empty where its value is no string.
+    pub fn text(&self, key: &str) -> Cow<'l, str> {
+        self.string(key).unwrap_or_default()
+    }
+}
+
+/// Where a part of some bytes stands in them; `part` must have been cut from them.
+pub fn place_in(whole: &[u8], part: &[u8]) -> Range<usize> {
+    let from = part.as_ptr() as usize - whole.as_ptr() as usize;
+    from..from + part.len()
+}
+
+pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
     while let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.get(at) {
         at += 1;
     }
@@ -66,7 +114,8 @@ fn comma(bytes: &[u8], at: usize) -> usize {
     at + usize::from(bytes.get(at) == Some(&b','))
 }
 
-fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
+/// The place behind a string whose opening quote stands at `at`; `None` where it does not end.
+pub fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {
         at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
@@ -141,6 +190,21 @@ mod tests {
         assert!(items("{}").is_empty());
         assert_eq!(items("[1,\"2"), ["1"]);
         assert_eq!(items("[}"), [""; 0]);
+    }
+
+    #[test]
+    fn the_last_of_repeated_keys_counts() {
+        let object = br#"{"a":"x","b":[1],"\u0061":"y\n","c":1}"#;
+        let members = Members::of(object);
+        for key in ["a", "b", "c", "d"] {
+            assert_eq!(member(object, key), members.get(key), "{key}");
+            assert_eq!(text(object, key), members.text(key), "{key}");
+            assert_eq!(string_of(object, key).as_deref(), members.string(key).as_deref(), "{key}");
+        }
+        assert_eq!(text(object, "a"), "y\n");
+        assert_eq!(text(object, "b"), "");
+        assert_eq!(place_in(object, member(object, "b").unwrap()), 13..16);
+        assert_eq!(member(br#"{"a":1,"a""#, "a"), Some(&b"1"[..]));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use super::pick::{Picked, Refusal, Side};
 use crate::format::tools::tool_ids;
 use crate::format::{Format, Ids, New};
-use crate::json::{each_member, string};
+use crate::json::{each_member, place_in, string};
 use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
@@ -110,10 +110,7 @@ impl Known {
 /// A fingerprint of all bytes of a line but those that a copy changes.
 fn kept_of(format: Format, line: &[u8]) -> u64 {
     let names = format.names();
-    let place = |part: &[u8]| -> Range<usize> {
-        let from = part.as_ptr() as usize - line.as_ptr() as usize;
-        from..from + part.len()
-    };
+    let place = |part: &[u8]| place_in(line, part);
     let mut out: Vec<Range<usize>> = tool_ids(format, line).into_iter().map(|id| id.at).collect();
     for (key, value) in each_member(line) {
         let changes = [names.id, names.parent, names.time, names.kept].contains(&&*key)

@@ -8,7 +8,7 @@
 //! Fields are set where they stand, or put behind the last one; all other bytes stay, and so do lines that can't be read.
 
 use crate::format::{Format, Ids, OtherKind, Session};
-use crate::json::{Edits, Escapes, decode, members, write_string};
+use crate::json::{Edits, Escapes, members, quoted, string_of};
 use crate::model::{Change, Fault, FaultKind, Ix, Piece, Plan, Source, Span, Target};
 use std::io;
 
@@ -283,15 +283,15 @@ impl Work<'_> {
             self.edit(ix, |edits, options| {
                 had_ids |= edits.at("id").is_some() && edits.at("parentId").is_some();
                 if !keep {
-                    edits.set("id", &quoted(&names[ix.at()]));
-                    let parent = ix.at().checked_sub(1).map(|before| quoted(&names[before]));
+                    edits.set("id", &quoted(&names[ix.at()], Escapes::Needed));
+                    let parent = ix.at().checked_sub(1).map(|before| quoted(&names[before], Escapes::Needed));
                     edits.set("parentId", parent.as_deref().unwrap_or(b"null"));
                 }
                 if !matches!(kept, Kept::NoIndex) {
                     edits.remove("firstKeptEntryIndex");
                 }
                 if let Kept::Entry(kept) = kept {
-                    edits.set("firstKeptEntryId", &quoted(&names[kept.at()]));
+                    edits.set("firstKeptEntryId", &quoted(&names[kept.at()], Escapes::Needed));
                 }
                 if options.to >= 3 {
                     rename_role(edits);
@@ -355,7 +355,7 @@ impl Work<'_> {
         let mut out = Vec::with_capacity(self.session.entries.len());
         for ix in self.session.entries.all() {
             self.source.read(self.session.span(ix), &mut self.line)?;
-            let Some(id) = text(&self.line, "id") else { return Ok(None) };
+            let Some(id) = string_of(&self.line, "id") else { return Ok(None) };
             out.push(id);
         }
         Ok(Some(out))
@@ -386,7 +386,7 @@ impl Work<'_> {
             let ix = match item {
                 Item::Header(span, number) => {
                     self.source.read(span, &mut self.line)?;
-                    header_id = header_id.or(text(&self.line, "uuid"));
+                    header_id = header_id.or(string_of(&self.line, "uuid"));
                     self.edit_line(span, number, String::new(), |edits, options| {
                         edits.set("version", options.to.to_string().as_bytes());
                         if edits.at("id").is_none() {
@@ -402,11 +402,11 @@ impl Work<'_> {
                 Item::Other => continue,
             };
             self.source.read(self.session.span(ix), &mut self.line)?;
-            let of_header = |key: &str| header_id.is_some() && text(&self.line, key) == header_id;
+            let of_header = |key: &str| header_id.is_some() && string_of(&self.line, key) == header_id;
             let (under_header, keeps_header) = (of_header("parentUuid"), of_header("firstKeptEntryUuid"));
             let root = keeps_header.then(|| self.session.tree.path(ix)[0]).filter(|root| *root != ix);
             let root_id = match root {
-                Some(root) => text(&self.source.bytes(self.session.span(root))?, "uuid"),
+                Some(root) => string_of(&self.source.bytes(self.session.span(root))?, "uuid"),
                 None => None,
             };
             if root_id.is_some() {
@@ -425,7 +425,7 @@ impl Work<'_> {
                     edits.set("parentUuid", b"null");
                 }
                 if let Some(id) = &root_id {
-                    edits.set("firstKeptEntryUuid", &quoted(id));
+                    edits.set("firstKeptEntryUuid", &quoted(id, Escapes::Needed));
                 }
                 rename_role(edits);
             })?;
@@ -443,7 +443,8 @@ impl Work<'_> {
     fn edit(&mut self, ix: Ix, with: impl FnOnce(&mut Edits<'_>, Options)) -> io::Result<()> {
         let span = self.session.span(ix);
         self.source.read(span, &mut self.line)?;
-        let id = if self.options.list { text(&self.line, "id").unwrap_or_default() } else { String::new() };
+        let id =
+            if self.options.list { string_of(&self.line, "id").unwrap_or_default() } else { String::new() };
         self.edit_line(span, self.session.entries.line(ix), id, with)
     }
 
@@ -531,17 +532,4 @@ fn rename_role(edits: &mut Edits<'_>) {
     if &message[role.value_at.clone()] == b"\"hookMessage\"" {
         edits.replace(at.start + role.value_at.start..at.start + role.value_at.end, b"\"custom\"");
     }
-}
-
-/// Quotes a string for JSON.
-fn quoted(id: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(id.len() + 2);
-    write_string(id, Escapes::Needed, &mut out);
-    out
-}
-
-/// A string member of an object, escapes resolved.
-fn text(object: &[u8], key: &str) -> Option<String> {
-    let raw = crate::json::value(object, &[key])?;
-    Some(decode(raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?).into_owned())
 }

@@ -3,7 +3,7 @@
 use super::branches;
 use super::revision;
 use crate::format::{Content, Format, Session};
-use crate::json::{each_member, string};
+use crate::json::{member, string_of};
 use crate::model::{Ix, Source};
 use std::io;
 
@@ -51,8 +51,8 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
         // The copies of a fork name the session that they were copied from.
         if let Some(entry) = first(&|_| true) {
             source.read(session.span(entry), &mut line)?;
-            let from = each_member(&line).filter(|(key, _)| key == "forkedFrom").last();
-            summary.parent = from.and_then(|(_, from)| text(from, "sessionId"));
+            let from = member(&line, "forkedFrom").and_then(|from| string_of(from, "sessionId"));
+            summary.parent = from.filter(|session| !session.is_empty());
         }
         summary.prompt = session.claude.first_prompt.clone();
     } else if let Some(entry) = first(&|ix| revision::is_prompt(session, ix)) {
@@ -67,12 +67,6 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
         });
     }
     Ok(summary)
-}
-
-/// A member that is a string with something in it.
-fn text(object: &[u8], key: &str) -> Option<String> {
-    let found = each_member(object).filter(|(known, _)| known == key).last();
-    found.and_then(|(_, value)| string(value)).map(|text| text.into_owned()).filter(|text| !text.is_empty())
 }
 
 #[cfg(test)]

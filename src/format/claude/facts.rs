@@ -1,5 +1,5 @@
 use crate::format::session::Gathered;
-use crate::json::{BlockKind, Field, Line, Str, each_item, each_member, string, value};
+use crate::json::{BlockKind, Field, Line, Str, each_item, each_member, member, string, value};
 use crate::model::{Flags, Ix, Key};
 use std::borrow::Cow;
 
@@ -207,9 +207,7 @@ impl Facts {
             _ => return,
         };
         let Some(bytes) = line.bytes else { return };
-        if let Some((_, text)) = each_member(bytes).filter(|(member, _)| member == key).last()
-            && let Some(text) = string(text)
-        {
+        if let Some(text) = member(bytes, key).and_then(string) {
             *place = Some(text.chars().take(TITLE).collect());
         }
     }
@@ -260,9 +258,7 @@ fn text<'l>(line: &Line<'l>) -> Option<Cow<'l, str>> {
         return Some(Str::text(text));
     }
     let content = value(line.bytes?, &["message", "content"])?;
-    let texts = each_item(content).filter_map(|block| {
-        let text = each_member(block).filter(|(key, _)| key == "text").last()?.1;
-        string(text).filter(|text| !text.trim().is_empty())
-    });
+    let texts = each_item(content)
+        .filter_map(|block| member(block, "text").and_then(string).filter(|text| !text.trim().is_empty()));
     texts.into_iter().find(|text| !is_lone_tag(text.trim()))
 }

@@ -36,7 +36,7 @@ pub use facts::{Boundary, Facts, is_typed};
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
 use super::{Dialect, LabelLine, Link, ParentRef, Place};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, text};
 use crate::model::{Flags, Ix, Key, Kind, Time};
 
 pub(super) struct Claude;
@@ -175,8 +175,7 @@ fn pointer(line: &Line<'_>, before: u32) -> Option<Pointer> {
 }
 
 fn is_marker(line: &Line<'_>) -> bool {
-    let content = line.bytes.and_then(|bytes| each_member(bytes).filter(|(key, _)| key == "content").last());
-    content.and_then(|(_, text)| string(text)).is_some_and(|text| text.starts_with(MARKER))
+    line.bytes.is_some_and(|bytes| text(bytes, "content").starts_with(MARKER))
 }
 
 fn message(line: &Line<'_>, user: bool, flags: &mut Flags) -> Kind {

@@ -14,7 +14,7 @@
 
 use super::load::{Leaf, Loader, Way};
 use crate::format::Session;
-use crate::json::{each_item, each_member, string};
+use crate::json::{each_item, member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -562,11 +562,6 @@ impl Lines<'_> {
         self.source.read(self.session.span(ix), &mut self.bytes)?;
         Ok(&self.bytes)
     }
-}
-
-/// The value of a member of an object; the last of repeated ones counts.
-fn member<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
-    each_member(object).filter(|(member, _)| member == key).last().map(|(_, value)| value)
 }
 
 fn content(line: &[u8]) -> Option<&[u8]> {

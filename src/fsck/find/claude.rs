@@ -1,7 +1,7 @@
-use super::{Finder, text_of};
+use super::Finder;
 use crate::format::{Format, NotedKind, Session};
 use crate::fsck::checks::Check;
-use crate::json::{each_item, string, value};
+use crate::json::{each_item, string, string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Parent};
 use std::collections::HashSet;
 use std::io;
@@ -182,7 +182,7 @@ impl Finder<'_> {
         let content = value(&line, &["message", "content"]).unwrap_or_default();
         let text = match string(content) {
             Some(text) => text.into_owned(),
-            None => each_item(content).find_map(|block| text_of(block, "text")).unwrap_or_default(),
+            None => each_item(content).find_map(|block| string_of(block, "text")).unwrap_or_default(),
         };
         let text = text.trim_start();
         Ok(["<command-", "<local-command-", "<bash-"].iter().any(|mark| text.starts_with(mark)))

@@ -16,7 +16,7 @@ use super::checks::{Check, Mend};
 use super::finding::{Finding, Findings};
 use super::text::Patched;
 use crate::format::{Noted, NotedKind, Session};
-use crate::json::{decode, value};
+use crate::json::string_of;
 use crate::model::{Flags, Found, Ix, Key, Source, Span};
 use std::cell::OnceCell;
 use std::io;
@@ -87,7 +87,7 @@ impl<'a> Finder<'a> {
 
     /// A string field of an entry.
     pub(super) fn text(&self, ix: Ix, field: &str) -> io::Result<Option<String>> {
-        Ok(text_of(&self.line(ix)?, field))
+        Ok(string_of(&self.line(ix)?, field))
     }
 
     pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
@@ -170,13 +170,6 @@ impl<'a> Finder<'a> {
     pub(super) fn bytes(&self, noted: &Noted) -> io::Result<Vec<u8>> {
         self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })
     }
-}
-
-/// A string field of a line.
-pub(super) fn text_of(line: &[u8], field: &str) -> Option<String> {
-    let raw = value(line, &[field])?;
-    let raw = raw.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some(decode(raw).into_owned())
 }
 
 /// Tells which entries stand above which, however many such questions there are about deep paths.

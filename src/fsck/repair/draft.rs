@@ -1,10 +1,9 @@
 use crate::format::{OtherKind, Session};
-use crate::fsck::find::text_of;
+use crate::fsck::Check;
 use crate::fsck::mend::Aside;
 use crate::fsck::shown::{MOST, differing, short, shortened};
 use crate::fsck::text::{Edit, Patched};
-use crate::fsck::{Check, mend};
-use crate::json::{each_item, set_field, value};
+use crate::json::{Escapes, each_item, quoted, set_field, string_of, value};
 use crate::model::{Change, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -110,7 +109,7 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn id(&mut self, ix: Ix) -> io::Result<String> {
-        Ok(text_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
+        Ok(string_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
     }
 
     fn origin(&self, number: u64, span: Span) -> u64 {
@@ -387,5 +386,5 @@ fn breaks(bytes: &[u8]) -> u64 {
 
 /// A JSON string, or `null` for none.
 pub(super) fn json(text: Option<&str>) -> Vec<u8> {
-    text.map_or_else(|| b"null".to_vec(), mend::quoted)
+    text.map_or_else(|| b"null".to_vec(), |text| quoted(text, Escapes::Needed))
 }

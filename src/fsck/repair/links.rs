@@ -5,10 +5,9 @@ use super::forest::Forest;
 use super::{Round, Wishes};
 use crate::format::{Format, Noted, NotedKind};
 use crate::fsck::checks::Check;
-use crate::fsck::find::text_of;
 use crate::fsck::finding::Finding;
 use crate::fsck::mend::{Above, Mending, Torn};
-use crate::json::value;
+use crate::json::{string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::HashMap;
 use std::io;
@@ -77,7 +76,7 @@ impl Round<'_> {
         for finding in links {
             let Some(ix) = finding.entry else { continue };
             let line = self.source.bytes(session.span(ix))?;
-            let parent = text_of(&line, session.format.names().parent).unwrap_or_default();
+            let parent = string_of(&line, session.format.names().parent).unwrap_or_default();
             let check = finding.check;
             let mut place = None;
             match check {
@@ -167,7 +166,7 @@ impl Round<'_> {
         let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
         let (session, side) = self.strand(ix);
         let session = session.map(|session| &self.session.entries.sessions()[session]);
-        Ok(text_of(&bytes, "sessionId").as_ref() == session
+        Ok(string_of(&bytes, "sessionId").as_ref() == session
             && (value(&bytes, &["isSidechain"]) == Some(b"true")) == side)
     }
 
@@ -198,13 +197,13 @@ impl Round<'_> {
         }
         for noted in self.noted(NotedKind::StrayId) {
             let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
-            text_of(&bytes, "parentUuid").iter().for_each(|id| want(id));
+            string_of(&bytes, "parentUuid").iter().for_each(|id| want(id));
         }
         for finding in links {
             let Some(ix) = finding.entry.filter(|_| self.session.format == Format::Claude) else { continue };
             let line = self.source.bytes(self.session.span(ix))?;
             for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
-                text_of(&line, field).iter().for_each(|id| want(id));
+                string_of(&line, field).iter().for_each(|id| want(id));
             }
         }
         for ix in self.session.tree.standing() {
@@ -232,7 +231,7 @@ impl Round<'_> {
         };
         if self.session.format == Format::Claude {
             for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
-                if let Some(found) = text_of(line, field).and_then(|id| find(&id)) {
+                if let Some(found) = string_of(line, field).and_then(|id| find(&id)) {
                     return Ok(Some(found));
                 }
             }
@@ -299,7 +298,7 @@ impl Round<'_> {
             known.insert(key, None);
             way.push(key);
             let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
-            at = text_of(&bytes, "parentUuid");
+            at = string_of(&bytes, "parentUuid");
         }
         known.extend(way.into_iter().map(|key| (key, at.clone())));
         Ok(at)

@@ -5,9 +5,9 @@ use super::{Round, Wishes};
 use crate::format::{Format, Ids, NotedKind, OtherKind, image};
 use crate::fsck::checks::Check;
 use crate::fsck::examine::{Aim, Examined};
-use crate::fsck::find::{Original, Same, kept_lists, own_session, text_of, tip};
+use crate::fsck::find::{Original, Same, kept_lists, own_session, tip};
 use crate::fsck::finding::Finding;
-use crate::json::{each_item, set_field, value};
+use crate::json::{each_item, place_in, set_field, string_of, value};
 use crate::model::{Flags, Ix, Key, Parent, Source, Span, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -99,7 +99,7 @@ impl Round<'_> {
         if time.is_none() {
             let dated = self.session.entries.all().find(|ix| self.session.entries.time(*ix).is_some());
             if let Some(ix) = dated {
-                time = text_of(&self.source.bytes(self.session.span(ix))?, "timestamp");
+                time = string_of(&self.source.bytes(self.session.span(ix))?, "timestamp");
             }
         }
         let version = match self.session.format {
@@ -143,7 +143,7 @@ impl Round<'_> {
                 let lost = (next.at() < session.entries.len() && session.tree.link(next) == Parent::Missing)
                     .then(|| draft.bytes(next))
                     .transpose()?
-                    .and_then(|line| text_of(&line, names.parent))
+                    .and_then(|line| string_of(&line, names.parent))
                     .filter(|id| !id.is_empty() && !draft.restored.contains(id));
                 let id = match lost {
                     Some(id) => {
@@ -154,7 +154,7 @@ impl Round<'_> {
                 };
                 draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;
                 let line = draft.bytes(ix)?;
-                if text_of(&line, names.parent).is_none_or(|parent| parent.is_empty()) {
+                if string_of(&line, names.parent).is_none_or(|parent| parent.is_empty()) {
                     let before = match ix.0.checked_sub(1).map(Ix) {
                         Some(before) if given[before.at()].is_empty() => Some(draft.id(before)?),
                         Some(before) => Some(given[before.at()].clone()),
@@ -447,10 +447,9 @@ pub(super) fn return_to(
 /// A list of blocks in which each picture that is too large is a note.
 fn without_wide_images(content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len().min(1 << 20));
-    let start = content.as_ptr() as usize;
     let mut from = 0;
     for block in each_item(content) {
-        let at = block.as_ptr() as usize - start;
+        let at = place_in(content, block);
         let new = match value(block, &["type"]) {
             Some(b"\"image\"") if image::look(block).oversize > 0 => {
                 let data = value(block, &["source", "data"]).or(value(block, &["data"])).unwrap_or_default();
@@ -470,9 +469,9 @@ fn without_wide_images(content: &[u8]) -> Vec<u8> {
             },
             _ => continue,
         };
-        out.extend_from_slice(&content[from..at]);
+        out.extend_from_slice(&content[from..at.start]);
         out.extend_from_slice(&new);
-        from = at + block.len();
+        from = at.end;
     }
     out.extend_from_slice(&content[from..]);
     out

@@ -5,9 +5,8 @@ use super::{Round, Wishes};
 use crate::format::tools::{ToolId, ToolRole, tool_ids};
 use crate::format::{Format, Ids, Session};
 use crate::fsck::checks::Check;
-use crate::fsck::find::text_of;
 use crate::fsck::finding::Finding;
-use crate::json::{Edits, each_item, value};
+use crate::json::{Edits, each_item, place_in, string_of, value};
 use crate::model::{Ix, Key, Kind, Source, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -133,8 +132,8 @@ impl Round<'_> {
         let content = value(&line, &["message", "content"]).unwrap_or_default();
         let at_fault: Vec<bool> = each_item(content)
             .map(|block| {
-                let from = block.as_ptr() as usize - line.as_ptr() as usize;
-                let within = |tool: &&ToolId| (from..from + block.len()).contains(&tool.at.start);
+                let place = place_in(&line, block);
+                let within = |tool: &&ToolId| place.contains(&tool.at.start);
                 let result = ids.iter().filter(|tool| tool.role == ToolRole::Result).find(within);
                 result.is_some_and(|result| {
                     let id = Key::of(result.id.as_bytes());
@@ -406,7 +405,7 @@ impl Near {
     fn of(format: Format, line: &[u8], now: Option<Time>) -> Near {
         let raw = |key: &str| value(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
         let time = raw("timestamp").unwrap_or_else(|| "\"1970-01-01T00:00:00.000Z\"".into());
-        let millis = crate::model::parse_time(text_of(line, "timestamp").unwrap_or_default().as_bytes());
+        let millis = crate::model::parse_time(string_of(line, "timestamp").unwrap_or_default().as_bytes());
         let millis = if millis.is_some() { millis } else { now.unwrap_or(Time(0)) };
         let keys: &[&str] = match format {
             Format::Claude => {

@@ -1,7 +1,7 @@
 //! What Chimera sends: every message and compaction of the path, each in its place. A compaction leaves nothing out.
 
 use super::told::told;
-use super::{Context, Message, Model, Origin, Part, Said, Why, get, string, text};
+use super::{Context, Message, Model, Origin, Part, Said, Why, member, string, text};
 use crate::format::{Content, Format, Session};
 use crate::model::{Ix, Kind, Source};
 use std::borrow::Cow;
@@ -17,7 +17,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
         match (session.entries.ty(entry), session.entries.kind(entry)) {
             ("message", _) => {
                 source.read(session.span(entry), &mut line)?;
-                let role = text(get(&line, "message").unwrap_or_default(), "role").into_owned();
+                let role = text(member(&line, "message").unwrap_or_default(), "role").into_owned();
                 context.messages.push(Message::new(entry, role, Origin::Message, Part::Message));
             }
             (_, Kind::Compaction) => {
@@ -25,7 +25,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             }
             (_, Kind::Setting) => {
                 source.read(session.span(entry), &mut line)?;
-                let value = get(&line, "value").and_then(string).unwrap_or_default().into_owned();
+                let value = member(&line, "value").and_then(string).unwrap_or_default().into_owned();
                 match &*text(&line, "kind") {
                     "model" => {
                         let model = Model { provider: String::new(), name: value };
@@ -44,12 +44,12 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
 
 pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     if let Part::Wrapped(before, behind) = message.part {
-        let summary = get(line, "summary").unwrap_or_default();
+        let summary = member(line, "summary").unwrap_or_default();
         let text: Cow<'l, str> = format!("{before}{}{behind}", string(summary).unwrap_or_default()).into();
         let blocks = vec![super::Block::Text(text.clone())];
         return Said { text, blocks, usage: None, bytes: summary.len() };
     }
-    let content = get(get(line, "message").unwrap_or_default(), "content").unwrap_or_default();
+    let content = member(member(line, "message").unwrap_or_default(), "content").unwrap_or_default();
     Said {
         text: told(content),
         blocks: Content::of(Format::Chimera, line).blocks,

@@ -10,7 +10,7 @@ mod pi;
 mod told;
 
 use crate::format::{Block, Format, Session, Usage, blocks};
-use crate::json::{each_item, string};
+use crate::json::{each_item, member, string, text};
 use crate::model::{Ix, Source};
 use std::borrow::Cow;
 use std::fmt;
@@ -419,14 +419,4 @@ impl Message {
             _ => pi::said(self, line),
         })
     }
-}
-
-/// The value of a key of an object; the last of repeated ones counts.
-fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
-    crate::json::each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
-}
-
-/// A string of an object; empty where there is none.
-fn text<'l>(object: &'l [u8], key: &str) -> Cow<'l, str> {
-    get(object, key).and_then(string).unwrap_or_default()
 }

@@ -6,7 +6,7 @@
 //! compactions name the kept entry by its place among the lines, and that is read as pi's own migration does.
 
 use super::told::{told, told_where};
-use super::{Context, Message, Model, Origin, Part, Patch, Said, Why, blocks, get, text};
+use super::{Context, Message, Model, Origin, Part, Patch, Said, Why, blocks, member, text};
 use crate::format::{Block, Content, Format, OtherKind, Session};
 use crate::json::each_item;
 use crate::model::{FaultKind, Ix, Key, Kind, Source};
@@ -100,7 +100,7 @@ impl Build<'_> {
             }
             if self.session.entries.ty(entry) == "compaction" {
                 let line = self.read(entry)?;
-                if get(line, "retainedTail").is_some_and(|tail| tail.starts_with(b"[")) {
+                if member(line, "retainedTail").is_some_and(|tail| tail.starts_with(b"[")) {
                     return Ok(at);
                 }
                 let kept = text(line, "firstKeptEntryId");
@@ -140,7 +140,7 @@ impl Build<'_> {
         // Where an explicit model came later, what a reply says no longer counts for oh-my-pi.
         if let Some(entry) = entry.filter(|_| !explicit) {
             let line = self.read(entry)?;
-            let object = if replied.is_some() { get(line, "message").unwrap_or_default() } else { line };
+            let object = if replied.is_some() { member(line, "message").unwrap_or_default() } else { line };
             let mut model = Model {
                 provider: text(object, provider).into_owned(),
                 name: text(object, name).into_owned(),
@@ -218,7 +218,7 @@ impl Build<'_> {
         let line = self.read(compaction)?;
         let key = if format == Format::PiDesign { "firstKeptEntryUuid" } else { "firstKeptEntryId" };
         if format == Format::PiV1 {
-            let index = get(line, "firstKeptEntryIndex").and_then(|index| {
+            let index = member(line, "firstKeptEntryIndex").and_then(|index| {
                 let index: f64 = std::str::from_utf8(index).ok()?.parse().ok()?;
                 (index >= 0.0 && index.fract() == 0.0).then_some(index as usize)
             });
@@ -231,7 +231,7 @@ impl Build<'_> {
         }
         let id = text(line, key);
         let kept = Key::of(id.as_bytes());
-        let there = get(line, key).is_some();
+        let there = member(line, key).is_some();
         if there { Ok(before.iter().position(|entry| session.entries.key(*entry) == kept)) } else { Ok(None) }
     }
 
@@ -247,11 +247,12 @@ impl Build<'_> {
         }
         let session = self.session;
         let line = self.read(compaction)?;
-        let history = get(line, "preserveData").and_then(|data| get(data, "openaiRemoteCompaction"));
+        let history = member(line, "preserveData").and_then(|data| member(data, "openaiRemoteCompaction"));
         let Some(history) = history.filter(|history| !text(history, "provider").is_empty()) else {
             return Ok(None);
         };
-        let Some(items) = get(history, "replacementHistory").filter(|items| items.starts_with(b"[")) else {
+        let Some(items) = member(history, "replacementHistory").filter(|items| items.starts_with(b"["))
+        else {
             return Ok(None);
         };
         if each_item(items).any(|item| !item.starts_with(b"{")) {
@@ -299,7 +300,7 @@ impl Build<'_> {
         for &entry in entries {
             if self.session.entries.ty(entry) == "context_edit" {
                 let line = self.read(entry)?;
-                let gone = get(line, "replacement") == Some(b"null");
+                let gone = member(line, "replacement") == Some(b"null");
                 edits.insert(Key::of(text(line, "targetId").as_bytes()), (entry, !gone));
             }
         }
@@ -321,7 +322,7 @@ impl Build<'_> {
             "custom_message" => {
                 let line = self.read(entry)?;
                 let ty = text(line, "customType").into_owned();
-                let sendable = get(line, "content")
+                let sendable = member(line, "content")
                     .is_some_and(|content| content.starts_with(b"[") || content.starts_with(b"\""));
                 if omp && (KEPT_FROM_MODEL.contains(&&*ty) || !sendable) {
                     return Ok(Some(if sendable { Why::NotForModel } else { Why::Empty }));
@@ -370,13 +371,13 @@ impl Build<'_> {
         let omp = self.omp();
         let line = self.read(entry)?;
         let new = |role: String, part| Draft::of(Message::new(entry, role, Origin::Compaction, part));
-        let system = get(line, "systemMessage").filter(|system| system.starts_with(b"{"));
+        let system = member(line, "systemMessage").filter(|system| system.starts_with(b"{"));
         if let Some(system) = system.filter(|_| !harness && !omp) {
             into.push(new(text(system, "role").into_owned(), Part::System));
         }
         into.push(new("compactionSummary".into(), Part::Summary));
         if harness {
-            for (place, item) in each_item(get(line, "retainedTail").unwrap_or_default()).enumerate() {
+            for (place, item) in each_item(member(line, "retainedTail").unwrap_or_default()).enumerate() {
                 let role = text(item, "role").into_owned();
                 into.push(Draft::of(Message::new(entry, role, Origin::Carried, Part::Tail(place))));
             }
@@ -386,10 +387,10 @@ impl Build<'_> {
 
     /// Whether the line at hand is a reply that oh-my-pi tried again.
     fn retried(&self) -> bool {
-        let message = get(&self.line, "message").unwrap_or_default();
+        let message = member(&self.line, "message").unwrap_or_default();
         let falsy: [&[u8]; 4] = [b"null", b"false", b"0", b"\"\""];
         text(message, "role") == "assistant"
-            && get(message, "retryRecovery").is_some_and(|value| !falsy.contains(&value))
+            && member(message, "retryRecovery").is_some_and(|value| !falsy.contains(&value))
     }
 
     /// Takes out calls that no result on the path answers, as oh-my-pi does, and messages of which nothing is left.
@@ -475,7 +476,7 @@ impl Draft {
 /// The draft of a line that is a message.
 fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
     let content = Content::of(format, line);
-    let message = get(line, "message").unwrap_or_default();
+    let message = member(line, "message").unwrap_or_default();
     let role = match (&*content.role, format) {
         ("hookMessage", Format::PiV1 | Format::PiV2) => "custom".to_owned(),
         (role, _) => role.to_owned(),
@@ -485,11 +486,11 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
         "assistant" => {
             draft.calls = content.calls().map(|(id, name, _)| (id.to_owned(), name.to_owned())).collect();
             draft.failed = matches!(content.ended.as_deref(), Some("error" | "aborted"));
-            draft.says_more = each_item(get(message, "content").unwrap_or_default())
+            draft.says_more = each_item(member(message, "content").unwrap_or_default())
                 .any(|block| !matches!(&*text(block, "type"), "toolCall" | "redactedThinking"));
         }
         "toolResult" => draft.answers = content.answers().next().map(str::to_owned),
-        "bashExecution" if get(message, "excludeFromContext") == Some(b"true") => {
+        "bashExecution" if member(message, "excludeFromContext") == Some(b"true") => {
             draft.message.patches.push(Patch::Excluded);
         }
         "custom" => draft.interrupted = text(message, "customType") == INTERRUPTED,
@@ -575,24 +576,24 @@ fn parsed_entry(session: &Session, index: usize) -> Option<Ix> {
 }
 
 pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
-    let inner = |key| get(line, key).unwrap_or_default();
+    let inner = |key| member(line, key).unwrap_or_default();
     match &message.part {
         Part::Summary | Part::Wrapped(..) => {
             let text = text(line, "summary");
             let blocks = vec![Block::Text(text.clone())];
             Said { text, blocks, usage: None, bytes: inner("summary").len() }
         }
-        Part::System => of_content(get(inner("systemMessage"), "content").unwrap_or_default()),
+        Part::System => of_content(member(inner("systemMessage"), "content").unwrap_or_default()),
         Part::Tail(place) => {
             let item = each_item(inner("retainedTail")).nth(*place).unwrap_or_default();
-            of_content(get(item, "content").unwrap_or_default())
+            of_content(member(item, "content").unwrap_or_default())
         }
         Part::Claude(_) => Said::default(),
         Part::Content => of_content(inner("content")),
-        Part::Edit(_) => of_content(get(inner("replacement"), "content").unwrap_or_default()),
+        Part::Edit(_) => of_content(member(inner("replacement"), "content").unwrap_or_default()),
         Part::Message => {
             let content = Content::of(Format::Pi, line);
-            let stored = get(inner("message"), "content").unwrap_or_default();
+            let stored = member(inner("message"), "content").unwrap_or_default();
             let usage = content.usage();
             match &*message.role {
                 // A command that the user ran has no content, but what it was and what it gave.

@@ -1,6 +1,6 @@
 //! The text of a message's content, as contexts are compared by it.
 
-use super::{each_item, get, string, text};
+use super::{each_item, member, string, text};
 use std::borrow::Cow;
 
 /// A string as it is; of a list the texts of its blocks, a mark for what is no text, and no thinking, one below
@@ -32,16 +32,16 @@ pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<
 /// The text of one block, or its mark; none of thinking.
 pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
     let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", named(of))));
-    let ty = get(block, "type");
+    let ty = member(block, "type");
     match ty.and_then(string).as_deref() {
         Some("text") => Some(text(block, "text")),
         Some("thinking") => None,
-        Some("toolCall" | "tool_use") => mark("toolCall", get(block, "name")),
+        Some("toolCall" | "tool_use") => mark("toolCall", member(block, "name")),
         Some("image") => {
-            let source = get(block, "source").and_then(|source| get(source, "media_type"));
-            mark("image", get(block, "mimeType").or(source))
+            let source = member(block, "source").and_then(|source| member(source, "media_type"));
+            mark("image", member(block, "mimeType").or(source))
         }
-        Some("tool_result") => Some(told(get(block, "content").unwrap_or_default())),
+        Some("tool_result") => Some(told(member(block, "content").unwrap_or_default())),
         _ => Some(Cow::Owned(format!("[{}]", named(ty)))),
     }
 }

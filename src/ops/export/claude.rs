@@ -4,7 +4,7 @@
 //! summary, as the client does when it loads them, and the lists that would ask it to are left out. Of the lines that are no
 //! entries those come along that say how the session is to be gone on with.
 
-use super::{Export, Wish, changes_of, created, pieces_of, quoted};
+use super::{Export, Wish, changes_of, created, pieces_of};
 use crate::format::claude::load::{Loader, Step, Way};
 use crate::format::claude::{Boundary, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
@@ -90,7 +90,7 @@ pub(super) fn plan(
     if wish.new_ids {
         for ix in &entries {
             copy.names
-                .insert(*ix, quoted(Format::Claude, &fresh.entry(session.format, session.entries.keys())));
+                .insert(*ix, Format::Claude.quoted(&fresh.entry(session.format, session.entries.keys())));
         }
     }
     copy.notes(&["mode", "permission-mode"])?;
@@ -257,7 +257,7 @@ impl Copy<'_> {
         self.session_of(edits);
         if let (Some(old), Some(uuid)) = (&self.old, value(line, &["uuid"])) {
             let mut forked = b"{\"sessionId\":".to_vec();
-            forked.extend(quoted(Format::Claude, old));
+            forked.extend(Format::Claude.quoted(old));
             forked.extend_from_slice(b",\"messageUuid\":");
             forked.extend_from_slice(uuid);
             forked.push(b'}');
@@ -271,7 +271,7 @@ impl Copy<'_> {
 
     /// Puts the new session's id where the old one's was.
     fn session_of(&self, edits: &mut Edits<'_>) {
-        let new = quoted(Format::Claude, &self.wish.session);
+        let new = Format::Claude.quoted(&self.wish.session);
         if edits.value("sessionId").is_some() {
             edits.set("sessionId", &new);
         }
@@ -363,7 +363,7 @@ pub fn under_new_id(
     new: &str,
 ) -> io::Result<Vec<Piece>> {
     let mut pieces = Vec::new();
-    let id = quoted(Format::Claude, new);
+    let id = Format::Claude.quoted(new);
     for span in lines {
         let line = source.bytes(*span)?;
         match Edits::of(&line) {

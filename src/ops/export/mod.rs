@@ -7,7 +7,7 @@ pub mod claude;
 
 use super::{Error, ids, label};
 use crate::format::{Format, Ids, New, Session};
-use crate::json::{Edits, write_string};
+use crate::json::Edits;
 use crate::model::{Change, Flags, Ix, Key, Kind, Piece, Plan, Source, Span, Target, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -213,7 +213,7 @@ impl<'a> Copy<'a> {
         if wish.new_ids {
             for ix in entries {
                 let id = fresh.entry(session.format, session.entries.keys());
-                names.insert(*ix, quoted(session.format, &id));
+                names.insert(*ix, session.format.quoted(&id));
             }
         }
         let (pieces, changes) = (Vec::new(), Vec::new());
@@ -232,15 +232,15 @@ impl<'a> Copy<'a> {
         let Some(mut edits) = Edits::of(&line) else { return Ok(()) };
         if session.format == Format::Chimera {
             let id = self.fresh.entry(session.format, session.entries.keys());
-            let name = quoted(session.format, &id);
+            let name = session.format.quoted(&id);
             edits.set("id", &name);
             edits.set("parent_id", b"null");
             self.header = Some(name);
         } else {
-            edits.set("id", &quoted(session.format, &self.wish.session));
-            edits.set("timestamp", &quoted(session.format, &now.iso()));
+            edits.set("id", &session.format.quoted(&self.wish.session));
+            edits.set("timestamp", &session.format.quoted(&now.iso()));
             match self.wish.from.as_ref().and_then(|from| from.to_str()) {
-                Some(from) => edits.set("parentSession", &quoted(session.format, from)),
+                Some(from) => edits.set("parentSession", &session.format.quoted(from)),
                 None => edits.remove("parentSession"),
             }
         }
@@ -363,7 +363,7 @@ impl<'a> Copy<'a> {
             let new = New { id: &id, parent: Some(&leaf), now: time };
             if let Some(line) = format.dialect().label(&new, &target, Some(label.text)) {
                 self.add(line, &id, "sets a label");
-                leaf = quoted(format, &id);
+                leaf = format.quoted(&id);
             }
         }
         Ok(())
@@ -451,11 +451,4 @@ pub(super) fn pieces_of(span: Span, edits: &Edits<'_>, into: &mut Vec<Piece>) {
         into.push(Piece::Keep(Span { offset: span.offset + at as u64, len: span.len - at as u64, ..span }));
     }
     into.push(Piece::New(b"\n".to_vec()));
-}
-
-/// A text as JSON, in the spelling of a format.
-pub(super) fn quoted(format: Format, text: &str) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    write_string(text, format.escapes(), &mut out);
-    out
 }

@@ -1,7 +1,7 @@
 //! The strings of an entry that say something.
 
 use crate::format::Format;
-use crate::json::{each_item, each_member, string};
+use crate::json::{each_item, each_member, member, string, text};
 
 /// Which part of an entry a text is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -41,26 +41,26 @@ impl Part {
 pub fn each_said(format: Format, line: &[u8], each: &mut dyn FnMut(Part, &str)) {
     let ty = text(line, "type");
     match (format, &*ty) {
-        (_, "message") | (Format::Claude, "user" | "assistant") => message(get(line, "message"), each),
-        (Format::Claude, "system") => say(Part::Note, get(line, "content"), each),
+        (_, "message") | (Format::Claude, "user" | "assistant") => message(member(line, "message"), each),
+        (Format::Claude, "system") => say(Part::Note, member(line, "content"), each),
         (Format::Claude, "attachment") => attachment(line, each),
-        (Format::Claude, "progress") => leaves(Part::Note, get(line, "data"), each),
-        (_, "compaction" | "branch_summary") => say(Part::Summary, get(line, "summary"), each),
-        (_, "custom_message") => content(Part::Text, get(line, "content"), each),
-        (_, "label") => say(Part::Note, get(line, "label"), each),
-        (_, "session_info") => say(Part::Note, get(line, "name"), each),
-        (_, "title_change") => say(Part::Note, get(line, "title"), each),
+        (Format::Claude, "progress") => leaves(Part::Note, member(line, "data"), each),
+        (_, "compaction" | "branch_summary") => say(Part::Summary, member(line, "summary"), each),
+        (_, "custom_message") => content(Part::Text, member(line, "content"), each),
+        (_, "label") => say(Part::Note, member(line, "label"), each),
+        (_, "session_info") => say(Part::Note, member(line, "name"), each),
+        (_, "title_change") => say(Part::Note, member(line, "title"), each),
         (_, "session_init") => {
-            say(Part::Note, get(line, "task"), each);
-            say(Part::Note, get(line, "systemPrompt"), each);
+            say(Part::Note, member(line, "task"), each);
+            say(Part::Note, member(line, "systemPrompt"), each);
         }
         (_, "context_edit") => {
-            let replaced = get(line, "replacement").and_then(|new| get(new, "content"));
+            let replaced = member(line, "replacement").and_then(|new| member(new, "content"));
             content(Part::Text, replaced, each);
         }
-        (Format::Chimera, "header") => say(Part::Note, get(line, "system_prompt"), each),
-        (Format::Chimera, "state_change") => say(Part::Note, get(line, "value"), each),
-        (_, "custom") => leaves(Part::Note, get(line, "data"), each),
+        (Format::Chimera, "header") => say(Part::Note, member(line, "system_prompt"), each),
+        (Format::Chimera, "state_change") => say(Part::Note, member(line, "value"), each),
+        (_, "custom") => leaves(Part::Note, member(line, "data"), each),
         _ => {}
     }
 }
@@ -71,18 +71,18 @@ fn message(message: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     match &*role {
         "bashExecution" | "pythonExecution" => {
             for key in ["command", "code", "output"] {
-                say(Part::Result, get(message, key), each);
+                say(Part::Result, member(message, key), each);
             }
         }
-        "fileMention" => leaves(Part::Note, get(message, "files"), each),
-        "toolResult" | "tool" => content(Part::Result, get(message, "content"), each),
-        _ => content(Part::Text, get(message, "content"), each),
+        "fileMention" => leaves(Part::Note, member(message, "files"), each),
+        "toolResult" | "tool" => content(Part::Result, member(message, "content"), each),
+        _ => content(Part::Text, member(message, "content"), each),
     }
-    for call in each_item(get(message, "tool_calls").unwrap_or_default()) {
-        leaves(Part::Call, get(call, "arguments"), each);
+    for call in each_item(member(message, "tool_calls").unwrap_or_default()) {
+        leaves(Part::Call, member(call, "arguments"), each);
     }
-    say(Part::Note, get(message, "errorMessage"), each);
-    for section in each_member(get(message, "sections").unwrap_or_default()) {
+    say(Part::Note, member(message, "errorMessage"), each);
+    for section in each_member(member(message, "sections").unwrap_or_default()) {
         say(Part::Text, Some(section.1), each);
     }
 }
@@ -93,12 +93,12 @@ fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str))
     say(part, content, each);
     for block in each_item(value) {
         match &*text(block, "type") {
-            "text" => say(part, get(block, "text"), each),
-            "thinking" => say(Part::Thinking, get(block, "thinking"), each),
+            "text" => say(part, member(block, "text"), each),
+            "thinking" => say(Part::Thinking, member(block, "thinking"), each),
             "toolCall" | "tool_use" | "server_tool_use" => {
-                leaves(Part::Call, get(block, "arguments").or(get(block, "input")), each);
+                leaves(Part::Call, member(block, "arguments").or(member(block, "input")), each);
             }
-            "tool_result" => self::result(get(block, "content"), each),
+            "tool_result" => self::result(member(block, "content"), each),
             _ => {}
         }
     }
@@ -108,18 +108,18 @@ fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str))
 fn result(content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     say(Part::Result, content, each);
     for block in each_item(content.unwrap_or_default()) {
-        say(Part::Result, get(block, "text"), each);
+        say(Part::Result, member(block, "text"), each);
     }
 }
 
 fn attachment(line: &[u8], each: &mut dyn FnMut(Part, &str)) {
-    for (key, value) in each_member(get(line, "attachment").unwrap_or_default()) {
+    for (key, value) in each_member(member(line, "attachment").unwrap_or_default()) {
         if key != "type" {
             leaves(Part::Note, Some(value), each);
         }
     }
-    for rendered in each_item(get(line, "rendered").unwrap_or_default()) {
-        content(Part::Note, get(rendered, "content"), each);
+    for rendered in each_item(member(line, "rendered").unwrap_or_default()) {
+        content(Part::Note, member(rendered, "content"), each);
     }
 }
 
@@ -150,12 +150,4 @@ fn leaves(part: Part, value: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
             _ => {}
         }
     }
-}
-
-fn get<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
-    each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
-}
-
-fn text<'l>(object: &'l [u8], key: &str) -> std::borrow::Cow<'l, str> {
-    get(object, key).and_then(string).unwrap_or_default()
 }

@@ -4,11 +4,10 @@ use super::units::Unit;
 use super::{Made, Options, Referred, Refusal, Side, Why, foreign, tool_ids_on};
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Object, claude};
-use crate::json::{Edits, each_item, each_member, string, write_string};
+use crate::json::{Edits, each_item, each_member, end_of_string, member, place_in, string, string_of};
 use crate::model::{Change, Flags, Ix, Kind, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
-use std::ops::Range;
 
 /// Makes copies, one after the other.
 pub(super) struct Copier<'c> {
@@ -58,7 +57,7 @@ impl<'c> Copier<'c> {
         let mut origin = None;
         if options.origin && format != Format::Claude {
             let id = ids.entry(format, into.session.entries.keys());
-            origin = Some((id.clone(), std::mem::replace(&mut parent, quoted(&id, format))));
+            origin = Some((id.clone(), std::mem::replace(&mut parent, format.quoted(&id))));
         }
         Ok(Copier {
             from,
@@ -110,14 +109,14 @@ impl<'c> Copier<'c> {
         self.tools(&line, &mut edits);
         self.usage(&line, &mut edits);
         let names = to.names();
-        edits.set(names.id, &quoted(&new, to));
+        edits.set(names.id, &to.quoted(&new));
         edits.set(names.parent, &self.parent.clone());
         edits.set(names.time, &self.time());
         if to == Format::Claude {
             self.claude(&mut edits, &old);
         }
         let made = edits.apply();
-        self.parent = quoted(&new, to);
+        self.parent = to.quoted(&new);
         if !old.is_empty() {
             self.referred.copied.insert(old.clone(), new.clone());
             self.map.push((old, new.clone()));
@@ -145,7 +144,7 @@ impl<'c> Copier<'c> {
     ) -> io::Result<Result<(), Why>> {
         let format = self.into.session.format;
         let entries = &self.from.session.entries;
-        let text = |key: &str| crate::json::value(line, &[key]).and_then(string).map(|id| id.into_owned());
+        let text = |key: &str| string_of(line, key);
         if format == Format::Claude {
             return Ok(self.claude_references(edits));
         }
@@ -166,23 +165,23 @@ impl<'c> Copier<'c> {
                 None => return Ok(Err(Why::Kept)),
             };
             if let Some(mapped) = mapped {
-                edits.set(names.kept, &quoted(&mapped, format));
+                edits.set(names.kept, &format.quoted(&mapped));
             }
             if let Some(through) = text("providerReplayThroughEntryId") {
                 let Some(mapped) = self.referred.map(&through) else { return Ok(Err(Why::Kept)) };
-                edits.set("providerReplayThroughEntryId", &quoted(&mapped, format));
+                edits.set("providerReplayThroughEntryId", &format.quoted(&mapped));
             }
         }
         match entries.ty(ix) {
             "context_edit" => {
                 let mapped = text("targetId").and_then(|target| self.referred.map(&target));
                 let Some(mapped) = mapped else { return Ok(Err(Why::Target)) };
-                edits.set("targetId", &quoted(&mapped, format));
+                edits.set("targetId", &format.quoted(&mapped));
             }
             "branch_summary" => {
                 if let Some(mapped) = text("fromId").and_then(|from| self.referred.copied.get(&from).cloned())
                 {
-                    edits.set("fromId", &quoted(&mapped, format));
+                    edits.set("fromId", &format.quoted(&mapped));
                 }
             }
             _ => {}
@@ -214,7 +213,7 @@ impl<'c> Copier<'c> {
 
     /// References of Claude Code's lines.
     fn claude_references(&self, edits: &mut Edits<'_>) -> Result<(), Why> {
-        let quoted = |id: &str| quoted(id, Format::Claude);
+        let quoted = |id: &str| Format::Claude.quoted(id);
         for key in ["sourceToolAssistantUUID", "logicalParentUuid"] {
             let Some(id) = edits.value(key).and_then(string).map(|id| id.into_owned()) else { continue };
             match self.referred.map(&id) {
@@ -238,7 +237,7 @@ impl<'c> Copier<'c> {
             for (key, value) in each_member(attachment).filter(|(key, _)| key == "source_uuid") {
                 let mapped = string(value).and_then(|id| self.referred.copied.get(&*id));
                 if let (true, Some(mapped)) = (key == "source_uuid", mapped) {
-                    let place = place(attachment, value);
+                    let place = place_in(attachment, value);
                     edits.replace(at + place.start..at + place.end, &quoted(mapped));
                 }
             }
@@ -251,7 +250,7 @@ impl<'c> Copier<'c> {
         if let Some(session) = &self.options.session_id
             && edits.at("sessionId").is_some()
         {
-            edits.set("sessionId", &quoted(session, Format::Claude));
+            edits.set("sessionId", &Format::Claude.quoted(session));
         }
         if self.options.origin {
             let from = self.from.session.id().unwrap_or_default();
@@ -262,13 +261,13 @@ impl<'c> Copier<'c> {
         if edits.value("type") != Some(b"\"assistant\"") {
             return;
         }
-        let id = each_member(message).filter(|(key, _)| key == "id").last();
-        if let Some((value, id)) = id.and_then(|(_, value)| Some((value, string(value)?))) {
+        let value = member(message, "id").unwrap_or_default();
+        if let Some(id) = string(value) {
             let ids = &mut *self.ids;
             let fresh =
                 self.replies.entry(id.clone().into_owned()).or_insert_with(|| fresh_like(&id, ids)).clone();
-            let place = place(message, value);
-            edits.replace(at.start + place.start..at.start + place.end, &quoted(&fresh, Format::Claude));
+            let place = place_in(message, value);
+            edits.replace(at.start + place.start..at.start + place.end, &Format::Claude.quoted(&fresh));
         }
     }
 
@@ -288,13 +287,13 @@ impl<'c> Copier<'c> {
                         self.unit_ids.entry(id.id.clone()).or_insert_with(|| id.id.clone());
                     }
                     if let Some(fresh) = self.unit_ids.get(&id.id).filter(|fresh| **fresh != id.id) {
-                        edits.replace(id.at, &quoted(fresh, format));
+                        edits.replace(id.at, &format.quoted(fresh));
                     }
                     self.taken.insert(id.id);
                 }
                 ToolRole::Mention => {
                     if let Some(fresh) = self.last_ids.get(&id.id) {
-                        edits.replace(id.at, &quoted(fresh, format));
+                        edits.replace(id.at, &format.quoted(fresh));
                     }
                 }
             }
@@ -310,7 +309,7 @@ impl<'c> Copier<'c> {
         }
         self.usage += 1;
         if self.options.zero_usage {
-            edits.replace(place(line, usage), &zeroed);
+            edits.replace(place_in(line, usage), &zeroed);
         }
     }
 
@@ -329,7 +328,7 @@ impl<'c> Copier<'c> {
         if format == Format::Claude
             && let (Some((_, last)), Some(session)) = (self.copies.last(), &self.options.session_id)
         {
-            let mut pin = claude::write::pin(None, Some(&quoted(last, format)), Some(session));
+            let mut pin = claude::write::pin(None, Some(&format.quoted(last)), Some(session));
             pin.truncate(pin.trim_ascii_end().len());
             lines.push(pin);
             names.push((String::new(), "puts the position on the last copy"));
@@ -383,7 +382,7 @@ fn origin_line(
 fn time_of(format: Format, time: Time) -> Vec<u8> {
     match format {
         Format::Chimera => format!("{:?}", time.0 as f64 / 1000.0).into_bytes(),
-        other => quoted(&time.iso(), other),
+        other => other.quoted(&time.iso()),
     }
 }
 
@@ -392,8 +391,10 @@ fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
     let Some(content) = crate::json::value(line, &["message", "content"]) else { return true };
     let items: Vec<&[u8]> = each_item(content).collect();
     let thinks = |item: &&[u8]| {
-        let ty = each_member(item).filter(|(key, _)| key == "type").last().map(|(_, value)| value);
-        matches!(ty, Some(b"\"thinking\"" | b"\"redacted_thinking\"" | b"\"redactedThinking\""))
+        matches!(
+            member(item, "type"),
+            Some(b"\"thinking\"" | b"\"redacted_thinking\"" | b"\"redactedThinking\"")
+        )
     };
     if !items.iter().any(thinks) {
         return true;
@@ -403,13 +404,13 @@ fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
     }
     let mut kept = false;
     for (at, item) in items.iter().enumerate() {
-        let here = place(line, item);
+        let here = place_in(line, item);
         if !thinks(item) {
             kept = true;
         } else if kept {
-            edits.replace(place(line, items[at - 1]).end..here.end, b"");
+            edits.replace(place_in(line, items[at - 1]).end..here.end, b"");
         } else {
-            let end = items.get(at + 1).map_or(here.end, |next| place(line, next).start);
+            let end = items.get(at + 1).map_or(here.end, |next| place_in(line, next).start);
             edits.replace(here.start..end, b"");
         }
     }
@@ -423,7 +424,7 @@ fn zeroed(value: &[u8]) -> Vec<u8> {
     while at < value.len() {
         match value[at] {
             b'"' => {
-                let end = end_of_string(value, at);
+                let end = end_of_string(value, at).unwrap_or(value.len());
                 out.extend_from_slice(&value[at..end]);
                 at = end;
             }
@@ -441,18 +442,6 @@ fn zeroed(value: &[u8]) -> Vec<u8> {
     out
 }
 
-fn end_of_string(value: &[u8], from: usize) -> usize {
-    let mut at = from + 1;
-    while at < value.len() {
-        match value[at] {
-            b'"' => return at + 1,
-            b'\\' => at += 2,
-            _ => at += 1,
-        }
-    }
-    value.len()
-}
-
 /// An id of a tool call or a reply in the form of another: its first word stays, the rest is made anew.
 fn fresh_like(old: &str, ids: &mut Ids) -> String {
     let part = |old: &str, ids: &mut Ids| {
@@ -466,16 +455,4 @@ fn fresh_like(old: &str, ids: &mut Ids) -> String {
     };
     // Some services use two ids in one, and tell them apart by the bar.
     old.split('|').map(|old| part(old, ids)).collect::<Vec<_>>().join("|")
-}
-
-fn quoted(text: &str, format: Format) -> Vec<u8> {
-    let mut out = Vec::with_capacity(text.len() + 2);
-    write_string(text, format.escapes(), &mut out);
-    out
-}
-
-/// Where a part of a line stands in it.
-fn place(line: &[u8], part: &[u8]) -> Range<usize> {
-    let from = part.as_ptr() as usize - line.as_ptr() as usize;
-    from..from + part.len()
 }

@@ -2,7 +2,7 @@
 
 use super::Why;
 use crate::format::Format;
-use crate::json::{Edits, Escapes, each_item, each_member, string, write_string};
+use crate::json::{Edits, each_item, member, place_in, string};
 
 /// Types that only oh-my-pi has.
 const OMP: &[&str] = &[
@@ -52,7 +52,7 @@ pub(super) fn translate(
             if edits.at("modelId").is_some() {
                 edits.remove("provider");
                 edits.remove("modelId");
-                edits.set("model", &quoted(&model));
+                edits.set("model", &into.quoted(&model));
             }
         }
         (false, "model_change") => {
@@ -61,8 +61,8 @@ pub(super) fn translate(
                 for key in ["model", "role", "resolvedModelIsFallback"] {
                     edits.remove(key);
                 }
-                edits.set("provider", &quoted(provider));
-                edits.set("modelId", &quoted(model));
+                edits.set("provider", &into.quoted(provider));
+                edits.set("modelId", &into.quoted(model));
             }
         }
         (false, "thinking_level_change") => {
@@ -78,7 +78,7 @@ pub(super) fn translate(
             for at in blobs(line) {
                 let hash = &line[at.start + BLOB.len() + 1..at.end - 1];
                 let bytes = std::str::from_utf8(hash).ok().and_then(blob).ok_or(Why::Blob)?;
-                edits.replace(at, &quoted(&base64(&bytes)));
+                edits.replace(at, &into.quoted(&base64(&bytes)));
             }
         }
         _ => {}
@@ -89,10 +89,9 @@ pub(super) fn translate(
 /// The role that oh-my-pi still reads under its old name.
 fn role(edits: &mut Edits<'_>) {
     let (Some(message), Some(at)) = (edits.value("message"), edits.at("message")) else { return };
-    let role = each_member(message).filter(|(key, _)| key == "role").last();
-    if let Some((_, value)) = role.filter(|(_, value)| *value == b"\"hookMessage\"") {
-        let from = at.start + (value.as_ptr() as usize - message.as_ptr() as usize);
-        edits.replace(from..from + value.len(), b"\"custom\"");
+    if let Some(role) = member(message, "role").filter(|role| *role == b"\"hookMessage\"") {
+        let place = place_in(message, role);
+        edits.replace(at.start + place.start..at.start + place.end, b"\"custom\"");
     }
 }
 
@@ -105,21 +104,13 @@ fn blobs(line: &[u8]) -> Vec<std::ops::Range<usize>> {
     let contents =
         [crate::json::value(line, &["message", "content"]), crate::json::value(line, &["content"])];
     for block in contents.into_iter().flatten().flat_map(each_item) {
-        let data = each_member(block).filter(|(key, _)| key == "data").last();
-        if let Some((_, value)) = data
+        if let Some(value) = member(block, "data")
             && value.len() > BLOB.len() + 2
             && value[1..].starts_with(BLOB)
         {
-            let from = value.as_ptr() as usize - line.as_ptr() as usize;
-            out.push(from..from + value.len());
+            out.push(place_in(line, value));
         }
     }
-    out
-}
-
-fn quoted(text: &str) -> Vec<u8> {
-    let mut out = Vec::new();
-    write_string(text, Escapes::Needed, &mut out);
     out
 }
 

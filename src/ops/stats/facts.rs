@@ -1,9 +1,8 @@
 //! What the entries of one session took and did, as far as it is counted.
 
 use crate::format::{Format, Session, Usage};
-use crate::json::{each_item, each_member, string};
+use crate::json::{Members, each_item};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
@@ -288,23 +287,4 @@ fn reply_twin(reply: Key, line: &Members<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (reply.0, line.get("requestId")).hash(&mut hash);
     hash.finish()
-}
-
-/// The members of an object, found in one pass.
-struct Members<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
-
-impl<'l> Members<'l> {
-    fn of(object: &'l [u8]) -> Members<'l> {
-        Members(each_member(object).collect())
-    }
-
-    /// The value of a key; the last of repeated ones counts.
-    fn get(&self, key: &str) -> Option<&'l [u8]> {
-        self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
-    }
-
-    /// The string of a key; empty where there is none.
-    fn text(&self, key: &str) -> Cow<'l, str> {
-        self.get(key).and_then(string).unwrap_or_default()
-    }
 }

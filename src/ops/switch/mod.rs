@@ -8,7 +8,6 @@ pub(super) mod claude;
 use super::{Error, ids, label};
 use crate::format::claude::write;
 use crate::format::{Content, Format, Ids, New, Session};
-use crate::json;
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
 use std::io;
 
@@ -241,9 +240,7 @@ impl<'a> Lines<'a> {
             instead: None,
         })?;
         self.put(bytes, &id, why);
-        let mut quoted = Vec::new();
-        json::write_string(&id, self.session.format.escapes(), &mut quoted);
-        self.leaf = Some(quoted);
+        self.leaf = Some(self.session.format.quoted(&id));
         Ok(())
     }
 
