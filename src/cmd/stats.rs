@@ -306,8 +306,7 @@ impl Shown<'_> {
         }
         let format = self.sessions.iter().find(|row| Path::new(&row.file) == path).map(|row| row.format);
         let format = format.unwrap_or(Format::Claude);
-        let key = if matches!(format, Format::Claude | Format::PiDesign) { "uuid" } else { "id" };
-        let id = string_of(&line, key);
+        let id = string_of(&line, format.names().id);
         (id, crate::format::Content::of(format, &line).summary())
     }
 

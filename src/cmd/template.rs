@@ -118,10 +118,7 @@ impl Template {
                 Part::Id => out += &view.id(ix)?,
                 Part::ShortId => out += &view.short_id(ix)?,
                 Part::Parent | Part::ShortParent => {
-                    let stored = ["parentId", "parentUuid", "parent_id"]
-                        .iter()
-                        .find_map(|key| json::string(json::value(&line, &[key])?))
-                        .unwrap_or_default();
+                    let stored = json::text(&line, view.session.format.names().parent);
                     match (part, view.session.tree.parent(ix)) {
                         (Part::ShortParent, Some(parent)) => out += &view.short_id(parent)?,
                         (_, Some(parent)) if stored.is_empty() => out += &view.id(parent)?,

@@ -72,16 +72,6 @@ impl Format {
         if self == Format::Chimera { Escapes::Ascii } else { Escapes::Needed }
     }
 
-    /// The key under which an entry has its id.
-    pub fn id_key(self) -> &'static str {
-        self.names().id
-    }
-
-    /// The key under which an entry names the one that it hangs under.
-    pub fn parent_key(self) -> &'static str {
-        self.names().parent
-    }
-
     /// A text as JSON, as the format's program spells it.
     pub fn quoted(self, text: &str) -> Vec<u8> {
         quoted(text, self.escapes())

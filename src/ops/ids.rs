@@ -1,6 +1,6 @@
 //! The ids of entries as text: whole, and as short as they can be.
 
-use crate::format::{Format, Session};
+use crate::format::Session;
 use crate::json;
 use crate::model::{Flags, Ix, Key, Seen, Source};
 use std::cell::OnceCell;
@@ -12,13 +12,9 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
         return Ok(String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned());
     }
     let line = source.bytes(session.span(ix))?;
-    let key = match session.format {
-        Format::Claude | Format::PiDesign => "uuid",
-        _ => "id",
-    };
-    let quoted = json::value(&line, &[key]).unwrap_or_default();
-    let raw = quoted.strip_prefix(b"\"").and_then(|rest| rest.strip_suffix(b"\"")).unwrap_or(quoted);
-    Ok(json::decode(raw).into_owned())
+    let stored = json::member(&line, session.format.names().id).unwrap_or_default();
+    // An id that is no string goes by how it is spelled.
+    Ok(json::string(stored).unwrap_or_else(|| json::decode(stored)).into_owned())
 }
 
 /// The id of an entry as it stands in its line, quotes and escapes and all; `null` where it has none.
@@ -26,7 +22,7 @@ pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> 
 /// A line that names the entry repeats these bytes, so that the programs see the same id.
 pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>> {
     let line = source.bytes(session.span(ix))?;
-    Ok(json::value(&line, &[session.format.id_key()]).unwrap_or(b"null").to_vec())
+    Ok(json::value(&line, &[session.format.names().id]).unwrap_or(b"null").to_vec())
 }
 
 /// The name by which an entry can be asked for again: its id, or `line:N` where it has none.

@@ -216,7 +216,7 @@ impl Build<'_> {
     fn first_kept(&mut self, before: &[Ix], compaction: Ix) -> io::Result<Option<usize>> {
         let (format, session) = (self.session.format, self.session);
         let line = self.read(compaction)?;
-        let key = if format == Format::PiDesign { "firstKeptEntryUuid" } else { "firstKeptEntryId" };
+        let key = format.names().kept;
         if format == Format::PiV1 {
             let index = member(line, "firstKeptEntryIndex").and_then(|index| {
                 let index: f64 = std::str::from_utf8(index).ok()?.parse().ok()?;

@@ -262,15 +262,14 @@ impl<'a> Copy<'a> {
             Some(above) => self.name(above)?,
             None => self.header.clone().unwrap_or_else(|| b"null".to_vec()),
         };
-        if edits.value(format.parent_key()) != Some(&parent) {
-            edits.set(format.parent_key(), &parent);
+        let keys = format.names();
+        if edits.value(keys.parent) != Some(&parent) {
+            edits.set(keys.parent, &parent);
         }
         if let Some(name) = self.names.get(&ix) {
-            edits.set(format.id_key(), name);
+            edits.set(keys.id, name);
         }
-        for key in ["firstKeptEntryId", "first_kept_entry_id"] {
-            self.first_kept(ix, &mut edits, key)?;
-        }
+        self.first_kept(ix, &mut edits, keys.kept)?;
         if self.wish.new_ids {
             self.rename(ix, &mut edits);
         }
