@@ -82,6 +82,12 @@ impl Kind {
         }
     }
 
+    /// Whether it is part of the talk: a prompt, a reply or a result.
+    #[inline]
+    pub fn is_turn(self) -> bool {
+        matches!(self, Kind::User | Kind::Assistant | Kind::Tool)
+    }
+
     /// The kind that a word names.
     pub fn named(word: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.word() == word)
@@ -129,6 +135,11 @@ impl Flags {
     /// Whether all bits of `other` are set.
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
+    }
+
+    /// Whether the client put the entry in, though it may be in the user's name.
+    pub fn is_put_in(self) -> bool {
+        self.has(Flags::META) || self.has(Flags::COMPACT_SUMMARY)
     }
 
     /// Sets the bits of `other` where `yes`.

@@ -345,10 +345,7 @@ fn turn(session: &Session, number: i64) -> Option<Ix> {
 /// Whether an entry is a prompt of the user: what `turn:N` counts.
 pub fn is_prompt(session: &Session, ix: Ix) -> bool {
     let flags = session.entries.flags(ix);
-    session.entries.kind(ix) == Kind::User
-        && !flags.has(Flags::META)
-        && !flags.has(Flags::COMPACT_SUMMARY)
-        && !flags.has(Flags::SIDECHAIN)
+    session.entries.kind(ix) == Kind::User && !flags.is_put_in() && !flags.has(Flags::SIDECHAIN)
 }
 
 /// The newest entry whose text contains or matches what is wanted.

@@ -1,3 +1,4 @@
+use super::Markup;
 use crate::format::session::Gathered;
 use crate::json::{BlockKind, Field, Line, Str, each_item, each_member, member, string, value};
 use crate::model::{Flags, Ix, Key};
@@ -105,34 +106,6 @@ fn id(value: &[u8]) -> Option<Key> {
 /// How much of a prompt is kept as a title, in characters.
 const TITLE: usize = 200;
 
-/// What a prompt begins with that the user did not type.
-const NOT_TYPED: &[&str] = &[
-    "<command-message>",
-    "<command-args>",
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<local-command-caveat>",
-    "<bash-input>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-    "<session-start-hook>",
-    "<task-notification>",
-    "<teammate-message",
-    "<cross-session-message",
-    "<system-reminder>",
-    "<tick>",
-    "<goal>",
-    "[Request interrupted by user",
-];
-
-/// Whether a prompt is what the user typed, and not what the client put in its place.
-pub fn is_typed(text: &str) -> bool {
-    let text = text.trim_start();
-    !text.is_empty()
-        && !text.starts_with("<command-name>")
-        && !NOT_TYPED.iter().any(|start| text.starts_with(start))
-}
-
 impl Facts {
     /// The title in force: the user's, else the model's, else the newest prompt, a summary, the first prompt.
     pub(super) fn name(&self) -> Option<String> {
@@ -230,8 +203,7 @@ impl Facts {
         let facts = &mut gathered.claude;
         if facts.first_prompt.is_some()
             || flags.has(Flags::RESULT)
-            || flags.has(Flags::META)
-            || flags.has(Flags::COMPACT_SUMMARY)
+            || flags.is_put_in()
             || !flags.has(Flags::TEXT)
         {
             return;
@@ -241,7 +213,7 @@ impl Facts {
         if let Some(name) = text.strip_prefix("<command-name>") {
             let name = name.split('<').next().unwrap_or_default();
             facts.first_command.get_or_insert_with(|| name.chars().take(TITLE).collect());
-        } else if !NOT_TYPED.iter().any(|start| text.starts_with(start)) && !is_lone_tag(text) {
+        } else if Markup::of(text).is_none() && !is_lone_tag(text) {
             facts.first_prompt = Some(text.chars().take(TITLE).collect());
         }
     }

@@ -336,7 +336,7 @@ impl<'s> Loader<'s> {
     }
 
     pub(super) fn is_turn(&self, ix: u32) -> bool {
-        matches!(self.kind(ix), Kind::User | Kind::Assistant | Kind::Tool)
+        self.kind(ix).is_turn()
     }
 
     pub(super) fn is_sidechain(&self, ix: u32) -> bool {

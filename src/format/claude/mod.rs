@@ -28,11 +28,13 @@
 mod bridge;
 mod facts;
 pub mod load;
+mod markup;
 pub mod sent;
 mod trunk;
 pub mod write;
 
-pub use facts::{Boundary, Facts, is_typed};
+pub use facts::{Boundary, Facts};
+pub use markup::{Markup, is_typed};
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
 use super::{Dialect, LabelLine, Link, ParentRef, Place};

@@ -12,6 +12,7 @@
 //!   (a `<local-command-caveat>`, and nothing but the command and its output after it), nor behind a `<task-notification>` that
 //!   was queued for the transcript alone.
 
+use super::Markup;
 use super::load::{Leaf, Loader, Way};
 use crate::format::Session;
 use crate::json::{each_item, member, string};
@@ -198,7 +199,7 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
         }
     }
     sending.messages = talk.messages(&sending.dropped);
-    let turns = trunk.iter().rev().map(|step| step.entry).filter(|ix| is_turn(kind(*ix)));
+    let turns = trunk.iter().rev().map(|step| step.entry).filter(|ix| kind(*ix).is_turn());
     let open = sending.messages.last().is_some_and(|last| last.entry.is_none());
     if wants_reply(turns, open, &mut lines)? {
         sending.messages.push(made(Role::Assistant, Made::NoResponse));
@@ -353,23 +354,13 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
         {
             return Ok(false);
         }
-        if !OF_COMMANDS.iter().any(|start| is(start)) {
+        // The client's list of what comes of commands: neither their arguments nor the caveat are in it.
+        if !matches!(Markup::of(&text), Some(Markup::Command | Markup::Printed)) {
             return Ok(true);
         }
     }
     Ok(true)
 }
-
-/// What the texts of a command that was run in the client begin with.
-const OF_COMMANDS: &[&str] = &[
-    "<command-name>",
-    "<command-message>",
-    "<local-command-stdout>",
-    "<local-command-stderr>",
-    "<bash-input>",
-    "<bash-stdout>",
-    "<bash-stderr>",
-];
 
 /// Whether a notification was queued for the transcript alone.
 fn is_for_transcript(line: &[u8]) -> bool {
@@ -385,10 +376,6 @@ fn first_text(line: &[u8]) -> String {
         _ => string(member(each_item(content).next()?, "text")?),
     });
     text.unwrap_or_default().trim_start().to_owned()
-}
-
-fn is_turn(kind: Kind) -> bool {
-    matches!(kind, Kind::User | Kind::Assistant | Kind::Tool)
 }
 
 /// What pairing needs to know of a block.
@@ -432,7 +419,7 @@ impl Pairs {
         for ix in trunk {
             let entries = &lines.session.entries;
             let (kind, flags) = (entries.kind(ix), entries.flags(ix));
-            if !is_turn(kind) {
+            if !kind.is_turn() {
                 continue;
             }
             pairs.open = match kind {

@@ -51,7 +51,7 @@ pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usiz
     for ix in session.tree.standing() {
         if let Some(of) = entries.session_at(ix) {
             counts[of] += 1;
-            let turn = matches!(entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool);
+            let turn = entries.kind(ix).is_turn();
             if turn && !entries.flags(ix).has(Flags::SIDECHAIN) {
                 last = Some(of);
             }
@@ -185,6 +185,7 @@ impl Finder<'_> {
             None => each_item(content).find_map(|block| string_of(block, "text")).unwrap_or_default(),
         };
         let text = text.trim_start();
+        // Whatever is called so, in `Markup` or not.
         Ok(["<command-", "<local-command-", "<bash-"].iter().any(|mark| text.starts_with(mark)))
     }
 
@@ -292,7 +293,7 @@ impl Finder<'_> {
         for ix in session.tree.standing().filter(|ix| side(*ix)) {
             let below = session.tree.parent(ix).is_some_and(|parent| !side(parent));
             if (below || all && session.tree.link(ix) == Parent::Root)
-                && matches!(session.entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool)
+                && session.entries.kind(ix).is_turn()
                 && value(&self.line(ix)?, &["agentId"]).is_none()
             {
                 self.entry(Check::SidechainTrunk, ix, None, |_, _| {

@@ -9,7 +9,7 @@ use crate::format::claude::load::{Loader, Step, Way};
 use crate::format::claude::{Boundary, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
-use crate::model::{Change, Flags, Ix, Key, Kind, Piece, Source, Span, Time};
+use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
 use crate::ops::{Error, ids, label, switch};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -43,8 +43,7 @@ pub(super) fn plan(
     }
     let (entries, beside, head) = if wish.subtree {
         let (entries, head) = subtree(session, &mut loader, wish.entry);
-        let is_turn =
-            |ix: &Ix| matches!(session.entries.kind(*ix), Kind::User | Kind::Assistant | Kind::Tool);
+        let is_turn = |ix: &Ix| session.entries.kind(*ix).is_turn();
         if !entries.iter().any(is_turn) {
             return Err(Error::NoPlace {
                 what: format!(

@@ -2,7 +2,8 @@
 
 use super::record::{Object, each_block};
 use crate::format::Session;
-use crate::model::{Flags, Ix, Key, Kind, Source, Span};
+use crate::format::claude::Markup;
+use crate::model::{Ix, Key, Kind, Source, Span};
 use std::cell::RefCell;
 use std::io;
 
@@ -47,7 +48,7 @@ impl<'s> Look<'s> {
             return Ok(None);
         }
         let flags = entries.flags(ix);
-        if flags.has(Flags::META) || flags.has(Flags::COMPACT_SUMMARY) {
+        if flags.is_put_in() {
             return Ok(Some(Prompt::Injected));
         }
         self.line(ix, |line| Some(Prompt::of(&first_text(line))))
@@ -92,9 +93,9 @@ impl<'s> Look<'s> {
         self.line(ix, |line| {
             let text = String::from_utf8_lossy(line);
             let Some(object) = Object::read(text.trim()) else { return Key::of(line) };
-            let keys: &[&str] = match self.session.entries.kind(ix) {
-                Kind::User | Kind::Assistant | Kind::Tool => &["message"],
-                _ => &["subtype", "content", "attachment", "data", "compactMetadata"],
+            let keys: &[&str] = match self.session.entries.kind(ix).is_turn() {
+                true => &["message"],
+                false => &["subtype", "content", "attachment", "data", "compactMetadata"],
             };
             let said = keys.iter().map(|key| object.get(key).unwrap_or_default()).collect::<Vec<_>>();
             Key::of(said.join("\u{1f}").as_bytes())
@@ -107,33 +108,19 @@ impl<'s> Look<'s> {
 pub(super) enum Prompt {
     /// Typed by the user.
     Typed,
-    /// Put in by the client: a caveat, a command and its output, a notification, a summary.
+    /// Put in by the client: a caveat, the output of a command, a notification, a summary.
     Injected,
     /// Put in by the client where a turn was interrupted.
     Interruption,
 }
 
 impl Prompt {
+    /// A command counts as typed here, since the user turned to it; and so does what begins with a reminder.
     fn of(text: &str) -> Prompt {
-        const MARKUP: [&str; 10] = [
-            "<local-command-stdout>",
-            "<local-command-stderr>",
-            "<local-command-caveat>",
-            "<bash-stdout>",
-            "<bash-stderr>",
-            "<task-notification>",
-            "<teammate-message",
-            "<cross-session-message",
-            "<session-start-hook>",
-            "<tick>",
-        ];
-        let text = text.trim_start();
-        if text.starts_with("[Request interrupted by user") {
-            Prompt::Interruption
-        } else if MARKUP.iter().any(|markup| text.starts_with(markup)) {
-            Prompt::Injected
-        } else {
-            Prompt::Typed
+        match Markup::of(text) {
+            Some(Markup::Interruption) => Prompt::Interruption,
+            Some(Markup::Printed | Markup::Caveat | Markup::Notice) => Prompt::Injected,
+            Some(Markup::Command | Markup::Arguments | Markup::Reminder) | None => Prompt::Typed,
         }
     }
 }

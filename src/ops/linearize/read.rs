@@ -277,7 +277,9 @@ impl<'r> Reader<'r> {
             adopted: HashMap::new(),
             talks: vec![false; count],
             last: (0..count as u32).collect(),
-            lead: (0..count as u32).map(|ix| if talks(entries.kind(Ix(ix))) { ix } else { NONE }).collect(),
+            lead: (0..count as u32)
+                .map(|ix| if entries.kind(Ix(ix)).is_turn() { ix } else { NONE })
+                .collect(),
             line_of: vec![NONE; count],
             lines: Vec::new(),
             aside: Vec::new(),
@@ -319,7 +321,7 @@ impl<'r> Reader<'r> {
         let (at, below) = (ix as usize, child as usize);
         self.talks[at] |= self.lead[below] != NONE;
         self.last[at] = self.last[at].max(self.last[below]);
-        if !talks(self.look.session.entries.kind(Ix(ix))) {
+        if !self.look.session.entries.kind(Ix(ix)).is_turn() {
             self.lead[at] = self.lead[at].min(self.lead[below]);
         }
     }
@@ -625,12 +627,12 @@ impl<'r> Reader<'r> {
     fn talk_above(&self, at: u32) -> Option<u32> {
         let mut at = at;
         for _ in 0..NEAR {
-            if at == NONE || talks(self.kind(at)) {
+            if at == NONE || self.kind(at).is_turn() {
                 break;
             }
             at = self.links.up[at as usize];
         }
-        Some(at).filter(|at| *at != NONE && talks(self.kind(*at)))
+        Some(at).filter(|at| *at != NONE && self.kind(*at).is_turn())
     }
 
     /// The calls of the reply under way at an entry.
@@ -744,8 +746,3 @@ impl<'r> Reader<'r> {
 
 /// How far up the reply that is under way is looked for.
 const NEAR: usize = 64;
-
-/// Whether an entry of a kind is part of the talk.
-fn talks(kind: Kind) -> bool {
-    matches!(kind, Kind::User | Kind::Assistant | Kind::Tool)
-}

@@ -319,7 +319,7 @@ fn seams(from: Side<'_>, into: Side<'_>, receiving: &[Ix], copies: &[(Ix, String
     let mut notes: Vec<Note> = Vec::new();
     let talk = |session: &Session, ix: Ix| {
         let kind = session.entries.kind(ix);
-        matches!(kind, Kind::User | Kind::Assistant | Kind::Tool).then_some((kind, session.entries.group(ix)))
+        kind.is_turn().then_some((kind, session.entries.group(ix)))
     };
     let mut before = receiving.iter().rev().find_map(|ix| talk(into.session, *ix));
     for (ix, _) in copies {

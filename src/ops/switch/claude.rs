@@ -92,10 +92,7 @@ pub(super) fn plan(
 
 /// The nearest turn at or above an entry, by the links that are stored.
 fn turn_above(session: &Session, ix: Ix) -> Option<Ix> {
-    session
-        .tree
-        .ancestors(ix)
-        .find(|ix| matches!(session.entries.kind(*ix), Kind::User | Kind::Assistant | Kind::Tool))
+    session.tree.ancestors(ix).find(|ix| session.entries.kind(*ix).is_turn())
 }
 
 /// Refuses an entry that the client could not go on from.
@@ -111,7 +108,7 @@ fn can_be_followed(session: &Session, source: &dyn Source, turn: Ix) -> Result<(
             instead: None,
         });
     }
-    if !matches!(session.entries.kind(turn), Kind::User | Kind::Assistant | Kind::Tool) {
+    if !session.entries.kind(turn).is_turn() {
         return Err(Error::NoPlace {
             what: format!(
                 "there is no turn at or above {}, so the client would not open the session",
@@ -382,10 +379,7 @@ fn pin(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) 
 pub(crate) fn newest_prompt(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Option<String>> {
     for ix in session.tree.ancestors(ix) {
         let flags = session.entries.flags(ix);
-        if session.entries.kind(ix) != Kind::User
-            || flags.has(Flags::META)
-            || flags.has(Flags::COMPACT_SUMMARY)
-        {
+        if session.entries.kind(ix) != Kind::User || flags.is_put_in() {
             continue;
         }
         let line = source.bytes(session.span(ix))?;
