@@ -4,7 +4,7 @@ use super::reading::Read;
 use super::view::ink_of;
 use super::{Exit, Failure, complete, global::Global, open};
 use crate::format::Session;
-use crate::model::{Count, Ix, Kind};
+use crate::model::{Count, Ix, Kind, Tree};
 use crate::ops::context::Context;
 use crate::ops::diff::{self, Item, Step};
 use crate::ops::pick::Side;
@@ -242,7 +242,7 @@ impl Compared {
         let (path_a, path_b) = (path(a.session, sides.tip_a), path(b.session, sides.tip_b));
         let shared = match sides.other {
             Some(_) => 0,
-            None => path_a.iter().zip(&path_b).take_while(|(a, b)| a == b).count(),
+            None => Tree::shared(&path_a, &path_b),
         };
         let items_a = diff::items(a, &path_a[shared..], args.all)?;
         let items_b = diff::items(b, &path_b[shared..], args.all)?;

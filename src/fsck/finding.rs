@@ -72,11 +72,6 @@ impl Findings {
         rows.map(|row| self.count(row.check)).sum()
     }
 
-    /// Whether there is none above level info.
-    pub fn is_sound(&self) -> bool {
-        self.of_level(Level::Error) == 0 && self.of_level(Level::Warning) == 0
-    }
-
     /// Counts a finding, and says whether it is kept: one of level info is not, once there are many.
     pub(super) fn counted(&mut self, check: Check) -> bool {
         let count = &mut self.counts[check as usize];

@@ -210,10 +210,9 @@ impl Tree {
         self.ancestors(below).any(|ix| ix == above)
     }
 
-    /// The last entry that two paths share, if they share any.
-    pub fn common_ancestor(&self, one: Ix, other: Ix) -> Option<Ix> {
-        let (one, other) = (self.path(one), self.path(other));
-        one.iter().zip(&other).take_while(|(a, b)| a == b).last().map(|(ix, _)| *ix)
+    /// How many entries two paths share, from their root.
+    pub fn shared(one: &[Ix], other: &[Ix]) -> usize {
+        one.iter().zip(other).take_while(|(a, b)| a == b).count()
     }
 
     /// An entry and all below it, each before its children, in file order among siblings.

@@ -4,7 +4,7 @@ use super::pick::{Picked, Refusal, Side};
 use crate::format::tools::tool_ids;
 use crate::format::{Format, Ids, New};
 use crate::json::{each_member, place_in, string};
-use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time};
+use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time, Tree};
 use std::collections::{HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher};
 use std::io;
@@ -29,7 +29,7 @@ pub fn missing(side: Side<'_>, tip: Ix) -> io::Result<Bring> {
     let path = session.tree.path(tip);
     // What was brought over may stand behind HEAD, where the agent goes on: notes of Claude Code's client.
     let ours = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
-    let shared = path.iter().zip(&ours).take_while(|(a, b)| a == b).count();
+    let shared = Tree::shared(&path, &ours);
     let (theirs, ours) = (&path[shared..], &ours[shared..]);
     if theirs.is_empty() {
         return Ok(Bring::Nothing);

@@ -19,7 +19,7 @@
 
 use super::{Error, ids};
 use crate::format::{Content, Session};
-use crate::model::{Flags, Ix, Key, Kind, Source};
+use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
 
 type Result<T> = std::result::Result<T, Error>;
 
@@ -149,19 +149,14 @@ fn expression(session: &Session, source: &dyn Source, text: &str) -> Result<Vec<
         }
         ("..", left, right) => {
             let (from, to) = (tree.path(side(left)?), tree.path(side(right)?));
-            Ok(to[shared(&from, &to)..].to_vec())
+            Ok(to[Tree::shared(&from, &to)..].to_vec())
         }
         (_, left, right) => {
             let (one, other) = (tree.path(side(left)?), tree.path(side(right)?));
-            let at = shared(&one, &other);
+            let at = Tree::shared(&one, &other);
             Ok(one[at..].iter().chain(&other[at..]).copied().collect())
         }
     }
-}
-
-/// How many entries two paths share, from their root.
-fn shared(one: &[Ix], other: &[Ix]) -> usize {
-    one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
 /// Cuts a range at its operator.

@@ -183,21 +183,6 @@ impl Reading {
         }
         order
     }
-
-    /// The entries at which several ways begin, with the lines that do; without an entry where they begin by themselves.
-    pub fn rewinds(&self) -> Vec<(Option<Ix>, Vec<u32>)> {
-        let mut place: HashMap<(u16, Option<Ix>), usize> = HashMap::new();
-        let mut out: Vec<(Option<Ix>, Vec<u32>)> = Vec::new();
-        for (at, line) in self.lines.iter().enumerate().filter(|(_, line)| line.strand == Strand::Branch) {
-            let above = line.above.map(|(_, ix)| ix);
-            let at_place = *place.entry((line.file, above)).or_insert_with(|| {
-                out.push((above, Vec::new()));
-                out.len() - 1
-            });
-            out[at_place].1.push(at as u32);
-        }
-        out
-    }
 }
 
 /// Where a child of a fork belongs.
