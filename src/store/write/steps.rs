@@ -221,7 +221,7 @@ pub(crate) fn replace(
         }
         return Ok(path.clone());
     }
-    let temp = Temp::new(path, 0o600).map_err(io)?;
+    let mut temp = Temp::new(path, 0o600).map_err(io)?;
     let mut sink = Sink { into: Into::File(&temp.file), hash: Sha256::new() };
     fill(&mut sink).map_err(io)?;
     let sha256 = Some(hex(&sink.hash.finalize()));
@@ -243,6 +243,7 @@ pub(crate) fn replace(
     }
     let backup = record.back_up(&guard.file, 0, stamp.len)?;
     let before = State { sha256: backup.clone(), ..State::of(&guard.file).map_err(io)? };
+    temp.is_written().map_err(io)?;
     let after = State { sha256, ..State::of(&temp.file).map_err(io)? };
     record.begin(Step {
         path: path.clone(),
@@ -301,7 +302,7 @@ pub(crate) fn create(
     }
     // Declared before the file, so that a failure takes them away after it.
     let folders = Folders::make(sys::folder_of(path)).map_err(io)?;
-    let temp = Temp::new(path, mode).map_err(io)?;
+    let mut temp = Temp::new(path, mode).map_err(io)?;
     let mut sink = Sink { into: Into::File(&temp.file), hash: Sha256::new() };
     fill(&mut sink).map_err(io)?;
     let sha256 = Some(hex(&sink.hash.finalize()));
@@ -316,6 +317,7 @@ pub(crate) fn create(
         Ok(folder) => folder.join(path.file_name().unwrap_or_default()),
         Err(_) => path.to_owned(),
     };
+    temp.is_written().map_err(io)?;
     let after = State { sha256, ..State::of(&temp.file).map_err(io)? };
     record.begin(Step {
         path: real.clone(),
@@ -571,6 +573,13 @@ impl Temp {
             .with_file_name(format!(".{short}.{}.bough", &uuid::Uuid::new_v4().simple().to_string()[..12]));
         let file = sys::create(&temp, mode)?;
         Ok(Temp { path: temp, file, gone: std::cell::Cell::new(false) })
+    }
+
+    /// Says that its content is whole. From here on it is open for reading alone: once it has its name, others would take it
+    /// for one that somebody writes to.
+    fn is_written(&mut self) -> io::Result<()> {
+        self.file = File::open(&self.path)?;
+        Ok(())
     }
 
     fn is_gone(&self) {
