@@ -102,14 +102,18 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     if args.ids {
         for branch in &list {
-            write!(ui.out(), "{}{end}", view.id(branch.leaf)?)?;
+            let id = view.id(branch.leaf)?;
+            let id = ui.look.shown(&id);
+            write!(ui.out(), "{id}{end}")?;
         }
     } else if args.porcelain {
         for branch in &list {
             let fork = branch.fork_point.map(|ix| view.id(ix)).transpose()?.unwrap_or_default();
             let mark = if branch.current { '*' } else { ' ' };
             let (leaf, name) = (view.id(branch.leaf)?, name(&mut view, branch.tip)?.0);
-            write!(ui.out(), "{mark}\t{leaf}\t{}\t{}\t{fork}\t{name}{end}", branch.entries, branch.own)?;
+            let row = format!("{mark}\t{leaf}\t{}\t{}\t{fork}\t{name}", branch.entries, branch.own);
+            let row = ui.look.shown(&row);
+            write!(ui.out(), "{row}{end}")?;
         }
     } else if global.json {
         for branch in &list {

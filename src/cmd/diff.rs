@@ -343,14 +343,14 @@ struct Printer<'c> {
 impl Printer<'_> {
     fn names(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
         for step in &self.compared.steps {
-            match *step {
-                Step::Same(..) => {}
-                Step::Changed(a, b) => {
-                    writeln!(ui.out(), "~\t{}\t{}", self.a.name_at(a)?, self.b.name_at(b)?)?;
-                }
-                Step::OnlyA(a) => writeln!(ui.out(), "-\t{}", self.a.name_at(a)?)?,
-                Step::OnlyB(b) => writeln!(ui.out(), "+\t{}", self.b.name_at(b)?)?,
-            }
+            let row = match *step {
+                Step::Same(..) => continue,
+                Step::Changed(a, b) => format!("~\t{}\t{}", self.a.name_at(a)?, self.b.name_at(b)?),
+                Step::OnlyA(a) => format!("-\t{}", self.a.name_at(a)?),
+                Step::OnlyB(b) => format!("+\t{}", self.b.name_at(b)?),
+            };
+            let row = ui.look.shown(&row);
+            writeln!(ui.out(), "{row}")?;
         }
         Ok(())
     }

@@ -256,7 +256,7 @@ impl Search<'_> {
                 let object = json!({ "schema": "bough.count/1", "file": file, "entries": count });
                 outcome.printed = format!("{object}\n");
             } else if self.named {
-                outcome.printed = format!("{}:{count}\n", text::one_line(&file));
+                outcome.printed = format!("{}:{count}\n", self.look.shown(&file));
             } else {
                 outcome.printed = format!("{count}\n");
             }
@@ -264,7 +264,7 @@ impl Search<'_> {
             outcome.printed = match (self.look.json, self.args.null) {
                 (true, _) => format!("{}\n", json!({ "schema": "bough.count/1", "file": file })),
                 (false, true) => format!("{file}\0"),
-                (false, false) => format!("{}\n", text::safe(&file)),
+                (false, false) => format!("{}\n", self.look.shown(&file)),
             };
         }
         outcome

@@ -69,6 +69,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             object["kind"] = entries.kind(ix).word().into();
             writeln!(ui.out(), "{object}")?;
         } else {
+            let name = ui.look.shown(&name);
             write!(ui.out(), "{name}{}", if args.nul { '\0' } else { '\n' })?;
         }
     }

@@ -123,7 +123,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let end = if args.null { '\0' } else { '\n' };
     if args.paths {
         for row in &rows {
-            write!(ui.out(), "{}{end}", row.path.display())?;
+            let path = row.path.display().to_string();
+            let path = ui.look.shown(&path);
+            write!(ui.out(), "{path}{end}")?;
         }
     } else if args.tree {
         tree(&rows, args, now, ui)?;

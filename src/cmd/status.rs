@@ -34,7 +34,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let session = &opened.session;
     let path = opened.files.path(0).display().to_string();
-    let mut rows: Vec<(&str, String)> = vec![("file", path.clone())];
+    let mut rows: Vec<(&str, String)> = vec![("file", text::one_line(&path))];
     if let Some(name) = &session.name {
         rows.push(("name", text::one_line(name)));
     }

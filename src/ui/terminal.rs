@@ -1,5 +1,6 @@
 use super::pager::Pager;
 use super::{Ink, paint};
+use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
 /// How things look: what the terminal, the environment, the config and the options together say.
@@ -17,6 +18,13 @@ pub struct Look {
     pub quiet: bool,
     /// Whether errors and notes are JSON.
     pub json: bool,
+}
+
+impl Look {
+    /// Text for scripts: as it is, but made safe where a terminal would see it.
+    pub fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if self.terminal { Cow::Owned(super::text::safe(text)) } else { Cow::Borrowed(text) }
+    }
 }
 
 /// Where a command writes: data to standard output, everything else to standard error.
@@ -193,5 +201,17 @@ impl Write for Spelled {
 
     fn flush(&mut self) -> io::Result<()> {
         self.0.flush()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scripts_get_text_as_it_is_and_terminals_get_it_safe() {
+        let look = |terminal| Look { terminal, ..Look::default() };
+        assert_eq!(look(false).shown("a\u{1b}[2J\tb"), "a\u{1b}[2J\tb");
+        assert_eq!(look(true).shown("a\u{1b}[2J\tb"), "a␛[2J\tb");
     }
 }
