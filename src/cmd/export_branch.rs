@@ -7,7 +7,7 @@ use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export::{self, Export};
 use crate::ops::{label, revision};
 use crate::store::{self, Opened, companions, find};
-use crate::ui::Ui;
+use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::HashSet;
@@ -121,7 +121,7 @@ fn tell(export: &Export, to: Option<&Path>, session: &str, left: usize, resume: 
             format!(", {beside} of them to keep replies and their results whole")
         }
     };
-    let to = to.map_or(String::new(), |to| format!(" to {}", to.display()));
+    let to = to.map_or(String::new(), |to| format!(" to {}", text::one_line(&to.display().to_string())));
     ui.note(format_args!(
         "exported {}{beside}{to} · session {session}",
         Count("entry", "entries", export.entries)

@@ -579,6 +579,16 @@ impl Session {
         self.end().filter(|_| self.head.entry == Some(ix)).unwrap_or(ix)
     }
 
+    /// The entries on the path to an entry, root first, with what the agent loads besides: the rest of the reply that HEAD is
+    /// in, and of Claude Code all parts of each reply, and the results of their calls.
+    pub fn whole_path(&self, tip: Ix) -> Vec<Ix> {
+        let whole = match self.format {
+            Format::Claude if !self.partial => super::claude::load::whole_path(self, tip),
+            _ => None,
+        };
+        whole.unwrap_or_else(|| self.tree.path(self.end_at(tip)))
+    }
+
     /// How many entries are on the path that the agent loads, the rest of the reply that HEAD is in included.
     pub fn loaded(&self) -> usize {
         let Some(end) = self.end() else { return 0 };

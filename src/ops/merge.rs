@@ -26,9 +26,9 @@ pub enum Bring {
 /// Such copies are known by what was noted of them, or by having all bytes in common but those that a copy changes.
 pub fn missing(side: Side<'_>, tip: Ix) -> io::Result<Bring> {
     let session = side.session;
-    let path = session.tree.path(tip);
+    let path = session.whole_path(tip);
     // What was brought over may stand behind HEAD, where the agent goes on: notes of Claude Code's client.
-    let ours = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
+    let ours = session.head.leaf.map(|leaf| session.whole_path(leaf)).unwrap_or_default();
     let shared = Tree::shared(&path, &ours);
     let (theirs, ours) = (&path[shared..], &ours[shared..]);
     if theirs.is_empty() {

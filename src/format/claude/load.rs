@@ -196,6 +196,23 @@ pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
     rest
 }
 
+/// The path to an entry with all parts of its replies, for [`Session::whole_path`]; `None` where the client has it in another
+/// order or not at all.
+pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix>> {
+    let mut loader = Loader::new(session);
+    let from = loader.leaf_at(tip).from?;
+    let trunk = loader.trunk(from);
+    let is_there = trunk.iter().any(|step| step.entry == tip);
+    let as_linked = trunk.iter().all(|step| step.way != Way::Kept);
+    let mut path: Vec<Ix> = trunk.into_iter().map(|step| step.entry).collect();
+    // On all paths in one order.
+    let is_result = |ix: &Ix| session.entries.flags(*ix).has(Flags::RESULT);
+    for results in path.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {
+        results.sort_unstable();
+    }
+    (is_there && as_linked).then_some(path)
+}
+
 impl<'s> Loader<'s> {
     /// Links the entries of a transcript as the client does.
     pub fn new(session: &'s Session) -> Loader<'s> {

@@ -235,6 +235,10 @@ impl<'a> Copy<'a> {
             let name = session.format.quoted(&id);
             edits.set("id", &name);
             edits.set("parent_id", b"null");
+            if let Some(ix) = session.entries.all().find(|ix| session.span(*ix) == span) {
+                self.taken.insert(ix);
+                self.names.insert(ix, name.clone());
+            }
             self.header = Some(name);
         } else {
             edits.set("id", &session.format.quoted(&self.wish.session));

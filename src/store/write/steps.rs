@@ -525,11 +525,12 @@ pub(crate) fn take_back(step: &Step, log: Option<&Log>) -> io::Result<bool> {
         (StepKind::Replace | StepKind::Remove, Some(before)) => {
             let (log, hash) = backup()?;
             let backup = File::open(log.backup(hash))?;
-            let temp = Temp::new(&step.path, before.mode)?;
+            let mut temp = Temp::new(&step.path, before.mode)?;
             stamp::each_block(&backup, 0, before.bytes, |block| sys::write(&temp.file, block))?;
             sys::set_mode(&temp.file, before.mode)?;
             stamp::put_back_time(&temp.file, before.mtime)?;
             sys::sync(&temp.file)?;
+            temp.is_written()?;
             sys::rename(&temp.path, &step.path)?;
             temp.is_gone();
         }
