@@ -32,6 +32,13 @@ pub fn is_plain(character: char) -> bool {
 }
 
 impl Sieve {
+    /// A sieve for one text: lines fall through that do not hold the longest stretch of plain characters in it. `None` where
+    /// there is none.
+    pub fn for_text(text: &str) -> Option<Sieve> {
+        let longest = text.split(|character| !is_plain(character)).max_by_key(|run| run.len())?;
+        Sieve::new(&[longest.chars().map(|character| vec![character]).collect()])
+    }
+
     /// A sieve for texts of plain characters ([`is_plain`]), of which any may stand in a line; `None` where one is empty,
     /// so that all lines are candidates.
     pub fn new(texts: &[Run]) -> Option<Sieve> {
@@ -174,6 +181,15 @@ mod tests {
         check("one|two",   r#"{"a":"xtwo"}"#,               true);
         check("one|two",   r#"{"a":"xtw0"}"#,               false);
         check("one|two",   r#"{"a":"\u0074wo"}"#,           true);
+    }
+
+    #[test]
+    fn of_a_text_the_longest_plain_stretch_is_looked_for() {
+        let sieve = Sieve::for_text("a/café \"b\"").unwrap();
+        assert!(sieve.find(br#"{"name":"a\/caf\u00e9 \"b\""}"#, 0).is_some());
+        assert!(sieve.find(br#"{"name":"a/cafe \"b\""}"#, 0).is_none());
+        assert!(Sieve::for_text("/\"").is_none());
+        assert!(Sieve::for_text("").is_none());
     }
 
     #[test]

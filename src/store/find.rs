@@ -1,7 +1,8 @@
 //! Where the agents keep their sessions, and how one of them is found by name.
 
-use super::Error;
+use super::{Error, sift};
 use crate::format::{Detected, Format, detect, is_agents, main_of};
+use crate::json::Sieve;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -322,7 +323,7 @@ pub fn id_in_name(path: &Path) -> String {
 /// exact name.
 ///
 /// Ids are those in the names of the files, and of files with other names those in their headers. Names are looked
-/// for in the bytes of all files. Fails where there is none or where there are several.
+/// for in the bytes of all files, however they are spelled there. Fails where there is none or where there are several.
 pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
     let all: Vec<Found> = stores.iter().flat_map(sessions).collect();
     let mut exact = Vec::new();
@@ -343,22 +344,37 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
             _ => return Err(Error::SeveralSessions { word: word.into(), candidates: found }),
         }
     }
-    let mut titled = Vec::new();
+    let sieve = Sieve::for_text(word);
+    let (mut titled, mut unread) = (Vec::new(), None);
     for found in &all {
-        let Ok(bytes) = fs::read(&found.path) else { continue };
-        let spelled = serde_json::to_string(word).unwrap_or_default();
-        if memchr::memmem::find(&bytes, spelled.as_bytes()).is_none() {
-            continue;
-        }
-        let opened = super::open(&found.path, super::Options::default());
-        if opened.is_ok_and(|opened| opened.session.name.as_deref() == Some(word)) {
-            titled.push(found.path.clone());
+        match is_called(&found.path, word, sieve.as_ref()) {
+            Ok(true) => titled.push(found.path.clone()),
+            Ok(false) => {}
+            Err(error) => unread = unread.or(Some(error)),
         }
     }
     match titled.as_slice() {
-        [] => Err(Error::NoSession { word: word.into() }),
+        // It could be the one that can't be read.
+        [] => Err(unread.unwrap_or(Error::NoSession { word: word.into() })),
         [path] => Ok(path.clone()),
         _ => Err(Error::SeveralSessions { word: word.into(), candidates: titled }),
+    }
+}
+
+/// Whether the session in a file has this name. Most files are told to be others without being read as a session.
+fn is_called(path: &Path, name: &str, sieve: Option<&Sieve>) -> Result<bool, Error> {
+    if let Some(sieve) = sieve {
+        match sift::has(path, sieve.overlap(), |bytes| sieve.find(bytes, 0).is_some()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            Err(source) => return Err(Error::Io { path: path.to_owned(), source }),
+            Ok(false) => return Ok(false),
+            Ok(true) => {}
+        }
+    }
+    match super::open(path, super::Options::default()) {
+        Ok(opened) => Ok(opened.session.name.as_deref() == Some(name)),
+        Err(error @ Error::Io { .. }) => Err(error),
+        Err(_) => Ok(false),
     }
 }
 

@@ -3,11 +3,11 @@
 use super::files::{Content, Files};
 use super::open::{detect_in, read_head, read_on};
 use super::write::Stamp;
-use super::{Error, Opened};
+use super::{Error, Opened, sift};
 use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, is_agents, main_of};
 use crate::json::{Reader, each_member, string};
 use std::fs::{self, File};
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -115,29 +115,14 @@ pub fn session_with(path: &Path, uuid: &str) -> Option<PathBuf> {
     let mut others = Found::default().folder(folder);
     others.sort_by(|one, other| one.path.cmp(&other.path));
     let mark = format!("\"uuid\":\"{uuid}\"");
-    others.into_iter().map(|file| file.path).find(|other| {
-        other.file_name() != path.file_name() && has_bytes(other, mark.as_bytes()).unwrap_or(false)
-    })
-}
-
-/// Whether some bytes stand in a file, which may be large.
-fn has_bytes(path: &Path, wanted: &[u8]) -> io::Result<bool> {
-    let mut file = File::open(path)?;
-    let mut block = vec![0; 1 << 20];
-    let mut held = 0;
-    loop {
-        let count = file.read(&mut block[held..])?;
-        if count == 0 {
-            return Ok(false);
-        }
-        let have = held + count;
-        if memchr::memmem::find(&block[..have], wanted).is_some() {
-            return Ok(true);
-        }
-        // What is looked for may stand across two reads.
-        held = have.min(wanted.len() - 1);
-        block.copy_within(have - held..have, 0);
-    }
+    let has_it = |path: &Path| {
+        let found = |bytes: &[u8]| memchr::memmem::find(bytes, mark.as_bytes()).is_some();
+        sift::has(path, mark.len() - 1, found).unwrap_or(false)
+    };
+    others
+        .into_iter()
+        .map(|file| file.path)
+        .find(|other| other.file_name() != path.file_name() && has_it(other))
 }
 
 /// The session of an agent's file: that in whose folder it lies, else the one that its first lines name.

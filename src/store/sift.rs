@@ -4,7 +4,8 @@ use super::open::{Options, open_raw, settled};
 use crate::format::{Detected, Format, detect, detect_in_blocks};
 use crate::json::Sieve;
 use crate::model::{Source, Span};
-use std::io;
+use std::fs::File;
+use std::io::{self, Read};
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -40,6 +41,26 @@ pub fn sift(
     let format = settled(path, detected, options)?;
     pass.run(sieve, &mut |offset, line| each(format, offset, line)).map_err(io)?;
     Ok(format)
+}
+
+/// Whether a file has bytes in which `found` finds what it looks for, of which at most `overlap` bytes may be in a block
+/// without its end. Reads block by block.
+pub(super) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+    let mut file = File::open(path)?;
+    let mut block = vec![0; BLOCK.max(2 * overlap)];
+    let mut held = 0;
+    loop {
+        let count = file.read(&mut block[held..])?;
+        if count == 0 {
+            return Ok(false);
+        }
+        let have = held + count;
+        if found(&block[..have]) {
+            return Ok(true);
+        }
+        held = have.min(overlap);
+        block.copy_within(have - held..have, 0);
+    }
 }
 
 /// How many bytes the format is mostly told from.
@@ -218,7 +239,7 @@ impl Pass<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::Write;
+    use std::io::{Seek, Write};
 
     /// The numbers of the lines that hold `needle`, found through a file.
     fn sifted(text: &[u8], needle: &str, wanted: usize) -> Vec<Vec<u8>> {
@@ -249,6 +270,22 @@ mod tests {
             assert!(found[0].starts_with(b"x") || shift == 0, "{shift}");
             assert_eq!(found[1], b"needle again", "{shift}");
             assert_eq!(found[2], b"ends in a needle", "{shift}");
+        }
+    }
+
+    #[test]
+    fn bytes_are_found_over_the_borders_of_blocks() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        for shift in [0, BLOCK - 3, BLOCK, 2 * BLOCK - 3] {
+            file.as_file().set_len(0).unwrap();
+            file.rewind().unwrap();
+            file.write_all(&vec![b'x'; shift]).unwrap();
+            file.write_all(b"needle").unwrap();
+            let has = |wanted: &[u8]| {
+                has(file.path(), wanted.len() - 1, |bytes| memchr::memmem::find(bytes, wanted).is_some())
+            };
+            assert!(has(b"needle").unwrap(), "{shift}");
+            assert!(!has(b"needles").unwrap(), "{shift}");
         }
     }
 
