@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(from) = &from {
         match &to {
             Some(to) => add_companions(&mut opened, from, to, &session, &mut export)?,
-            None => left = companions::companions(from).len(),
+            None => left = companions::companions(from)?.len(),
         }
     }
     writing::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
@@ -188,7 +188,7 @@ fn add_companions(
     session: &str,
     export: &mut Export,
 ) -> anyhow::Result<()> {
-    let all = companions::companions(from);
+    let all = companions::companions(from)?;
     if all.is_empty() {
         return Ok(());
     }

@@ -1,6 +1,7 @@
 //! Which session a command works on, and opening it.
 
 use super::{Failure, global::Global};
+use crate::format::Previous;
 use crate::model::{Count, Key};
 use crate::store::{self, Opened, Part, find};
 use crate::ui::{Ui, text};
@@ -65,8 +66,11 @@ pub(super) fn quietly(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 /// Opens a session, and looks up where it stood before its last switch.
 pub(super) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     let mut opened = store::open(path, global.options())?;
-    let before = super::landing::position_before(&opened).ok().flatten().flatten();
-    opened.session.previous = before.map(|id| Key::of(id.as_bytes()));
+    opened.session.previous = match super::landing::position_before(&opened) {
+        Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::of(id.as_bytes()))),
+        // Few commands ask for it: only to those it is an error.
+        Err(error) => Previous::Unread(error.to_string()),
+    };
     Ok(opened)
 }
 

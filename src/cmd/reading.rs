@@ -3,7 +3,7 @@
 use super::{Failure, global::Global, open};
 use crate::format::{Format, Head, Layout, Session};
 use crate::json::string_of;
-use crate::model::{Ix, Source};
+use crate::model::{Count, Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
 use crate::store::{self, Opened, find, project};
 use crate::ui::Ui;
@@ -71,6 +71,7 @@ pub(super) fn read(
 ) -> anyhow::Result<Read> {
     if let Some(folder) = folder(global, named) {
         let mut layout = project::layout(&folder)?;
+        tell_left_out(&layout, ui);
         if !manner.agents {
             layout.files.truncate(layout.mains);
         }
@@ -84,6 +85,7 @@ pub(super) fn read(
     let path = read.opened.files.path(0).to_owned();
     if read.opened.session.format == Format::Claude && manner.agents && path != Path::new("-") {
         let layout = project::of_session(&path)?;
+        tell_left_out(&layout, ui);
         if layout.files.len() > 1 {
             let alone = std::mem::replace(&mut read, whole(layout)?).opened.session;
             // The main file comes first, so its entries have the same places.
@@ -95,6 +97,17 @@ pub(super) fn read(
         read.join()?;
     }
     Ok(read)
+}
+
+/// Says how many files of a project are too many to be read together.
+pub(super) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
+    if layout.left_out > 0 {
+        ui.note(format_args!(
+            "warning: {} left out: no more than {} are read together; `-s` or FILE reads a session alone",
+            Count("file is", "files are", layout.left_out),
+            Layout::MOST
+        ));
+    }
 }
 
 /// Reads all files of a layout, links as they are stored.
@@ -311,6 +324,7 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
         }
     }
     let layout = project::layout(&path)?;
+    tell_left_out(&layout, ui);
     let mut opened = project::open(&layout, true)?;
     if layout.mains != 1 {
         opened.session.head = Head { rule: "a project has no position", ..Head::default() };

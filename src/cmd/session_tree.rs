@@ -1,10 +1,11 @@
 //! `bough sessions --tree`: which session came from which, and the agents of each.
 
-use super::reading::{anchors, short};
+use super::reading::{anchors, short, tell_left_out};
 use crate::format::Layout;
 use crate::model::{Count, Ix};
 use crate::ops::{ids, linearize};
 use crate::store::{Opened, project};
+use crate::ui::Ui;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
@@ -48,21 +49,26 @@ pub(super) struct Kinship {
 
 impl Kinship {
     /// Reads the projects that the sessions of Claude Code at these paths lie in, each as a whole.
-    pub(super) fn read<'p>(paths: impl Iterator<Item = &'p Path>, agents: bool) -> anyhow::Result<Kinship> {
+    pub(super) fn read<'p>(
+        paths: impl Iterator<Item = &'p Path>,
+        agents: bool,
+        ui: &mut Ui,
+    ) -> anyhow::Result<Kinship> {
         let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
         for path in paths {
             *folders.entry(path.parent().unwrap_or(Path::new("")).to_owned()).or_default() += 1;
         }
         let mut kinship = Kinship::default();
         for folder in folders.into_keys() {
-            kinship.project(&folder, agents)?;
+            kinship.project(&folder, agents, ui)?;
         }
         Ok(kinship)
     }
 
-    fn project(&mut self, folder: &Path, agents: bool) -> anyhow::Result<()> {
+    fn project(&mut self, folder: &Path, agents: bool, ui: &mut Ui) -> anyhow::Result<()> {
         let listed = if folder == Path::new("") { Path::new(".") } else { folder };
         let mut layout = project::layout(listed)?;
+        tell_left_out(&layout, ui);
         if !agents {
             layout.files.truncate(layout.mains);
         }

@@ -207,8 +207,9 @@ impl List<'_> {
             false => store::open(&found.path, options),
         };
         let opened = opened?;
-        let summary = sessions::summary(&opened.session, &opened.files).unwrap_or_default();
         let path = found.path.clone();
+        let io = |source| store::Error::Io { path: path.clone(), source };
+        let summary = sessions::summary(&opened.session, &opened.files).map_err(io)?;
         let stamp = opened.files.stamp(0);
         let (bytes, modified) =
             stamp.map_or((0, SystemTime::UNIX_EPOCH), |stamp| (stamp.bytes(), stamp.modified()));
@@ -343,7 +344,7 @@ impl Sort {
 /// Prints the sessions below those that they came from.
 fn tree(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
     let claude = rows.iter().filter(|row| row.format == Format::Claude);
-    let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents)?;
+    let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents, ui)?;
     let by_path: HashMap<&Path, usize> =
         rows.iter().enumerate().map(|(at, row)| (row.path.as_path(), at)).collect();
     let by_id: HashMap<&str, usize> =

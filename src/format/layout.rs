@@ -14,6 +14,8 @@ pub struct Layout {
     pub sidecars: Vec<Sidecar>,
     /// Whether a whole folder is meant, and not one file of it.
     pub whole: bool,
+    /// How many more files there are than [`Layout::MOST`]; they are left out.
+    pub left_out: usize,
 }
 
 /// A transcript of a [`Layout`].
@@ -117,6 +119,9 @@ impl Transcript {
 }
 
 impl Layout {
+    /// How many files a layout has at most: spans number them with 16 bits.
+    pub const MOST: usize = u16::MAX as usize;
+
     /// The number of the transcript at a path. The two parts of the list are each sorted by path.
     pub fn find(&self, path: &Path) -> Option<u16> {
         let (mains, agents) = self.files.split_at(self.mains);

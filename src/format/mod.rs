@@ -27,7 +27,9 @@ pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
 pub use names::Names;
 pub use one_line::OneLine;
-pub use session::{Builder, FileFacts, Gathered, Head, Header, Other, OtherKind, Pointer, Segment, Session};
+pub use session::{
+    Builder, FileFacts, Gathered, Head, Header, Other, OtherKind, Pointer, Previous, Segment, Session,
+};
 pub use side::{Noted, NotedKind, Side, ToolRef};
 pub use write::{New, Object};
 

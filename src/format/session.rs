@@ -10,6 +10,17 @@ use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
 
+/// Where a session stood before its last switch.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Previous {
+    /// No switch is known, or it was made before the first entry.
+    Unknown,
+    /// At this entry.
+    At(Key),
+    /// The operation log can't be read, for this reason.
+    Unread(String),
+}
+
 /// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
 #[derive(Clone, Debug)]
 pub struct Session {
@@ -38,8 +49,8 @@ pub struct Session {
     pub faults: Vec<Fault>,
     /// The files of the session, the main file first.
     pub files: Vec<FileFacts>,
-    /// The position before the last switch, where the operation log knows it.
-    pub previous: Option<Key>,
+    /// The position before the last switch, as far as the operation log tells.
+    pub previous: Previous,
     /// Tool calls, and what rare lines name; only where it was asked for.
     pub side: Option<Side>,
     /// What a transcript of Claude Code says of itself; empty for other formats.
@@ -469,7 +480,7 @@ impl Builder {
             beside: Vec::new(),
             faults: self.faults,
             files: self.files,
-            previous: None,
+            previous: Previous::Unknown,
             side: self.side,
             partial: self.partial,
         };

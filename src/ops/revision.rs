@@ -18,7 +18,7 @@
 //! | `root`, `roots`, `leaves`, `all` | the root of the path to HEAD; sets |
 
 use super::{Error, ids};
-use crate::format::{Content, Session};
+use crate::format::{Content, Previous, Session};
 use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -241,8 +241,15 @@ fn named(session: &Session, source: &dyn Source, word: &str) -> Result<Option<Ix
     match word {
         "HEAD" | "@" => return head(session).map(Some),
         "-" | "@{-1}" => {
-            let key = session.previous.ok_or_else(|| no("no switch of this session is known"))?;
-            return session.find(key).map(Some).ok_or_else(|| no("the entry is no longer in this session"));
+            let key = match &session.previous {
+                Previous::At(key) => key,
+                Previous::Unknown => return Err(no("no switch of this session is known")),
+                Previous::Unread(why) => {
+                    let why = format!("{word}: the operation log can't be read: {why}");
+                    return Err(Error::Io(std::io::Error::other(why)));
+                }
+            };
+            return session.find(*key).map(Some).ok_or_else(|| no("the entry is no longer in this session"));
         }
         "root" => {
             let head = head(session)?;

@@ -1,5 +1,6 @@
 //! The files that lie beside a session file, in a folder of its name: agents' transcripts, tool output, and the like.
 
+use super::{Error, find};
 use crate::format::{Sidecar, agent_of};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,23 +35,24 @@ pub fn folder_of(session: &Path) -> PathBuf {
 }
 
 /// The files in the folder of a session, in the order of their paths. Links that lead elsewhere are left out.
-pub fn companions(session: &Path) -> Vec<Companion> {
+///
+/// Fails where a folder can't be read, since what is in it belongs to the session.
+pub fn companions(session: &Path) -> Result<Vec<Companion>, Error> {
     let top = folder_of(session);
     let (mut out, mut todo) = (Vec::new(), vec![top.clone()]);
     while let Some(folder) = todo.pop() {
-        for entry in fs::read_dir(&folder).into_iter().flatten().flatten() {
+        for entry in find::entries(&folder)? {
             let path = entry.path();
-            match entry.file_type() {
-                Ok(kind) if kind.is_dir() => todo.push(path),
-                Ok(kind) if kind.is_file() => {
-                    if let Ok(inside) = path.strip_prefix(&top) {
-                        out.push(Companion { inside: inside.to_owned(), path });
-                    }
-                }
-                _ => {}
+            let kind = entry.file_type().map_err(|source| Error::Io { path: path.clone(), source })?;
+            if kind.is_dir() {
+                todo.push(path);
+            } else if kind.is_file()
+                && let Ok(inside) = path.strip_prefix(&top)
+            {
+                out.push(Companion { inside: inside.to_owned(), path });
             }
         }
     }
     out.sort_by(|one, other| one.path.cmp(&other.path));
-    out
+    Ok(out)
 }

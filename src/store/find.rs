@@ -136,6 +136,16 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
+/// What stands in a folder; nothing where there is none. Fails where it can't be read.
+pub(super) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
+    match fs::read_dir(folder).and_then(Iterator::collect) {
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
+            Ok(Vec::new())
+        }
+        read => read.map_err(|source| Error::Io { path: folder.to_owned(), source }),
+    }
+}
+
 fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Found>) {
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,

@@ -1,6 +1,7 @@
 //! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
 
 use super::files::{Content, Files};
+use super::find::entries;
 use super::open::{detect_in, read_head, read_on};
 use super::write::Stamp;
 use super::{Error, Opened, sift};
@@ -24,18 +25,18 @@ pub fn layout(path: &Path) -> Result<Layout, Error> {
     })?;
     let mut found = Found::default();
     let (mut mains, whole) = if facts.is_dir() {
-        let mains = found.folder(path);
-        for entry in fs::read_dir(path).map_err(io)?.flatten() {
+        let mains = found.folder(path)?;
+        for entry in entries(path)? {
             if entry.file_type().is_ok_and(|kind| !kind.is_file()) {
-                found.below(&entry.path());
+                found.below(&entry.path())?;
             }
         }
         (mains, true)
     } else {
         let folder = path.parent().unwrap_or(Path::new(""));
-        found.folder(folder);
+        found.folder(folder)?;
         let stem = path.file_stem().unwrap_or_default();
-        found.below(&folder.join(stem));
+        found.below(&folder.join(stem))?;
         // An agent's own file may be named, too.
         found.agents.retain(|file| file.path != path);
         (transcript(path).into_iter().collect(), false)
@@ -44,12 +45,18 @@ pub fn layout(path: &Path) -> Result<Layout, Error> {
     mains.sort_by(by_path);
     found.agents.sort_by(by_path);
     found.sidecars.sort_by(|one, other| one.path.cmp(&other.path));
-    // Spans number files with 16 bits.
-    mains.truncate(usize::from(u16::MAX));
-    found.agents.truncate(usize::from(u16::MAX) - mains.len());
+    let left_out = limit(&mut mains, &mut found.agents, Layout::MOST);
     let count = mains.len();
     mains.append(&mut found.agents);
-    Ok(Layout { files: mains, mains: count, sidecars: found.sidecars, whole })
+    Ok(Layout { files: mains, mains: count, sidecars: found.sidecars, whole, left_out })
+}
+
+/// Cuts files so that there are at most so many, those of agents first; gives how many were cut off.
+fn limit(mains: &mut Vec<Transcript>, agents: &mut Vec<Transcript>, most: usize) -> usize {
+    let all = mains.len() + agents.len();
+    mains.truncate(most);
+    agents.truncate(most - mains.len());
+    all - mains.len() - agents.len()
 }
 
 /// The files of a layout, to be read by span; each is opened when it is read.
@@ -101,7 +108,8 @@ pub fn of_session(path: &Path) -> Result<Layout, Error> {
 /// Whether a folder is a project of Claude Code: it has a transcript of it directly in it.
 pub fn is_project(folder: &Path) -> bool {
     let mut found = Found::default();
-    let mut mains = found.folder(folder);
+    // One that can't be read is none that is known.
+    let mut mains = found.folder(folder).unwrap_or_default();
     mains.sort_by(|one, other| one.path.cmp(&other.path));
     mains.iter().filter(|file| file.bytes > 0).take(8).any(|file| {
         let detected = File::open(&file.path).and_then(|file| detect_in(&file, &read_head(&file)?));
@@ -112,7 +120,7 @@ pub fn is_project(folder: &Path) -> bool {
 /// The other session of the same folder that has an entry with this `uuid`, told from the bytes of its file.
 pub fn session_with(path: &Path, uuid: &str) -> Option<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
-    let mut others = Found::default().folder(folder);
+    let mut others = Found::default().folder(folder).unwrap_or_default();
     others.sort_by(|one, other| one.path.cmp(&other.path));
     let mark = format!("\"uuid\":\"{uuid}\"");
     let has_it = |path: &Path| {
@@ -145,10 +153,10 @@ struct Found {
 
 impl Found {
     /// Takes the agents and sidecars directly in a folder; gives its main files.
-    fn folder(&mut self, folder: &Path) -> Vec<Transcript> {
+    fn folder(&mut self, folder: &Path) -> Result<Vec<Transcript>, Error> {
         let mut mains = Vec::new();
         let listed = if folder == Path::new("") { Path::new(".") } else { folder };
-        for entry in fs::read_dir(listed).into_iter().flatten().flatten() {
+        for entry in entries(listed)? {
             let path = folder.join(entry.file_name());
             let name = entry.file_name();
             let name = name.to_string_lossy();
@@ -160,18 +168,19 @@ impl Found {
                 into.extend(transcript(&path));
             }
         }
-        mains
+        Ok(mains)
     }
 
     /// Takes what lies in the folder of a session.
-    fn below(&mut self, session: &Path) {
+    fn below(&mut self, session: &Path) -> Result<(), Error> {
         let agents = session.join("subagents");
-        let mut others = self.folder(&agents);
+        let mut others = self.folder(&agents)?;
         self.agents.append(&mut others);
-        for run in fs::read_dir(agents.join("workflows")).into_iter().flatten().flatten() {
+        for run in entries(&agents.join("workflows"))? {
             // The journal of a run is no transcript.
-            self.folder(&run.path());
+            self.folder(&run.path())?;
         }
+        Ok(())
     }
 }
 
@@ -180,4 +189,23 @@ fn transcript(path: &Path) -> Option<Transcript> {
     let modified = facts.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
     let modified = modified.map_or(0, |since| since.as_millis() as i64);
     Some(Transcript { path: path.to_owned(), bytes: facts.len(), modified })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_is_too_much_is_counted() {
+        let check = |mains: usize, agents: usize, most: usize, wanted: (usize, usize, usize)| {
+            let file = Transcript { path: PathBuf::new(), bytes: 0, modified: 0 };
+            let (mut mains, mut agents) = (vec![file.clone(); mains], vec![file; agents]);
+            let left_out = limit(&mut mains, &mut agents, most);
+            assert_eq!((mains.len(), agents.len(), left_out), wanted);
+        };
+        check(2, 3, 5, (2, 3, 0));
+        check(2, 3, 4, (2, 2, 1));
+        check(2, 3, 1, (1, 0, 4));
+    }
 }

@@ -74,5 +74,19 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
     }
     check(&["log", "./"], "./shut");
     check(&["log", "shut/s.jsonl"], "shut/s.jsonl");
+    // What belongs to a session and can't be read is not taken for nothing.
+    fs::create_dir_all(at("open/p/s/subagents")).unwrap();
+    fs::copy(project().join("tests/cli/sessions/claude-code/compact-preserved.jsonl"), at("open/p/s.jsonl"))
+        .unwrap();
+    set("open/p/s/subagents", 0);
+    check(&["log", "--agents", "p/s.jsonl"], "p/s/subagents");
+    check(&["log", "--agents", "./p"], "./p/s/subagents");
+    let real = at("open/p/s/subagents").canonicalize().unwrap().display().to_string();
+    check(&["export-branch", "p/s.jsonl"], &real);
+    set("open/p/s/subagents", 0o755);
+    fs::create_dir_all(at("home/.local/state/bough")).unwrap();
+    fs::write(at("home/.local/state/bough/operations.jsonl"), "").unwrap();
+    set("home/.local/state/bough/operations.jsonl", 0);
+    check(&["show", "p/s.jsonl", "@{-1}"], "@{-1}: the operation log can't be read");
     set("open/shut", 0o755);
 }
