@@ -3,7 +3,7 @@
 use super::reading::{self, Read};
 use super::view::{View, ink_of};
 use super::{Exit, Failure, clock, complete, global::Global, open};
-use crate::model::{Count, Ix, Time};
+use crate::model::{Count, Ix};
 use crate::ops::branches::{self, Branch, Of};
 use crate::ops::{ids, linearize, listing, revision};
 use crate::ui::{Ink, Ui, text};
@@ -150,7 +150,7 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
                 object["attachment"] = attachment.into();
             }
             let first = documented.entries[line.nodes[0] as usize];
-            if let Some(time) = first.and_then(|ix| iso(opened.session.entries.time(ix))) {
+            if let Some(time) = first.and_then(|ix| clock::iso(opened.session.entries.time(ix))) {
                 object["first_time"] = time.into();
             }
             object["entries"] =
@@ -210,7 +210,7 @@ fn as_json(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<Value> {
         object["fork_point"] = view.id(fork)?.into();
     }
     for (key, time) in [("first_time", branch.first), ("last_time", branch.last)] {
-        if let Some(time) = iso(time) {
+        if let Some(time) = clock::iso(time) {
             object[key] = time.into();
         }
     }
@@ -219,11 +219,6 @@ fn as_json(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<Value> {
         object["prompt"] = view.content(&line).text.chars().take(200).collect::<String>().into();
     }
     Ok(object)
-}
-
-fn iso(time: Time) -> Option<String> {
-    let at = jiff::Timestamp::from_millisecond(time.0).ok().filter(|_| time.is_some())?;
-    Some(at.strftime("%Y-%m-%dT%H:%M:%S%.3fZ").to_string())
 }
 
 /// Prints the branches for a person.

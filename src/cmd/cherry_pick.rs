@@ -1,7 +1,7 @@
 //! `bough cherry-pick`: copies of entries at another place.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, global::Global, open};
+use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Count, Ix, Moved};
 use crate::ops::pick::{self, Note, Picked, Picks, Side, Why};
 use crate::ops::{ids, revision};
@@ -82,7 +82,7 @@ impl Copying {
             strip_thinking: self.strip_thinking,
             zero_usage: self.zero_usage,
             force: writing.force,
-            now: writing::now(),
+            now: clock::now(),
             session_id: session_id(into),
             blob,
         }

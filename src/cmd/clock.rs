@@ -1,15 +1,17 @@
 //! What time it is, and how times are said and asked for.
 
 use super::Failure;
-use crate::model::Time;
+use crate::model::{Time, parse_time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp, Zoned};
 
-/// The time now; `BOUGH_NOW` sets it, for tests.
+/// The time now; `BOUGH_NOW` sets it, for tests, in any form in which the agents write times.
 pub(super) fn now() -> Time {
-    let fixed = std::env::var("BOUGH_NOW").ok().and_then(|text| text.parse::<Timestamp>().ok());
-    Time(fixed.unwrap_or_else(Timestamp::now).as_millisecond())
+    match std::env::var("BOUGH_NOW").map_or(Time::NONE, |told| parse_time(told.as_bytes())) {
+        Time::NONE => Time(Timestamp::now().as_millisecond()),
+        told => told,
+    }
 }
 
 /// How long ago a time is, in one unit: `2m`, `3h`, `5d`; empty where there is no time.
@@ -36,14 +38,38 @@ pub(super) fn age(time: Time, now: Time) -> String {
     }
 }
 
-/// A time as a date with its hour, in the user's time zone: `2026-03-02 11:58:03 +0100`.
+/// A time as a date with its hour, in the user's time zone: `2026-03-02 11:58:03 +0100`; empty where there is none.
 pub(super) fn date(time: Time) -> String {
-    match Timestamp::from_millisecond(time.0) {
-        Ok(at) if time.is_some() => {
-            at.to_zoned(TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S %z").to_string()
-        }
-        _ => String::new(),
-    }
+    local(time, "%Y-%m-%d %H:%M:%S %z")
+}
+
+/// The same to the second, for a column: `2026-03-02 11:58:03`; as wide where there is no time.
+pub(super) fn second(time: Time) -> String {
+    format!("{:<19}", local(time, "%Y-%m-%d %H:%M:%S"))
+}
+
+/// The same to the minute: `2026-03-02 11:58`.
+pub(super) fn minute(time: Time) -> String {
+    local(time, "%Y-%m-%d %H:%M")
+}
+
+/// A time for a sentence: of today the hour alone, else the date too.
+pub(super) fn lately(time: Time, now: Time) -> String {
+    let day = |time: Time| local(time, "%Y-%m-%d");
+    if day(time) == day(now) { local(time, "%H:%M") } else { minute(time) }
+}
+
+/// A time for a script, in UTC: `2026-03-02T10:58:03.000Z`; `None` where there is none that a calendar has.
+pub(super) fn iso(time: Time) -> Option<String> {
+    at(time).map(|_| time.iso())
+}
+
+fn local(time: Time, form: &str) -> String {
+    at(time).map_or(String::new(), |at| at.to_zoned(TimeZone::system()).strftime(form).to_string())
+}
+
+fn at(time: Time) -> Option<Timestamp> {
+    Timestamp::from_millisecond(time.0).ok().filter(|_| time.is_some())
 }
 
 /// Reads a time that a user asks for: a date or a time as ISO 8601 has it, `now`, `today`, `yesterday`, or how long ago
@@ -101,6 +127,21 @@ mod tests {
         check(86_400 * 60, "2mo");
         check(86_400 * 800, "2y");
         assert_eq!(age(Time::NONE, NOW), "");
+    }
+
+    #[test]
+    fn a_time_that_no_calendar_has_is_not_made_up() {
+        for time in [Time::NONE, Time(i64::MAX), Time(i64::MIN + 1)] {
+            assert_eq!(date(time), "");
+            assert_eq!(second(time), " ".repeat(19));
+            assert_eq!(minute(time), "");
+            assert_eq!(lately(time, NOW), "");
+            assert_eq!(iso(time), None);
+        }
+        assert_eq!(second(NOW).len(), 19);
+        assert_eq!(lately(NOW, NOW), minute(NOW)[11..]);
+        assert_eq!(lately(Time(0), NOW), minute(Time(0)));
+        assert_eq!(iso(NOW).unwrap(), "2026-03-02T12:00:00.000Z");
     }
 
     #[test]

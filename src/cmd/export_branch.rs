@@ -1,7 +1,7 @@
 //! `bough export-branch`: cuts a branch out as a session of its own.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, global::Global, landing, open};
+use super::{Exit, Failure, clock, complete, global::Global, landing, open};
 use crate::format::Format;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export::{self, Export};
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             return Err(Failure::Usage { what, hint: "`--subtree` takes all below an entry".into() }.into());
         }
     };
-    let (mut ids, now) = (writing::ids(), writing::now());
+    let (mut ids, now) = (writing::ids(), clock::now());
     let format = opened.session.format;
     let from = real_path(opened.files.path(0));
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));

@@ -1,7 +1,7 @@
 //! `bough label`: names entries.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, global::Global, open};
+use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::format::{Content, Ids, Session};
 use crate::model::{Flags, Ix, Kind, Source};
 use crate::ops::{ids, label, revision};
@@ -72,7 +72,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             true => label::Wish::Clear { target },
             false => label::Wish::Set { name, target, take: args.take },
         };
-        let plan = label::plan(session, files, wish, &mut Ids::seeded(&seed), writing::now())?;
+        let plan = label::plan(session, files, wish, &mut Ids::seeded(&seed), clock::now())?;
         Ok((plan, target))
     };
     let path = open::path(global, named, ui)?;

@@ -1,7 +1,8 @@
 //! What a command says that moved the position: where it is now, what the agent will see, how to go on.
 
+use super::clock;
 use crate::format::{Content, Format};
-use crate::model::{Count, Flags, Ix, Kind, Source, Time};
+use crate::model::{Count, Flags, Ix, Kind, Source};
 use crate::ops::{ids, switch::Switch};
 use crate::store::{Opened, oplog::Log};
 use crate::ui::{Ui, text};
@@ -84,29 +85,13 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
 /// An entry for a sentence: `3f2a81c0 (user, 14:02)`.
 fn described(opened: &Opened, ix: Ix) -> anyhow::Result<String> {
     let entries = &opened.session.entries;
-    let time = clock(entries.time(ix));
+    let time = clock::lately(entries.time(ix), clock::now());
     let time = if time.is_empty() { time } else { format!(", {time}") };
     Ok(format!("{} ({}{time})", short(opened, ix)?, entries.kind(ix).word()))
 }
 
 fn short(opened: &Opened, ix: Ix) -> std::io::Result<String> {
     Ok(text::one_line(&ids::ShortIds::default().of(&opened.session, &opened.files, ix)?))
-}
-
-/// A time for a sentence: of today the hour, else the date too.
-fn clock(time: Time) -> String {
-    let zoned = |time: Time| {
-        let stamp = jiff::Timestamp::from_millisecond(time.0).ok()?;
-        Some(stamp.to_zoned(jiff::tz::TimeZone::system()))
-    };
-    let (Some(then), Some(now)) = (zoned(time), zoned(super::writing::now())) else { return String::new() };
-    if !time.is_some() {
-        String::new()
-    } else if then.date() == now.date() {
-        then.strftime("%H:%M").to_string()
-    } else {
-        then.strftime("%Y-%m-%d %H:%M").to_string()
-    }
 }
 
 /// How many tokens the conversation had at an entry, by the last reply on its path that tells.

@@ -2,7 +2,7 @@
 
 use super::cherry_pick::{self, Copying};
 use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, global::Global, open};
+use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Moved, Plan};
 use crate::ops::merge::{self, Bring};
 use crate::ops::pick::{self, Picks};
@@ -66,7 +66,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         };
         let onto = cherry_pick::here(opened)?;
         if let Some(summary) = &summary {
-            let now = writing::now();
+            let now = clock::now();
             let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut writing::ids())?;
             let from = session.head.entry.map(|ix| ids::name(session, source, ix)).transpose()?;
             plan.moved = Some(Moved { from, to: Some(id.clone()) });

@@ -1,6 +1,6 @@
 //! `bough op`: the operation log.
 
-use super::{Exit, complete, global::Global, open, undo, writing};
+use super::{Exit, clock, complete, global::Global, open, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::oplog::{Backup, Log, Operation, Operations, Progress, State};
 use crate::ui::{Ui, text};
@@ -105,7 +105,7 @@ fn row(log: &Log, operation: &Operation, undone: &HashMap<&str, &Operation>) -> 
     let mut row = format!(
         "{}  {}  {:<13}  {}",
         operation.op_id,
-        local(time),
+        clock::second(time),
         operation.command,
         text::one_line(&operation.file.display().to_string())
     );
@@ -136,11 +136,6 @@ fn row(log: &Log, operation: &Operation, undone: &HashMap<&str, &Operation>) -> 
         row.push_str(&format!("  ({})", marks.join(", ")));
     }
     row
-}
-
-fn local(time: Time) -> String {
-    let stamp = jiff::Timestamp::from_millisecond(time.0).unwrap_or_default();
-    stamp.to_zoned(jiff::tz::TimeZone::system()).strftime("%Y-%m-%d %H:%M:%S").to_string()
 }
 
 fn as_json(operation: &Operation, undone: bool) -> Value {
@@ -176,7 +171,7 @@ fn as_json(operation: &Operation, undone: bool) -> Value {
 
 fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
-    let since = writing::now().0 - i64::from(args.keep_days) * 86_400_000;
+    let since = clock::now().0 - i64::from(args.keep_days) * 86_400_000;
     let operations = log.operations()?;
     let is_old = |time: Time| time.is_some() && time.0 < since;
     let kept: HashSet<&str> = operations

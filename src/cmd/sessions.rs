@@ -249,8 +249,8 @@ impl Row {
             object["branches"] = counts.branches.into();
             object["faults"] = counts.faults.into();
         }
-        if let Ok(modified) = jiff::Timestamp::try_from(self.modified) {
-            object["mtime"] = format!("{modified:.3}").into();
+        if let Some(modified) = clock::iso(time(self.modified)) {
+            object["mtime"] = modified.into();
         }
         object
     }

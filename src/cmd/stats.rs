@@ -370,7 +370,7 @@ impl Shown<'_> {
         if let (Some(first), Some(last)) = (sum.first, sum.last) {
             let span = clock::age(first, last);
             let span = if span.is_empty() { "0s".into() } else { span };
-            writeln!(ui.out(), "{} – {} ({span})", short_date(first), short_date(last))?;
+            writeln!(ui.out(), "{} – {} ({span})", clock::minute(first), clock::minute(last))?;
         }
         if self.total.copies > 0 {
             let copies = Count("entry is a copy", "entries are copies", self.total.copies as usize);
@@ -629,10 +629,6 @@ fn cost_cell(cost: f64) -> String {
     if cost > 0.0 { dollars(cost) } else { "-".into() }
 }
 
-fn short_date(time: Time) -> String {
-    clock::date(time).get(..16).unwrap_or_default().to_owned()
-}
-
 fn set(object: &mut Map<String, Value>, key: &str, value: Value) {
     object.insert(key.to_owned(), value);
 }
@@ -696,9 +692,8 @@ fn sum_json(sum: &Sum) -> Map<String, Value> {
     set(&mut object, "tools", tools.collect());
     set(&mut object, "compactions", sum.of_kind(Kind::Compaction).into());
     for (key, time) in [("first_time", sum.first), ("last_time", sum.last)] {
-        let time = time.and_then(|time| jiff::Timestamp::from_millisecond(time.0).ok());
-        if let Some(time) = time {
-            set(&mut object, key, format!("{time:.3}").into());
+        if let Some(time) = time.and_then(clock::iso) {
+            set(&mut object, key, time.into());
         }
     }
     object

@@ -1,7 +1,7 @@
 //! `bough switch`: moves the position.
 
 use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, global::Global, landing, open};
+use super::{Exit, Failure, clock, complete, global::Global, landing, open};
 use crate::model::Ix;
 use crate::ops::{revision, switch};
 use crate::store::Opened;
@@ -60,7 +60,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let make = |opened: &Opened| {
         let to = wanted(args.root, words, opened)?;
         let (session, files) = (&opened.session, &opened.files);
-        let switch = switch::plan(session, files, to, &wish, &mut writing::ids(), writing::now())?;
+        let switch = switch::plan(session, files, to, &wish, &mut writing::ids(), clock::now())?;
         Ok((switch.plan.clone(), switch))
     };
     let (opened, _, switch) = writing::run(global, args.writing, named, ui, make)?;

@@ -1,8 +1,8 @@
 //! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
 
-use super::{Failure, global::Global, open};
+use super::{Failure, clock, global::Global, open};
 use crate::format::{Format, Ids};
-use crate::model::{Change, Plan, Time, parse_time};
+use crate::model::{Change, Plan};
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
 use crate::store::write::{
@@ -159,7 +159,7 @@ pub(super) fn orders<'a>(
     prove: Option<&'a Proof<'a>>,
     last_try: bool,
 ) -> Orders<'a> {
-    Orders { force: writing.force, dry_run: writing.dry_run, last_try, now: now(), log, prove }
+    Orders { force: writing.force, dry_run: writing.dry_run, last_try, now: clock::now(), log, prove }
 }
 
 /// Prints the changes of a plan.
@@ -226,16 +226,6 @@ pub(super) fn summary(word: &str) -> anyhow::Result<String> {
         return Err(Failure::Usage { what: "the summary is empty".into(), hint: String::new() }.into());
     }
     Ok(text.to_owned())
-}
-
-/// The time; a test sets it by `BOUGH_NOW`.
-pub(super) fn now() -> Time {
-    let told = std::env::var("BOUGH_NOW").map_or(Time::NONE, |now| parse_time(now.as_bytes()));
-    if told.is_some() {
-        return told;
-    }
-    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    Time(i64::try_from(now.as_millis()).unwrap_or(i64::MAX))
 }
 
 /// Fresh ids; a test sets their seed by `BOUGH_IDS`.

@@ -2,7 +2,7 @@
 
 use super::{Args, Report, Subject, Target, Total, selected, show};
 use crate::cmd::global::Global;
-use crate::cmd::{Exit, writing};
+use crate::cmd::{Exit, clock, writing};
 use crate::format::Format;
 use crate::fsck::{CHECKS, Findings, Repair, Wishes};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
@@ -157,7 +157,7 @@ fn proved(path: &Path, subject: &Subject, repair: &Repair) -> Result<(), String>
 /// A name in a folder that no file has.
 fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
     let stem = of.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-    let time = writing::now().iso().replace([':', '.'], "-");
+    let time = clock::now().iso().replace([':', '.'], "-");
     (0..)
         .map(|at| match at {
             0 => folder.join(format!("{stem}.{time}.jsonl")),

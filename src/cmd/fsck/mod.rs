@@ -221,7 +221,7 @@ fn selected(args: &Args) -> Set {
 
 fn wishes(args: &Args) -> anyhow::Result<Wishes> {
     let usage = |what: String, hint: String| Failure::Usage { what, hint };
-    let mut wishes = Wishes { now: Some(super::writing::now()), ..Wishes::default() };
+    let mut wishes = Wishes { now: Some(super::clock::now()), ..Wishes::default() };
     for id in &args.with {
         let check = Check::named(id).expect("clap takes names of checks alone");
         if check.mend() == Mend::No {
