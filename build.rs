@@ -1,5 +1,5 @@
 //! Says how the program is linked, and tells the tests what is there to test with, so that those that want it are reported as
-//! ignored where it is not: the folder of reference files, shells, and the terminal in which they are tried.
+//! ignored where it is not: the folder of reference files, shells, the terminal in which they are tried, and what the user may do.
 
 use std::path::PathBuf;
 
@@ -12,6 +12,12 @@ fn main() {
     if folder.join("cases").is_dir() {
         println!("cargo:rustc-cfg=shared");
     }
+    println!("cargo:rustc-check-cfg=cfg(may, values(\"mount\", \"be-another\"))");
+    for (what, needed) in [("mount", &[SYS_ADMIN][..]), ("be-another", &[SETUID, SETGID])] {
+        if needed.iter().all(|capability| capabilities() >> capability & 1 == 1) {
+            println!("cargo:rustc-cfg=may=\"{what}\"");
+        }
+    }
     println!("cargo:rerun-if-env-changed=PATH");
     println!("cargo:rustc-check-cfg=cfg(with, values(\"bash\", \"zsh\", \"fish\", \"tmux\"))");
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -20,6 +26,18 @@ fn main() {
             println!("cargo:rustc-cfg=with=\"{program}\"");
         }
     }
+}
+
+/// The numbers of capabilities, by `capabilities(7)`.
+const SETGID: u32 = 6;
+const SETUID: u32 = 7;
+const SYS_ADMIN: u32 = 21;
+
+/// The capabilities that this process has, and those will have that run the tests; none where the system has no such thing.
+fn capabilities() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let told = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    told.and_then(|told| u64::from_str_radix(told.trim(), 16).ok()).unwrap_or(0)
 }
 
 /// A program at a fixed address has nothing to be moved when it is loaded, which is a third of the work of a short run. And of two

@@ -9,7 +9,6 @@ use serde_json::Value;
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use crate::cases::project;
 use crate::shared;
@@ -303,9 +302,7 @@ fn check_command(path: &Path) -> Result<(), String> {
     let old = fs::read(path).unwrap();
     fs::write(&file, &old).unwrap();
     let bough = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
-        command.args(words).arg(&file).env("HOME", folder.path());
-        let output = command.env("XDG_STATE_HOME", folder.path().join("state")).output().unwrap();
+        let output = crate::place::bough(folder.path()).args(words).arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), said, fs::read(&file).unwrap())
     };

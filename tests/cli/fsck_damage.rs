@@ -12,7 +12,6 @@ use serde_json::Value;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
-use std::process::Command;
 use std::time::{Duration, Instant, SystemTime};
 
 /// A small generator of numbers; the same seed gives the same numbers.
@@ -628,11 +627,8 @@ fn undo_takes_a_repair_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         fs::write(&path, &bytes).unwrap();
-        let bough = |words: &[&str]| {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
-            command.args(words).arg(&path).env("HOME", folder.path());
-            command.env("XDG_STATE_HOME", folder.path().join("state")).output().unwrap()
-        };
+        let bough =
+            |words: &[&str]| crate::place::bough(folder.path()).args(words).arg(&path).output().unwrap();
         let output = bough(&["fsck", "--repair", "--force"]);
         let said = format!("seed {seed}: {kind:?}, {}: {output:?}", ways.join(", "));
         assert!(output.status.code().is_some_and(|code| code < 2 || code == 3 || code == 5), "{said}");

@@ -18,6 +18,7 @@ mod linearize;
 mod migrate;
 mod peers;
 mod picks;
+mod place;
 mod random;
 mod schema;
 mod shared;

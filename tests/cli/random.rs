@@ -13,7 +13,6 @@ use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 proptest! {
     #![proptest_config(config(150))]
@@ -63,12 +62,8 @@ proptest! {
             &["branches", "-v"],
             &["show"],
         ] {
-            let output = Command::new(env!("CARGO_BIN_EXE_bough"))
-                .args(words)
-                .args(["-s", path.to_str().unwrap()])
-                .env("HOME", folder.path())
-                .output()
-                .unwrap();
+            let mut command = crate::place::bough(folder.path());
+            let output = command.args(words).args(["-s", path.to_str().unwrap()]).output().unwrap();
             let known = output.status.code().is_some_and(|code| code < 7 && code != 2);
             prop_assert!(known, "{words:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));
         }

@@ -4,7 +4,6 @@ use crate::cases::{copy, copy_below, project};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::process::Command;
 
 /// Commands, and the schemas of the lines that they print; `S` stands for a session with branches and labels, `D` for a
 /// damaged one, `B` for one of Claude Code's with bad lines, `P` for one with calls of tools, `O` for an old one, `C` for a folder of Claude Code's with agents.
@@ -123,17 +122,13 @@ fn json_output_fits_its_schema() {
     }
     copy_below(&sessions.join(WITH_AGENTS), &folder.path().join("C"));
     let run = |words: &str| {
-        Command::new(env!("CARGO_BIN_EXE_bough"))
+        crate::place::bough(folder.path())
             .arg("--json")
             .args(words.split_whitespace().map(|word| match word {
                 "S" | "D" | "P" | "O" | "B" => format!("./{word}.jsonl"),
                 "C" => "./C".to_owned(),
                 word => word.to_owned(),
             }))
-            .current_dir(folder.path())
-            .env("HOME", folder.path())
-            .env("XDG_STATE_HOME", folder.path().join("state"))
-            .env_remove("BOUGH_SESSION")
             .output()
             .unwrap()
     };

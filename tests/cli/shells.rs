@@ -128,14 +128,7 @@ fn furnish(home: &Path) -> String {
     fs::create_dir_all(home.join("config/bough")).unwrap();
     fs::write(home.join("config/bough/config.toml"), "[alias]\nonelines = \"log --oneline\"\n").unwrap();
     let bough = |words: &[&str]| {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
-        let output = command
-            .args(words)
-            .current_dir(home)
-            .env("HOME", home)
-            .env("XDG_STATE_HOME", home.join("state"))
-            .output();
-        let output = output.unwrap();
+        let output = crate::place::bough(home).args(words).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };

@@ -2,12 +2,13 @@
 //! does; lines that are not named stay as they are, byte for byte; and `undo` gives everything back, times included.
 
 use crate::cases;
+use crate::place::{bough, code, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::Output;
 
 /// A file as it is: its bytes, when it was changed, who may read it.
 type State = (Vec<u8>, i64, i64, u32);
@@ -25,10 +26,7 @@ impl Place {
             let from = cases::project().join("tests/cli/sessions").join(from);
             let to = place.work().join(to);
             cases::copy(&from, &to);
-            let beside = from.with_extension("");
-            if beside.is_dir() {
-                copy_below(&beside, &to.with_extension(""));
-            }
+            cases::copy_below(&from.with_extension(""), &to.with_extension(""));
         }
         place
     }
@@ -38,16 +36,14 @@ impl Place {
     }
 
     fn run(&self, words: &str) -> Output {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
-        command
+        bough(&self.folder.path().join("home"))
             .args(words.split(' ').map(|word| word.replace('_', " ")))
             .current_dir(self.work())
-            .env_clear()
-            .env("HOME", self.folder.path().join("home"))
             .env("XDG_STATE_HOME", self.folder.path().join("state"))
             .env("BOUGH_NOW", "2026-03-02T12:00:00Z")
-            .env("BOUGH_IDS", "1");
-        command.output().unwrap()
+            .env("BOUGH_IDS", "1")
+            .output()
+            .unwrap()
     }
 
     /// All files but those of the log, and all folders.
@@ -73,22 +69,6 @@ fn look(folder: &Path, found: &mut BTreeMap<PathBuf, Option<State>>) {
             found.insert(path, Some(state));
         }
     }
-}
-
-fn copy_below(from: &Path, to: &Path) {
-    for file in fs::read_dir(from).unwrap() {
-        let path = file.unwrap().path();
-        let to = to.join(path.file_name().unwrap());
-        if path.is_dir() { copy_below(&path, &to) } else { cases::copy(&path, &to) }
-    }
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().expect("it ended by itself")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! What must hold of every command that writes: old bytes stay, a dry run says what is then done, an undo gives the old
 //! file back, nothing is lost beside another writer, and what the system refuses changes nothing.
 
+use crate::place::{bough, code, said};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -34,14 +35,8 @@ impl Place {
     }
 
     fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
-        command
-            .args(words)
-            .current_dir(self.folder.path())
-            .env_clear()
-            .env("HOME", self.folder.path())
-            .env("XDG_STATE_HOME", self.path("state"))
-            .env("NO_COLOR", "1");
+        let mut command = bough(self.folder.path());
+        command.args(words);
         command
     }
 
@@ -62,19 +57,6 @@ impl Place {
         names.sort();
         names
     }
-}
-
-/// Says why a test is not run, whatever the harness does with its output.
-fn say(why: &str) {
-    let _ = std::io::stderr().write_all(format!("{why}\n").as_bytes());
-}
-
-fn code(output: &Output) -> i32 {
-    output.status.code().expect("it ended by itself")
-}
-
-fn said(output: &Output) -> String {
-    String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// Numbers by chance, from a seed.
@@ -452,16 +434,17 @@ fn a_repair_gives_way_to_other_boughs_and_is_done() {
     assert!(looked.status.success(), "{looked:?}");
 }
 
-/// Mounts a small file system; `None` where that is not allowed, which is said.
-fn small_disk(place: &Place, options: &str) -> Option<Mount> {
+/// Mounts a small file system.
+///
+/// A test that wants it says `#[cfg_attr(not(may = "mount"), ignore = "…")]`, so that it is reported as ignored where that is
+/// not allowed (`build.rs` looks).
+fn small_disk(place: &Place, options: &str) -> Mount {
     let path = place.path("disk");
     fs::create_dir(&path).unwrap();
-    let done = Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).output();
-    if done.is_ok_and(|output| output.status.success()) {
-        return Some(Mount(path));
-    }
-    say("skipped: no file system can be mounted here");
-    None
+    let done =
+        Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(&path).output().unwrap();
+    assert!(done.status.success(), "{}", said(&done));
+    Mount(path)
 }
 
 struct Mount(PathBuf);
@@ -478,9 +461,10 @@ fn age(path: &Path) {
 }
 
 #[test]
+#[cfg_attr(not(may = "mount"), ignore = "needs to mount a file system")]
 fn a_full_disk_changes_nothing() {
     let place = Place::new();
-    let Some(disk) = small_disk(&place, "size=64k") else { return };
+    let disk = small_disk(&place, "size=64k");
     let path = disk.0.join("s.jsonl");
     let (text, ids) = sound_session(Form::Pi, &mut Chance(3));
     // The file fills its last page, and another file the rest.
@@ -516,9 +500,10 @@ fn old_session() -> Vec<u8> {
 }
 
 #[test]
+#[cfg_attr(not(may = "mount"), ignore = "needs to mount a file system")]
 fn a_file_is_not_made_anew_on_a_full_disk() {
     let place = Place::new();
-    let Some(disk) = small_disk(&place, "size=64k") else { return };
+    let disk = small_disk(&place, "size=64k");
     let path = disk.0.join("s.jsonl");
     fs::write(&path, old_session()).unwrap();
     age(&path);
@@ -542,9 +527,10 @@ fn a_file_is_not_made_anew_on_a_full_disk() {
 }
 
 #[test]
+#[cfg_attr(not(may = "mount"), ignore = "needs to mount a file system")]
 fn a_read_only_disk_changes_nothing() {
     let place = Place::new();
-    let Some(disk) = small_disk(&place, "size=64k") else { return };
+    let disk = small_disk(&place, "size=64k");
     let path = disk.0.join("s.jsonl");
     let (text, ids) = sound_session(Form::Pi, &mut Chance(3));
     fs::write(&path, &text).unwrap();
@@ -568,42 +554,39 @@ fn a_read_only_disk_changes_nothing() {
     }
 }
 
-/// Runs bough as a user who owns nothing here; `None` where that is not allowed, which is said.
-fn as_nobody(place: &Place, words: &[&str]) -> Option<Output> {
+/// Runs bough as a user who owns nothing here. A copy of it is run, since the program itself may be out of reach.
+fn as_nobody(place: &Place, words: &[&str]) -> Output {
     use std::os::unix::process::CommandExt;
-    let mut command = place.command(words);
-    let output = command.uid(65534).gid(65534).env("XDG_STATE_HOME", place.path("nobody")).output();
-    if output.is_err() {
-        say("skipped: no other user can be taken on here");
-    }
-    output.ok()
+    let mut command = Command::new(place.path("nobody/bough"));
+    command.args(words).current_dir(place.folder.path()).env_clear().uid(65534).gid(65534);
+    command
+        .env("HOME", place.folder.path())
+        .env("XDG_STATE_HOME", place.path("nobody/state"))
+        .output()
+        .unwrap()
 }
 
 #[test]
+#[cfg_attr(not(may = "be-another"), ignore = "needs to run the program as another user")]
 fn what_the_user_may_not_write_is_not_written() {
     use std::os::unix::fs::PermissionsExt;
     let place = Place::new();
     let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    // The program itself must be within reach.
-    let Some(version) = as_nobody(&place, &["--version"]) else { return };
-    if !version.status.success() {
-        say("skipped: another user can't run the program");
-        return;
-    }
     open(place.folder.path(), 0o755);
     fs::create_dir(place.path("nobody")).unwrap();
     open(&place.path("nobody"), 0o777);
+    fs::copy(env!("CARGO_BIN_EXE_bough"), place.path("nobody/bough")).unwrap();
     let (text, ids) = sound_session(Form::Pi, &mut Chance(5));
     let path = place.put("s.jsonl", text.as_bytes());
     open(&path, 0o644);
     for words in [vec!["switch", "s.jsonl", &ids[1]], vec!["label", "s.jsonl", "x", &ids[1]]] {
-        let refused = as_nobody(&place, &words).unwrap();
+        let refused = as_nobody(&place, &words);
         assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
         assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
     }
     // A file that all may write, of another owner: an append is fine.
     open(&path, 0o666);
-    let done = as_nobody(&place, &["switch", "s.jsonl", &ids[1]]).unwrap();
+    let done = as_nobody(&place, &["switch", "s.jsonl", &ids[1]]);
     assert_eq!(code(&done), 0, "{}", said(&done));
     assert!(fs::read(&path).unwrap().starts_with(text.as_bytes()));
     // A file is made anew neither in a folder that may not be written, nor where it could not keep its owner.
@@ -612,21 +595,21 @@ fn what_the_user_may_not_write_is_not_written() {
     for (mode, told) in [(0o755, "can't be written by this user"), (0o777, "as the owner of the file")] {
         open(place.folder.path(), mode);
         for words in [vec!["migrate", "old.jsonl"], vec!["migrate", "old.jsonl", "-n"]] {
-            let refused = as_nobody(&place, &words).unwrap();
+            let refused = as_nobody(&place, &words);
             assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
             assert!(said(&refused).contains(told), "{words:?}: {}", said(&refused));
             assert_eq!(fs::read(&old).unwrap(), old_session());
         }
     }
     open(place.folder.path(), 0o755);
-    let refused = as_nobody(&place, &["export-branch", "s.jsonl", "-o", "new/out.jsonl"]).unwrap();
+    let refused = as_nobody(&place, &["export-branch", "s.jsonl", "-o", "new/out.jsonl"]);
     assert_eq!(code(&refused), 6, "{}", said(&refused));
     assert_eq!(place.names(), ["nobody", "old.jsonl", "s.jsonl"]);
     // A folder that can't be read.
     fs::create_dir(place.path("closed")).unwrap();
     fs::write(place.path("closed/s.jsonl"), &text).unwrap();
     open(&place.path("closed"), 0o700);
-    let refused = as_nobody(&place, &["switch", "closed/s.jsonl", &ids[1]]).unwrap();
+    let refused = as_nobody(&place, &["switch", "closed/s.jsonl", &ids[1]]);
     assert!(matches!(code(&refused), 4 | 6), "{}", said(&refused));
 }
 

@@ -1,0 +1,26 @@
+//! The program, run where it can do no harm.
+
+use std::path::Path;
+use std::process::{Command, Output};
+
+/// The program, with a folder for its home, in which its operation log is too: none of the user's own settings and sessions is seen.
+pub fn bough(home: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
+    command
+        .current_dir(home)
+        .env_clear()
+        .env("HOME", home)
+        .env("XDG_STATE_HOME", home.join("state"))
+        .env("NO_COLOR", "1");
+    command
+}
+
+/// The exit status.
+pub fn code(output: &Output) -> i32 {
+    output.status.code().expect("it ended by itself")
+}
+
+/// What was said on standard error.
+pub fn said(output: &Output) -> String {
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
