@@ -4,7 +4,7 @@ use super::{Failure, global::Global, open};
 use crate::format::{Format, Head, Layout, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Source};
-use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, Strand};
+use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, StrandKind};
 use crate::store::{self, Opened, find, project};
 use crate::ui::Ui;
 use std::collections::HashMap;
@@ -196,14 +196,14 @@ impl Read {
                 if let Some(at) = agent.anchored.at() {
                     marks.entry(reading.stand_in(at)).or_default().push(format!("starts {name}"));
                 }
-                let first = reading.lines.iter().find(|line| line.file == agent.file);
+                let first = reading.strands.iter().find(|strand| strand.file == agent.file);
                 if let Some(first) = first {
                     marks.entry(first.entries[0]).or_default().push(name);
                 }
             }
             if layout.mains > 1 {
                 for kin in linearize::family(session, files, layout, reading)? {
-                    let first = reading.lines.iter().find(|line| line.file == kin.file);
+                    let first = reading.strands.iter().find(|strand| strand.file == kin.file);
                     let Some(first) = first.map(|line| line.entries[0]) else { continue };
                     let mut words = format!("session {}", short(layout.files[usize::from(kin.file)].stem()));
                     if let Some(origin) = kin.origin {
@@ -251,21 +251,23 @@ impl Read {
         for ix in end.into_iter().flat_map(|end| tree.ancestors(end)) {
             on_path[ix.at()] = true;
         }
-        let started_on_path = |line: u32| {
-            let mut line = &reading.lines[line as usize];
+        let started_on_path = |strand: u32| {
+            let mut strand = &reading.strands[strand as usize];
             // An agent may have been started by another, and that by a third.
-            for _ in 0..=reading.lines.len() {
-                let Some((above, at)) = line.above else { return false };
-                if line.strand == Strand::Agent && on_path[at.at()] {
+            for _ in 0..=reading.strands.len() {
+                let Some((above, at)) = strand.above else { return false };
+                if strand.kind == StrandKind::Agent && on_path[at.at()] {
                     return true;
                 }
-                line = &reading.lines[above as usize];
+                strand = &reading.strands[above as usize];
             }
             false
         };
-        let taken: Vec<bool> = (0..reading.lines.len() as u32).map(started_on_path).collect();
+        let taken: Vec<bool> = (0..reading.strands.len() as u32).map(started_on_path).collect();
         let mut order = reading.order();
-        order.retain(|ix| on_path[ix.at()] || reading.line_of(*ix).is_some_and(|line| taken[line as usize]));
+        order.retain(|ix| {
+            on_path[ix.at()] || reading.strand_of(*ix).is_some_and(|strand| taken[strand as usize])
+        });
         order.reverse();
         order
     }

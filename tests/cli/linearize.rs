@@ -235,7 +235,7 @@ fn the_documented_order_of_random_stores_is_that_of_its_rules() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// bough's own reading of one file, as lines: `trunk 1 2 3; branch<3 4 5`.
+/// bough's own reading of one file, as strands: `trunk 1 2 3; branch<3 4 5`.
 fn shape(path: &Path) -> String {
     let opened = bough::store::open(path, bough::store::Options::default()).unwrap();
     let reading = linearize::read(&opened.session, &opened.files).unwrap();
@@ -250,12 +250,12 @@ fn shape(path: &Path) -> String {
         }
     };
     let mut parts: Vec<String> = reading
-        .lines
+        .strands
         .iter()
-        .map(|line| {
-            let at = line.above.map_or(String::new(), |(_, ix)| format!("<{}", name(&ix)));
-            let entries: Vec<String> = line.entries.iter().map(name).collect();
-            format!("{}{at} {}", format!("{:?}", line.strand).to_lowercase(), entries.join(" "))
+        .map(|strand| {
+            let at = strand.above.map_or(String::new(), |(_, ix)| format!("<{}", name(&ix)));
+            let entries: Vec<String> = strand.entries.iter().map(name).collect();
+            format!("{}{at} {}", format!("{:?}", strand.kind).to_lowercase(), entries.join(" "))
         })
         .collect();
     if !reading.aside.is_empty() {
@@ -266,7 +266,7 @@ fn shape(path: &Path) -> String {
     parts.join("; ")
 }
 
-/// A whole project, each file by its number: the lines of all, what started each agent, where each session came from.
+/// A whole project, each file by its number: the strands of all, what started each agent, where each session came from.
 fn project_shape(path: &Path) -> (String, String, String) {
     let layout = project::layout(path).unwrap();
     let opened = project::open(&layout, false).unwrap();
@@ -281,13 +281,18 @@ fn project_shape(path: &Path) -> (String, String, String) {
         let number = u32::from_str_radix(&line["uuid"].as_str().unwrap()[..8], 16).unwrap();
         format!("{number:x}")
     };
-    let lines: Vec<String> = reading
-        .lines
+    let strands: Vec<String> = reading
+        .strands
         .iter()
-        .map(|line| {
-            let at = line.above.map_or(String::new(), |(_, ix)| format!("<{}", name(&ix)));
-            let entries: Vec<String> = line.entries.iter().map(name).collect();
-            format!("{}:{}{at} {}", line.file, format!("{:?}", line.strand).to_lowercase(), entries.join(" "))
+        .map(|strand| {
+            let at = strand.above.map_or(String::new(), |(_, ix)| format!("<{}", name(&ix)));
+            let entries: Vec<String> = strand.entries.iter().map(name).collect();
+            format!(
+                "{}:{}{at} {}",
+                strand.file,
+                format!("{:?}", strand.kind).to_lowercase(),
+                entries.join(" ")
+            )
         })
         .collect();
     let started: Vec<String> = agents
@@ -315,25 +320,25 @@ fn project_shape(path: &Path) -> (String, String, String) {
             ))
         })
         .collect();
-    (lines.join("; "), started.join("; "), kin.join("; "))
+    (strands.join("; "), started.join("; "), kin.join("; "))
 }
 
-/// Every entry is on one line, or set aside, or another copy stands for it; the tree and the order have what is on lines.
+/// Every entry is on one strand, or set aside, or another copy stands for it; the tree and the order have what is on strands.
 fn law(path: &Path, session: &Session, reading: &Reading) {
     let mut met = vec![0; session.entries.len()];
-    let on_lines = reading.lines.iter().flat_map(|line| line.entries.iter().copied());
-    for ix in on_lines.chain(reading.aside.iter().map(|aside| aside.ix)).chain(reading.shadowed()) {
+    let on_strands = reading.strands.iter().flat_map(|strand| strand.entries.iter().copied());
+    for ix in on_strands.chain(reading.aside.iter().map(|aside| aside.ix)).chain(reading.shadowed()) {
         met[ix.at()] += 1;
     }
     assert!(met.iter().all(|count| *count == 1), "{}: {met:?}", path.display());
-    assert!(reading.lines.iter().all(|line| !line.entries.is_empty()), "{}", path.display());
+    assert!(reading.strands.iter().all(|strand| !strand.entries.is_empty()), "{}", path.display());
     let mut order = reading.order();
     let tree = reading.tree();
     assert_eq!(tree.standing().count(), order.len(), "{}", path.display());
     order.sort_unstable();
     assert!(order.iter().copied().eq(tree.standing()), "{}", path.display());
     for aside in &reading.aside {
-        assert!(reading.line_of(reading.stand_in(aside.ix)).is_some(), "{}", path.display());
+        assert!(reading.strand_of(reading.stand_in(aside.ix)).is_some(), "{}", path.display());
     }
     // No way down the tree leads in a circle, and none had to be cut.
     assert!(tree.depths().iter().all(|depth| *depth as usize <= order.len()));
@@ -342,7 +347,7 @@ fn law(path: &Path, session: &Session, reading: &Reading) {
 
 #[test]
 #[rustfmt::skip] // a table
-fn talk_is_on_lines_and_only_what_was_taken_back_is_a_branch() {
+fn talk_is_on_strands_and_only_what_was_taken_back_is_a_branch() {
     let check = |name: &str, wanted: &str| assert_eq!(shape(&case(name)), wanted, "{name}");
     // Parallel calls: every result is there, right behind its call or where the turn goes on.
     check("parallel-tools-modern",          "trunk 1 2 3 4 7 5 6 8 9 a b");
@@ -395,8 +400,8 @@ fn what_leads_nowhere_is_set_aside_and_named() {
     let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
     let reading = linearize::read(&opened.session, &opened.files).unwrap();
     law(&path, &opened.session, &reading);
-    assert_eq!(reading.lines.len(), 1);
-    assert_eq!(reading.lines[0].entries.len(), 5);
+    assert_eq!(reading.strands.len(), 1);
+    assert_eq!(reading.strands[0].entries.len(), 5);
     assert_eq!(reading.aside.len(), opened.session.entries.len() - 5);
     assert!(reading.aside.iter().all(|aside| aside.why == linearize::Why::SideBranch && aside.by == Ix(2)));
 }
@@ -436,8 +441,8 @@ fn each_session(folder: &Path, files: &mut Vec<PathBuf>) {
 #[test]
 #[rustfmt::skip] // a table
 fn sessions_and_agents_hang_where_they_left() {
-    let check = |name: &str, lines: &str, agents: &str, kin: &str| {
-        assert_eq!(project_shape(&case(name)), (lines.to_owned(), agents.to_owned(), kin.to_owned()), "{name}");
+    let check = |name: &str, strands: &str, agents: &str, kin: &str| {
+        assert_eq!(project_shape(&case(name)), (strands.to_owned(), agents.to_owned(), kin.to_owned()), "{name}");
     };
     // A session that goes on from another hangs there, whatever became of the entry in the documented order.
     check("root-cross-session", "0:trunk 1 2; 1:trunk<2 3 4", "", "1 continues 0 at 2 (0 repeated)");

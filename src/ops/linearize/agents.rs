@@ -1,7 +1,7 @@
 //! Whose an agent is, and the entry that started it.
 
-use super::load::{lead_body, normal};
 use super::look::{Look, first_text};
+use super::text::{normal, told};
 use crate::format::{Layout, NotedKind, Session};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
@@ -239,8 +239,7 @@ impl<'f> Finder<'f> {
         for (at, agent) in agents.iter().enumerate() {
             let Some(owner) = agent.owner.filter(|_| agent.anchored == Anchored::Nowhere) else { continue };
             let Some(first) = entries.of_file(agent.file).next() else { continue };
-            let text = self.look.line(Ix(first), first_text)?;
-            let told = normal(lead_body(&text).filter(|body| !body.is_empty()).unwrap_or(&text));
+            let told = told(&self.look.line(Ix(first), first_text)?);
             if !told.is_empty() {
                 open.entry((owner, told)).or_default().push(at);
             }

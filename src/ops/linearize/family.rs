@@ -1,7 +1,7 @@
 //! How the sessions of a project hang together.
 
 use super::look::{Look, forked_from};
-use super::{Reading, record::Object};
+use super::{Reading, text::on_object};
 use crate::format::{Layout, OtherKind, Session};
 use crate::model::{Ix, Key, Source};
 use std::collections::HashMap;
@@ -69,13 +69,13 @@ pub fn family(
             kin.repeated = *count;
         }
     }
-    // Where lines of one file hang at another's.
-    for line in &reading.lines {
-        if let Some((_, at)) = line.above
-            && let Some(kin) = kin.get_mut(usize::from(line.file)).filter(|kin| kin.origin.is_none())
+    // Where strands of one file hang at another's.
+    for strand in &reading.strands {
+        if let Some((_, at)) = strand.above
+            && let Some(kin) = kin.get_mut(usize::from(strand.file)).filter(|kin| kin.origin.is_none())
         {
             let file = entries.file(at);
-            if file != line.file && usize::from(file) < layout.mains {
+            if file != strand.file && usize::from(file) < layout.mains {
                 kin.origin = Some(Origin { file, how: How::Continues, at: Some(at) });
             }
         }
@@ -86,7 +86,7 @@ pub fn family(
             && usize::from(*other) < layout.mains
         {
             // All that it has is another's: it leaves that where it ends.
-            let last = entries.of_file(*file).rev().find(|ix| reading.line_of(Ix(*ix)).is_none());
+            let last = entries.of_file(*file).rev().find(|ix| reading.strand_of(Ix(*ix)).is_none());
             let at = last.map(|ix| reading.stand_in(Ix(ix)));
             kin.origin = Some(Origin { file: *other, how: How::Continues, at });
         }
@@ -158,10 +158,10 @@ fn handed_over(look: &Look<'_>, layout: &Layout, names: &HashMap<&str, u16>) -> 
                 continue;
             }
             let next = look.span(other.span, |line| {
-                let text = String::from_utf8_lossy(line);
-                let line = Object::read(text.trim())?;
-                line.text("type").filter(|ty| ty == "continued-in")?;
-                Some(line.text("continuedInSessionId")?.into_owned())
+                on_object(line, |line| {
+                    line.text("type").filter(|ty| ty == "continued-in")?;
+                    Some(line.text("continuedInSessionId")?.into_owned())
+                })
             })?;
             if let Some(next) =
                 next.and_then(|next| names.get(next.as_str()).copied()).filter(|next| *next != file)

@@ -1,8 +1,7 @@
 //! Where each entry hangs in bough's own reading: what the lines say, and what is made of a parent that is not there.
 
-use super::document::Boundary;
-use super::load::normal;
 use super::look::{Look, first_text};
+use super::text::{Boundary, normal};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Time};
 use std::collections::{HashMap, VecDeque};
 use std::io;

@@ -1,6 +1,6 @@
 //! What bough's own reading asks of single lines: only at forks, and of entries without a parent.
 
-use super::record::{Object, each_block};
+use super::text::{each_block, each_content, on_object};
 use crate::format::Session;
 use crate::format::claude::Markup;
 use crate::model::{Ix, Key, Kind, Source, Span};
@@ -91,14 +91,15 @@ impl<'s> Look<'s> {
     /// Given as a key, since many may be asked for at one fork.
     pub(super) fn content(&self, ix: Ix) -> io::Result<Key> {
         self.line(ix, |line| {
-            let text = String::from_utf8_lossy(line);
-            let Some(object) = Object::read(text.trim()) else { return Key::of(line) };
             let keys: &[&str] = match self.session.entries.kind(ix).is_turn() {
                 true => &["message"],
                 false => &["subtype", "content", "attachment", "data", "compactMetadata"],
             };
-            let said = keys.iter().map(|key| object.get(key).unwrap_or_default()).collect::<Vec<_>>();
-            Key::of(said.join("\u{1f}").as_bytes())
+            let said = on_object(line, |object| {
+                let said = keys.iter().map(|key| object.get(key).unwrap_or_default());
+                Some(Key::of(said.collect::<Vec<_>>().join("\u{1f}").as_bytes()))
+            });
+            said.unwrap_or_else(|| Key::of(line))
         })
     }
 }
@@ -127,32 +128,27 @@ impl Prompt {
 
 /// The text of a message, or the first block of text in it.
 pub(super) fn first_text(line: &[u8]) -> String {
-    let text = String::from_utf8_lossy(line);
-    let Some(message) = Object::read(text.trim()).and_then(|line| line.object("message")) else {
-        return String::new();
-    };
-    if let Some(text) = message.text("content") {
-        return text.into_owned();
-    }
-    let mut first = None;
-    each_block(message.get("content").unwrap_or_default(), |block| {
-        if first.is_none() && block.text("type").as_deref() == Some("text") {
-            first = block.text("text").map(|text| text.into_owned());
+    let text = on_object(line, |line| {
+        let message = line.object("message")?;
+        if let Some(text) = message.text("content") {
+            return Some(text.into_owned());
         }
+        let mut first = None;
+        each_block(message.get("content")?, |block| {
+            if first.is_none() && block.text("type").as_deref() == Some("text") {
+                first = block.text("text").map(|text| text.into_owned());
+            }
+        });
+        first
     });
-    first.unwrap_or_default()
-}
-
-fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
-    let text = String::from_utf8_lossy(line);
-    let content = Object::read(text.trim()).and_then(|line| line.object("message")?.get("content"));
-    each_block(content.unwrap_or_default(), each);
+    text.unwrap_or_default()
 }
 
 /// The session and the entry of which a line says to be a copy.
 pub fn forked_from(line: &[u8]) -> Option<(String, String)> {
-    let text = String::from_utf8_lossy(line);
-    let from = Object::read(text.trim())?.object("forkedFrom")?;
-    let uuid = from.text("messageUuid").unwrap_or_default().into_owned();
-    Some((from.text("sessionId")?.into_owned(), uuid))
+    on_object(line, |line| {
+        let from = line.object("forkedFrom")?;
+        let uuid = from.text("messageUuid").unwrap_or_default().into_owned();
+        Some((from.text("sessionId")?.into_owned(), uuid))
+    })
 }

@@ -7,9 +7,9 @@ use crate::model::{Flags, Ix, Key, Kind, Source, Time, Tree};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 
-/// What a line of a [`Reading`] is.
+/// What a strand of a [`Reading`] is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Strand {
+pub enum StrandKind {
     /// The beginning of a session, up to where it was first taken back.
     Trunk,
     /// A way that was taken anew from some entry, or from the start.
@@ -18,14 +18,14 @@ pub enum Strand {
     Agent,
 }
 
-/// A line: entries that follow one another.
+/// A strand: entries that follow one another.
 #[derive(Clone, Debug)]
-pub struct Line {
+pub struct Strand {
     /// What it is.
-    pub strand: Strand,
+    pub kind: StrandKind,
     /// The file whose session it is of.
     pub file: u16,
-    /// The line that it hangs at, and the entry there; `None` where it begins by itself.
+    /// The strand that it hangs at, and the entry there; `None` where it begins by itself.
     pub above: Option<(u32, Ix)>,
     /// The time of its first entry.
     pub started: Time,
@@ -33,7 +33,7 @@ pub struct Line {
     pub entries: Vec<Ix>,
 }
 
-/// Why an entry is on no line.
+/// Why an entry is on no strand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
     /// A tick of progress below a child that leads nowhere.
@@ -67,21 +67,21 @@ pub struct Aside {
     pub ix: Ix,
     /// Why.
     pub why: Why,
-    /// The entry on a line that stands for it.
+    /// The entry on a strand that stands for it.
     pub by: Ix,
 }
 
-/// A session, or several with their agents, as lines that follow one another.
+/// A session, or several with their agents, as strands that follow one another.
 pub struct Reading {
-    /// The lines; those of a file begin with its trunk, where it has one.
-    pub lines: Vec<Line>,
-    /// What is on no line, in file order.
+    /// The strands; those of a file begin with its trunk, where it has one.
+    pub strands: Vec<Strand>,
+    /// What is on no strand, in file order.
     pub aside: Vec<Aside>,
     /// Of files that repeat entries of others: the file, how many it repeats, and the file that has most of these.
     pub repeats: Vec<(u16, u32, u16)>,
     /// Entries whose parent is missing and that hang where they stand in the file, in file order.
     pub holes: Vec<Ix>,
-    line_of: Vec<u32>,
+    strand_of: Vec<u32>,
     shadowed: Vec<u32>,
     stand_for: HashMap<u32, u32>,
 }
@@ -111,12 +111,12 @@ pub fn read_with(
 }
 
 impl Reading {
-    /// The line that an entry is on; `None` where it was set aside, or another copy stands for it.
-    pub fn line_of(&self, ix: Ix) -> Option<u32> {
-        self.line_of.get(ix.at()).copied().filter(|line| *line != NONE)
+    /// The strand that an entry is on; `None` where it was set aside, or another copy stands for it.
+    pub fn strand_of(&self, ix: Ix) -> Option<u32> {
+        self.strand_of.get(ix.at()).copied().filter(|strand| *strand != NONE)
     }
 
-    /// The entry on a line that stands for another: itself, that by which it was set aside, or its copy in an older
+    /// The entry on a strand that stands for another: itself, that by which it was set aside, or its copy in an older
     /// session.
     pub fn stand_in(&self, ix: Ix) -> Ix {
         let ix = self.stand_for.get(&ix.0).map_or(ix, |other| Ix(*other));
@@ -131,52 +131,53 @@ impl Reading {
         self.shadowed.iter().map(|ix| Ix(*ix))
     }
 
-    /// The reading as a tree: each entry under the one before it on its line, the first under the entry that the line
+    /// The reading as a tree: each entry under the one before it on its strand, the first under the entry that the strand
     /// hangs at.
     ///
-    /// So its leaves are the ends of branches, and its paths what was said on the way to them. What is on no line is no
+    /// So its leaves are the ends of branches, and its paths what was said on the way to them. What is on no strand is no
     /// part of it.
     pub fn tree(&self) -> Tree {
-        let mut parents = vec![NONE; self.line_of.len()];
-        for line in &self.lines {
-            let mut above = line.above.map_or(NONE, |(_, ix)| ix.0);
-            for ix in &line.entries {
+        let mut parents = vec![NONE; self.strand_of.len()];
+        for strand in &self.strands {
+            let mut above = strand.above.map_or(NONE, |(_, ix)| ix.0);
+            for ix in &strand.entries {
                 parents[ix.at()] = above;
                 above = ix.0;
             }
         }
-        let apart = (0..self.line_of.len() as u32).filter(|ix| self.line_of[*ix as usize] == NONE).map(Ix);
+        let apart =
+            (0..self.strand_of.len() as u32).filter(|ix| self.strand_of[*ix as usize] == NONE).map(Ix);
         Tree::of_links(parents.iter().map(|parent| Some(Ix(*parent)).filter(|ix| ix.0 != NONE)), apart)
     }
 
-    /// All entries in order: what hangs at an entry comes right behind it, before its line goes on.
+    /// All entries in order: what hangs at an entry comes right behind it, before its strand goes on.
     pub fn order(&self) -> Vec<Ix> {
         let mut hanging: HashMap<Ix, Vec<u32>> = HashMap::new();
         let mut todo: Vec<(u32, usize)> = Vec::new();
-        for (at, line) in self.lines.iter().enumerate() {
-            match line.above {
+        for (at, strand) in self.strands.iter().enumerate() {
+            match strand.above {
                 Some((_, ix)) => hanging.entry(ix).or_default().push(at as u32),
                 None => todo.push((at as u32, 0)),
             }
         }
-        let when = |line: &u32| {
-            let line = &self.lines[*line as usize];
-            (line.started, line.entries.first().copied())
+        let when = |strand: &u32| {
+            let strand = &self.strands[*strand as usize];
+            (strand.started, strand.entries.first().copied())
         };
-        for lines in hanging.values_mut() {
-            lines.sort_by_key(when);
+        for strands in hanging.values_mut() {
+            strands.sort_by_key(when);
         }
-        todo.sort_by_key(|(line, _)| std::cmp::Reverse(when(line)));
-        let mut order = Vec::with_capacity(self.line_of.len());
-        while let Some((line, from)) = todo.pop() {
-            let entries = &self.lines[line as usize].entries;
+        todo.sort_by_key(|(strand, _)| std::cmp::Reverse(when(strand)));
+        let mut order = Vec::with_capacity(self.strand_of.len());
+        while let Some((strand, from)) = todo.pop() {
+            let entries = &self.strands[strand as usize].entries;
             for (place, ix) in entries.iter().enumerate().skip(from) {
                 order.push(*ix);
-                if let Some(lines) = hanging.get(ix) {
+                if let Some(strands) = hanging.get(ix) {
                     if place + 1 < entries.len() {
-                        todo.push((line, place + 1));
+                        todo.push((strand, place + 1));
                     }
-                    todo.extend(lines.iter().rev().map(|line| (*line, 0)));
+                    todo.extend(strands.iter().rev().map(|strand| (*strand, 0)));
                     break;
                 }
             }
@@ -199,19 +200,19 @@ enum Class {
 /// How a fork is gone on from.
 #[derive(Default)]
 struct Step {
-    /// Children whose subtrees follow at once, on this line.
+    /// Children whose subtrees follow at once, on this strand.
     stitched: Vec<u32>,
-    /// Children that the line goes on with, one after the other, each with all below it.
-    strands: Vec<u32>,
-    /// The beginnings of new lines.
+    /// Children that the strand goes on with, one after the other, each with all below it.
+    parts: Vec<u32>,
+    /// The beginnings of new strands.
     branches: Vec<Vec<u32>>,
 }
 
-/// What a line is to do next.
+/// What a strand is to do next.
 enum Task {
     /// Go on from an entry.
     Walk(u32),
-    /// Begin branches where the line then stands.
+    /// Begin branches where the strand then stands.
     Branch(Vec<Vec<u32>>),
 }
 
@@ -230,8 +231,8 @@ struct Reader<'r> {
     last: Vec<u32>,
     /// The first talk at or below, in file order.
     lead: Vec<u32>,
-    line_of: Vec<u32>,
-    lines: Vec<Line>,
+    strand_of: Vec<u32>,
+    strands: Vec<Strand>,
     aside: Vec<Aside>,
     /// Lines whose place is told by an entry above.
     hanging: Vec<(u32, u32)>,
@@ -265,8 +266,8 @@ impl<'r> Reader<'r> {
             lead: (0..count as u32)
                 .map(|ix| if entries.kind(Ix(ix)).is_turn() { ix } else { NONE })
                 .collect(),
-            line_of: vec![NONE; count],
-            lines: Vec::new(),
+            strand_of: vec![NONE; count],
+            strands: Vec::new(),
             aside: Vec::new(),
             hanging: Vec::new(),
             links,
@@ -365,68 +366,68 @@ impl<'r> Reader<'r> {
                 _ => {}
             }
         }
-        let first_line = self.lines.len();
-        let strand = if agent { Strand::Agent } else { Strand::Trunk };
+        let first_strand = self.strands.len();
+        let kind = if agent { StrandKind::Agent } else { StrandKind::Trunk };
         if !tops.is_empty() {
-            self.begin(file, strand, tops)?;
+            self.begin(file, kind, tops)?;
         }
         for ix in across {
-            let strand = match strand {
-                Strand::Trunk if self.lines.len() > first_line => Strand::Branch,
-                strand => strand,
+            let kind = match kind {
+                StrandKind::Trunk if self.strands.len() > first_strand => StrandKind::Branch,
+                kind => kind,
             };
             let above = self.links.up[ix as usize];
-            let line = self.walk(file, strand, vec![ix])?;
-            self.hanging.push((line, above));
+            let strand = self.walk(file, kind, vec![ix])?;
+            self.hanging.push((strand, above));
         }
         for (ix, above) in inner {
-            let line = self.walk(file, Strand::Agent, vec![ix])?;
+            let strand = self.walk(file, StrandKind::Agent, vec![ix])?;
             if above != NONE {
-                self.hanging.push((line, above));
+                self.hanging.push((strand, above));
             }
         }
         Ok(())
     }
 
     /// Walks the entries without a parent, as children of what is before the session.
-    fn begin(&mut self, file: u16, strand: Strand, tops: Vec<u32>) -> io::Result<()> {
+    fn begin(&mut self, file: u16, kind: StrandKind, tops: Vec<u32>) -> io::Result<()> {
         let step = self.step(NONE, tops)?;
-        if step.stitched.is_empty() && step.strands.is_empty() {
+        if step.stitched.is_empty() && step.parts.is_empty() {
             for heads in step.branches {
-                self.walk(file, Strand::Branch, heads)?;
+                self.walk(file, StrandKind::Branch, heads)?;
             }
             return Ok(());
         }
-        let line = self.line(strand, file, None);
+        let strand = self.strand(kind, file, None);
         let mut todo = VecDeque::new();
         let mut stack = Vec::new();
-        self.take(step, line, &mut stack);
-        self.go(line, stack, &mut todo)?;
+        self.take(step, strand, &mut stack);
+        self.go(strand, stack, &mut todo)?;
         self.rest(file, todo)
     }
 
-    /// Walks a line from its first entries, and all branches of it; gives its number.
-    fn walk(&mut self, file: u16, strand: Strand, heads: Vec<u32>) -> io::Result<u32> {
-        let line = self.line(strand, file, None);
+    /// Walks a strand from its first entries, and all branches of it; gives its number.
+    fn walk(&mut self, file: u16, kind: StrandKind, heads: Vec<u32>) -> io::Result<u32> {
+        let strand = self.strand(kind, file, None);
         let mut todo = VecDeque::new();
-        self.go(line, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
+        self.go(strand, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
         self.rest(file, todo)?;
-        Ok(line)
+        Ok(strand)
     }
 
     /// Walks the branches that were met, and those met in them.
     fn rest(&mut self, file: u16, mut todo: VecDeque<(u32, Ix, Vec<u32>)>) -> io::Result<()> {
         while let Some((above, at, heads)) = todo.pop_front() {
-            let line = self.line(Strand::Branch, file, Some((above, at)));
-            self.go(line, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
+            let strand = self.strand(StrandKind::Branch, file, Some((above, at)));
+            self.go(strand, heads.into_iter().rev().map(Task::Walk).collect(), &mut todo)?;
         }
         Ok(())
     }
 
-    /// Puts entries on a line until it ends. `stack` is what is to be done, the next last.
+    /// Puts entries on a strand until it ends. `stack` is what is to be done, the next last.
     fn go(
         &mut self,
-        line: u32,
+        strand: u32,
         mut stack: Vec<Task>,
         todo: &mut VecDeque<(u32, Ix, Vec<u32>)>,
     ) -> io::Result<()> {
@@ -434,14 +435,16 @@ impl<'r> Reader<'r> {
             let mut next = match task {
                 Task::Walk(ix) => ix,
                 Task::Branch(branches) => {
-                    let at =
-                        *self.lines[line as usize].entries.last().expect("branches have something before");
-                    todo.extend(branches.into_iter().map(|heads| (line, at, heads)));
+                    let at = *self.strands[strand as usize]
+                        .entries
+                        .last()
+                        .expect("branches have something before");
+                    todo.extend(branches.into_iter().map(|heads| (strand, at, heads)));
                     continue;
                 }
             };
             loop {
-                self.put(next, line);
+                self.put(next, strand);
                 let kid = self.first[next as usize];
                 // Nearly all have one child.
                 if kid != NONE && self.next[kid as usize] == NONE && self.adopted.is_empty() {
@@ -455,7 +458,7 @@ impl<'r> Reader<'r> {
                 }
                 if !kids.is_empty() {
                     let step = self.step(next, kids)?;
-                    self.take(step, line, &mut stack);
+                    self.take(step, strand, &mut stack);
                 }
                 break;
             }
@@ -463,36 +466,36 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Puts what is stitched on a line; the rest of a step is to be done.
-    fn take(&mut self, step: Step, line: u32, stack: &mut Vec<Task>) {
+    /// Puts what is stitched on a strand; the rest of a step is to be done.
+    fn take(&mut self, step: Step, strand: u32, stack: &mut Vec<Task>) {
         for kid in &step.stitched {
-            self.stitch(*kid, line);
+            self.stitch(*kid, strand);
         }
         if !step.branches.is_empty() {
             stack.push(Task::Branch(step.branches));
         }
-        stack.extend(step.strands.into_iter().rev().map(Task::Walk));
+        stack.extend(step.parts.into_iter().rev().map(Task::Walk));
     }
 
-    /// Begins a line; gives its number.
-    fn line(&mut self, strand: Strand, file: u16, above: Option<(u32, Ix)>) -> u32 {
-        self.lines.push(Line { strand, file, above, started: Time::NONE, entries: Vec::new() });
-        self.lines.len() as u32 - 1
+    /// Begins a strand; gives its number.
+    fn strand(&mut self, kind: StrandKind, file: u16, above: Option<(u32, Ix)>) -> u32 {
+        self.strands.push(Strand { kind, file, above, started: Time::NONE, entries: Vec::new() });
+        self.strands.len() as u32 - 1
     }
 
-    fn put(&mut self, ix: u32, line: u32) {
-        self.line_of[ix as usize] = line;
-        self.lines[line as usize].entries.push(Ix(ix));
+    fn put(&mut self, ix: u32, strand: u32) {
+        self.strand_of[ix as usize] = strand;
+        self.strands[strand as usize].entries.push(Ix(ix));
     }
 
-    /// Puts a child that leads nowhere on a line, with what is below it but ticks of progress.
-    fn stitch(&mut self, head: u32, line: u32) {
+    /// Puts a child that leads nowhere on a strand, with what is below it but ticks of progress.
+    fn stitch(&mut self, head: u32, strand: u32) {
         let mut todo = vec![head];
         while let Some(ix) = todo.pop() {
             if ix != head && self.kind(ix) == Kind::Progress {
                 self.aside.push(Aside { ix: Ix(ix), why: Why::SideBranch, by: Ix(head) });
             } else {
-                self.put(ix, line);
+                self.put(ix, strand);
             }
             todo.extend(self.kids(ix).into_iter().rev());
         }
@@ -510,11 +513,11 @@ impl<'r> Reader<'r> {
             let (kept, others): (Vec<u32>, Vec<u32>) = rest
                 .into_iter()
                 .partition(|kid| self.links.kept.get(kid).is_some_and(|kept| kept.contains(&at)));
-            step.strands = kept;
+            step.parts = kept;
             rest = others;
         }
         if rest.len() < 2 {
-            step.strands.append(&mut rest);
+            step.parts.append(&mut rest);
             return Ok(step);
         }
         let (mut turn, mut own) = self.sorted_out(at, rest)?;
@@ -522,13 +525,13 @@ impl<'r> Reader<'r> {
             |kid: &u32| self.quiet(*kid) && matches!(self.kind(*kid), Kind::Tool | Kind::User);
         if own.is_empty() || turn.iter().all(says_nothing_new) {
             self.by_end(&mut turn);
-            step.strands.append(&mut turn);
+            step.parts.append(&mut turn);
         } else {
             own.push(turn);
             own.sort_by_key(|kids| kids.iter().map(|kid| self.when(*kid)).min());
         }
         if let [only] = &mut own[..] {
-            step.strands.append(only);
+            step.parts.append(only);
         } else {
             step.branches = own;
         }
@@ -649,7 +652,7 @@ impl<'r> Reader<'r> {
         Ok(calls)
     }
 
-    /// Orders the strands of one turn: first those that end at once, then by time, and last the one whose end stands last
+    /// Orders the parts of one turn: first those that end at once, then by time, and last the one whose end stands last
     /// in the file, since there the talk goes on, or the agent stands.
     fn by_end(&self, kids: &mut [u32]) {
         let end = kids.iter().copied().max_by_key(|kid| self.last[*kid as usize]);
@@ -706,23 +709,24 @@ impl<'r> Reader<'r> {
         for aside in &mut self.aside {
             aside.by = stand_in(aside.by);
         }
-        for (line, above) in &self.hanging {
+        for (strand, above) in &self.hanging {
             let at = stand_in(Ix(*above));
-            let on = self.line_of[at.at()];
-            if on != NONE && on != *line {
-                self.lines[*line as usize].above = Some((on, at));
+            let on = self.strand_of[at.at()];
+            if on != NONE && on != *strand {
+                self.strands[*strand as usize].above = Some((on, at));
             }
         }
-        for line in &mut self.lines {
-            line.started = line.entries.first().map_or(Time::NONE, |ix| self.look.session.entries.time(*ix));
+        for strand in &mut self.strands {
+            strand.started =
+                strand.entries.first().map_or(Time::NONE, |ix| self.look.session.entries.time(*ix));
         }
         let holes = self.links.holes.iter().map(|ix| Ix(*ix)).collect();
         Reading {
-            lines: self.lines,
+            strands: self.strands,
             aside: self.aside,
             repeats: self.links.repeats,
             holes,
-            line_of: self.line_of,
+            strand_of: self.strand_of,
             shadowed: self.links.shadowed,
             stand_for: self.links.stand_for,
         }

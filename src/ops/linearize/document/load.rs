@@ -1,8 +1,9 @@
 //! Which transcripts of agents belong to a session by the documented rules, and where their records go.
 
-use super::record::{NONE, Names, Object, Record, Records, Sort, call, each_block, each_line};
+use super::record::{NONE, Names, Record, Records, Sort, call, each_line};
 use crate::format::Layout;
 use crate::model::{Key, Source};
+use crate::ops::linearize::text::{each_block, each_content, normal, on_object, told};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
@@ -175,9 +176,7 @@ impl Loader<'_> {
         let mut prompts: HashMap<Key, (String, Option<String>)> = HashMap::new();
         for record in list.iter().filter(|record| record.spawns) {
             let line = self.source.bytes(record.span)?;
-            let line = String::from_utf8_lossy(&line);
-            let content = Object::read(line.trim()).and_then(|line| line.object("message")?.get("content"));
-            each_block(content.unwrap_or_default(), |block| {
+            each_content(&line, |block| {
                 let Some((id, name)) = call(block) else { return };
                 let Some(input) = block.object("input") else { return };
                 if let Some(prompt) = input.text("prompt").filter(|prompt| !prompt.is_empty())
@@ -211,26 +210,20 @@ impl Loader<'_> {
             first = line.trim_ascii().to_vec();
             first.is_empty()
         })?;
-        let line = String::from_utf8_lossy(&first);
-        let message = Object::read(line.trim()).and_then(|line| line.object("message"));
-        let Some(message) = message else { return Ok(None) };
-        let text = match message.text("content") {
-            Some(text) => text.into_owned(),
-            None => {
-                let mut texts = Vec::new();
-                each_block(message.get("content").unwrap_or_default(), |block| {
-                    if block.text("type").as_deref() == Some("text") {
-                        texts.push(block.text("text").unwrap_or_default().into_owned());
-                    }
-                });
-                if texts.is_empty() {
-                    return Ok(None);
-                }
-                texts.join("\n")
+        let text = on_object(&first, |line| {
+            let message = line.object("message")?;
+            if let Some(text) = message.text("content") {
+                return Some(text.into_owned());
             }
-        };
-        let body = normal(lead_body(&text).filter(|body| !body.is_empty()).unwrap_or(&text));
-        Ok(Some(body).filter(|body| !body.is_empty()))
+            let mut texts = Vec::new();
+            each_block(message.get("content").unwrap_or_default(), |block| {
+                if block.text("type").as_deref() == Some("text") {
+                    texts.push(block.text("text").unwrap_or_default().into_owned());
+                }
+            });
+            Some(texts).filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
+        });
+        Ok(text.map(|text| told(&text)).filter(|body| !body.is_empty()))
     }
 }
 
@@ -248,46 +241,6 @@ impl Open {
         let spawns = self.0.get_mut(prompt)?;
         let found = spawns.iter().position(fits)?;
         Some(spawns.remove(found).at)
-    }
-}
-
-/// White space collapsed, in lower case.
-pub(super) fn normal(text: &str) -> String {
-    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
-}
-
-/// The body of the first message of the team's lead.
-pub(super) fn lead_body(text: &str) -> Option<&str> {
-    const OPEN: &str = "<teammate-message";
-    let mut rest = text;
-    loop {
-        rest = &rest[rest.find(OPEN)? + OPEN.len()..];
-        let word_ends = rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '_');
-        let close = rest.find('>')?;
-        if !word_ends {
-            continue;
-        }
-        let attributes = &rest[..close];
-        let end = rest[close..].find("</teammate-message>")?;
-        if attribute(attributes, "teammate_id") == Some("team-lead") {
-            return Some(rest[close + 1..close + end].trim());
-        }
-        rest = &rest[close + end..];
-    }
-}
-
-fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
-    let mut rest = attributes;
-    loop {
-        rest = &rest[rest.find(name)? + name.len()..];
-        let Some(value) = rest.trim_start().strip_prefix('=').map(str::trim_start) else { continue };
-        for quote in ['"', '\''] {
-            if let Some(value) = value.strip_prefix(quote)
-                && let Some(end) = value.find(quote)
-            {
-                return Some(&value[..end]);
-            }
-        }
     }
 }
 

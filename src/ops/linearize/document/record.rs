@@ -1,12 +1,11 @@
 //! Lines as the documented order takes them: strict about fields, and open to kinds that are no entries.
 
-use crate::json::decode;
 use crate::model::{Key, Source, Span};
-use serde::de::{Deserializer as _, MapAccess, Visitor};
+use crate::ops::linearize::text::{Object, each_block, on_object};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::{fmt, io};
+use std::io;
 
 /// What a record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -130,8 +129,10 @@ impl Records {
 
     /// Takes one line; gives the agent that it refers to, as a number of `names`.
     pub(super) fn line(&mut self, span: Span, line: &[u8], names: &mut Names) -> Option<u32> {
-        let text = String::from_utf8_lossy(line);
-        let object = Object::read(text.trim())?;
+        on_object(line, |object| self.object(span, object, names))
+    }
+
+    fn object(&mut self, span: Span, object: &Object<'_>, names: &mut Names) -> Option<u32> {
         let mut agent = object.text("agentId").map_or(0, |id| names.number(&id));
         let mut named = Some(agent).filter(|agent| *agent != 0);
         if object.get("agentId").is_none()
@@ -143,7 +144,7 @@ impl Records {
         }
         let tools = self.tools.len() as u32;
         let times = self.times.len() as u32;
-        if let Some((sort, spawns)) = self.sort(&object) {
+        if let Some((sort, spawns)) = self.sort(object) {
             let time = object.text("timestamp").unwrap_or_default();
             self.times.extend_from_slice(time.as_bytes());
             let uuid = object.text("uuid").unwrap_or_default();
@@ -159,7 +160,7 @@ impl Records {
                 agent,
                 spawned: 0,
                 ty: names.number(&object.text("type").unwrap_or_default()),
-                subtype: names.number(&self.subtype(sort, &object)),
+                subtype: names.number(&self.subtype(sort, object)),
                 time: (times, self.times.len() as u32),
                 tools: (tools, self.tools.len() as u32),
             });
@@ -279,76 +280,6 @@ fn result<'b>(block: &Object<'b>) -> Option<Cow<'b, str>> {
 fn objects_only(list: &str) -> bool {
     let items: Result<Vec<&RawValue>, _> = serde_json::from_str(list);
     items.is_ok_and(|items| items.iter().all(|item| item.get().starts_with('{')))
-}
-
-/// Gives the objects of a content that is a list, in order.
-pub(super) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)) {
-    if !content.starts_with('[') {
-        return;
-    }
-    let items: Vec<&'c RawValue> = serde_json::from_str(content).unwrap_or_default();
-    for item in items {
-        if let Some(block) = Object::read(item.get()) {
-            each(&block);
-        }
-    }
-}
-
-/// A JSON object as its members stand in the text; of repeated keys the last counts.
-pub(super) struct Object<'t> {
-    members: Vec<(Cow<'t, str>, &'t str)>,
-}
-
-impl<'t> Object<'t> {
-    /// Reads an object; `None` where the text is none, or is broken.
-    pub(super) fn read(text: &'t str) -> Option<Object<'t>> {
-        if !text.starts_with('{') {
-            return None;
-        }
-        let mut deserializer = serde_json::Deserializer::from_str(text);
-        let members = deserializer.deserialize_map(Members).ok()?;
-        deserializer.end().ok()?;
-        Some(Object { members })
-    }
-
-    /// The JSON text at a key.
-    pub(super) fn get(&self, key: &str) -> Option<&'t str> {
-        self.members.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
-    }
-
-    fn is_text(&self, key: &str) -> bool {
-        self.get(key).is_some_and(|value| value.starts_with('"'))
-    }
-
-    /// The string at a key.
-    pub(super) fn text(&self, key: &str) -> Option<Cow<'t, str>> {
-        let value = self.get(key)?.strip_prefix('"')?.strip_suffix('"')?;
-        Some(decode(value.as_bytes()))
-    }
-
-    /// The object at a key.
-    pub(super) fn object(&self, key: &str) -> Option<Object<'t>> {
-        Object::read(self.get(key)?)
-    }
-}
-
-struct Members;
-
-impl<'t> Visitor<'t> for Members {
-    type Value = Vec<(Cow<'t, str>, &'t str)>;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("an object")
-    }
-
-    fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-        let mut members = Vec::with_capacity(16);
-        while let Some((key, value)) = map.next_entry::<&'t RawValue, &'t RawValue>()? {
-            let key = key.get();
-            members.push((decode(&key.as_bytes()[1..key.len() - 1]), value.get()));
-        }
-        Ok(members)
-    }
 }
 
 /// What is read at a time.

@@ -1,0 +1,172 @@
+//! What both readings ask of the text of a line.
+
+use crate::json::decode;
+use serde::de::{Deserializer as _, MapAccess, Visitor};
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::fmt;
+
+/// Gives the object that a line is to `with`; `None` where it is none. Bytes that are no UTF-8 count as U+FFFD.
+pub(super) fn on_object<T>(line: &[u8], with: impl FnOnce(&Object<'_>) -> Option<T>) -> Option<T> {
+    with(&Object::read(String::from_utf8_lossy(line).trim())?)
+}
+
+/// Gives the blocks of a message's content, in order; none where the content is no list.
+pub(super) fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
+    on_object(line, |line| {
+        each_block(line.object("message")?.get("content")?, each);
+        Some(())
+    });
+}
+
+/// Gives the objects of a content that is a list, in order.
+pub(super) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)) {
+    if !content.starts_with('[') {
+        return;
+    }
+    let items: Vec<&'c RawValue> = serde_json::from_str(content).unwrap_or_default();
+    for item in items {
+        if let Some(block) = Object::read(item.get()) {
+            each(&block);
+        }
+    }
+}
+
+/// A JSON object as its members stand in the text; of repeated keys the last counts.
+pub(super) struct Object<'t> {
+    members: Vec<(Cow<'t, str>, &'t str)>,
+}
+
+impl<'t> Object<'t> {
+    /// Reads an object; `None` where the text is none, or is broken.
+    pub(super) fn read(text: &'t str) -> Option<Object<'t>> {
+        if !text.starts_with('{') {
+            return None;
+        }
+        let mut deserializer = serde_json::Deserializer::from_str(text);
+        let members = deserializer.deserialize_map(Members).ok()?;
+        deserializer.end().ok()?;
+        Some(Object { members })
+    }
+
+    /// The JSON text at a key.
+    pub(super) fn get(&self, key: &str) -> Option<&'t str> {
+        self.members.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
+    }
+
+    pub(super) fn is_text(&self, key: &str) -> bool {
+        self.get(key).is_some_and(|value| value.starts_with('"'))
+    }
+
+    /// The string at a key.
+    pub(super) fn text(&self, key: &str) -> Option<Cow<'t, str>> {
+        let value = self.get(key)?.strip_prefix('"')?.strip_suffix('"')?;
+        Some(decode(value.as_bytes()))
+    }
+
+    /// The object at a key.
+    pub(super) fn object(&self, key: &str) -> Option<Object<'t>> {
+        Object::read(self.get(key)?)
+    }
+}
+
+struct Members;
+
+impl<'t> Visitor<'t> for Members {
+    type Value = Vec<(Cow<'t, str>, &'t str)>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'t>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+        let mut members = Vec::with_capacity(16);
+        while let Some((key, value)) = map.next_entry::<&'t RawValue, &'t RawValue>()? {
+            let key = key.get();
+            members.push((decode(&key.as_bytes()[1..key.len() - 1]), value.get()));
+        }
+        Ok(members)
+    }
+}
+
+/// What an agent was told first, as prompts are compared.
+pub(super) fn told(text: &str) -> String {
+    normal(lead_body(text).filter(|body| !body.is_empty()).unwrap_or(text))
+}
+
+/// White space collapsed, in lower case.
+pub(super) fn normal(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
+}
+
+/// The body of the first message of the team's lead.
+fn lead_body(text: &str) -> Option<&str> {
+    const OPEN: &str = "<teammate-message";
+    let mut rest = text;
+    loop {
+        rest = &rest[rest.find(OPEN)? + OPEN.len()..];
+        let word_ends = rest.chars().next().is_none_or(|next| !next.is_alphanumeric() && next != '_');
+        let close = rest.find('>')?;
+        if !word_ends {
+            continue;
+        }
+        let attributes = &rest[..close];
+        let end = rest[close..].find("</teammate-message>")?;
+        if attribute(attributes, "teammate_id") == Some("team-lead") {
+            return Some(rest[close + 1..close + end].trim());
+        }
+        rest = &rest[close + end..];
+    }
+}
+
+fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
+    let mut rest = attributes;
+    loop {
+        rest = &rest[rest.find(name)? + name.len()..];
+        let Some(value) = rest.trim_start().strip_prefix('=').map(str::trim_start) else { continue };
+        for quote in ['"', '\''] {
+            if let Some(value) = value.strip_prefix(quote)
+                && let Some(end) = value.find(quote)
+            {
+                return Some(&value[..end]);
+            }
+        }
+    }
+}
+
+/// What a compaction says of its place.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Boundary {
+    /// The entry before it.
+    pub(super) logical: Option<String>,
+    /// The entries that it keeps, the last first; some of them, where it names only the first and the last.
+    pub(super) kept: Vec<String>,
+}
+
+impl Boundary {
+    pub(super) fn read(line: &[u8]) -> Boundary {
+        on_object(line, |line| Some(Boundary::of(line))).unwrap_or_default()
+    }
+
+    fn of(line: &Object<'_>) -> Boundary {
+        let logical = line.text("logicalParentUuid").map(|uuid| uuid.into_owned());
+        let mut kept: Vec<String> = Vec::new();
+        let Some(facts) = line.object("compactMetadata") else { return Boundary { logical, kept } };
+        if let Some(segment) = facts.object("preservedSegment") {
+            let ends = ["tailUuid", "headUuid"];
+            kept.extend(ends.iter().filter_map(|key| Some(segment.text(key)?.into_owned())));
+        }
+        if let Some(messages) = facts.object("preservedMessages")
+            && let Some(list) = messages.get("uuids")
+            && let Ok(serde_json::Value::Array(list)) = serde_json::from_str(list)
+        {
+            kept.extend(list.iter().rev().filter_map(|uuid| Some(uuid.as_str()?.to_owned())));
+        }
+        Boundary { logical, kept }
+    }
+
+    /// The entries that it may go on from, the likeliest first.
+    pub(super) fn targets(&self) -> impl Iterator<Item = &String> {
+        self.logical.iter().chain(&self.kept)
+    }
+}
