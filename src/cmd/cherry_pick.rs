@@ -3,7 +3,7 @@
 use super::writing::{self, Writing};
 use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Count, Ix, Moved};
-use crate::ops::pick::{self, Note, Picked, Picks, Side, Why};
+use crate::ops::pick::{self, Note, Picked, Picks, Why};
 use crate::ops::{ids, revision};
 use crate::store::{Opened, blobs};
 use crate::ui::{Ui, text};
@@ -116,18 +116,19 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         };
         let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
         let options = args.copying.options(args.writing, opened, onto, &blob);
-        let made = pick::cherry_pick(side(from), side(opened), &picked, &options, &mut writing::ids())?;
+        let made = pick::cherry_pick(
+            open::whole(from),
+            open::whole(opened),
+            &picked,
+            &options,
+            &mut writing::ids(),
+        )?;
         Ok((with_move(opened, &made)?, made))
     };
     let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
     let from = other.as_ref().unwrap_or(&opened);
     say(from, &opened, &made, args.writing, global, ui)?;
     Ok(Exit::Done)
-}
-
-/// A session as `ops` takes it.
-pub(super) fn side(opened: &Opened) -> Side<'_> {
-    Side { session: &opened.session, source: &opened.files }
 }
 
 /// The entries that revisions name, in their order, each range from its oldest entry on.

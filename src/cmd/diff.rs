@@ -5,9 +5,9 @@ use super::view::ink_of;
 use super::{Exit, Failure, complete, global::Global, open};
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind, Tree};
+use crate::ops::Whole;
 use crate::ops::context::Context;
 use crate::ops::diff::{self, Item, Step};
-use crate::ops::pick::Side;
 use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
@@ -170,17 +170,13 @@ impl Sides {
         Ok(sides)
     }
 
-    fn a(&self) -> Side<'_> {
-        side(&self.one)
+    fn a(&self) -> Whole<'_> {
+        open::whole(&self.one.opened)
     }
 
-    fn b(&self) -> Side<'_> {
-        side(self.other.as_ref().unwrap_or(&self.one))
+    fn b(&self) -> Whole<'_> {
+        open::whole(&self.other.as_ref().unwrap_or(&self.one).opened)
     }
-}
-
-fn side(read: &Read) -> Side<'_> {
-    Side { session: &read.opened.session, source: &read.opened.files }
 }
 
 fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened> {
@@ -254,7 +250,7 @@ impl Compared {
 
 /// One side, as it is shown.
 struct Half<'s> {
-    side: Side<'s>,
+    side: Whole<'s>,
     tip: Ix,
     items: &'s [Item],
     context: Option<&'s Context>,
@@ -264,7 +260,7 @@ struct Half<'s> {
 }
 
 impl<'s> Half<'s> {
-    fn new(side: Side<'s>, tip: Ix, items: &'s [Item], context: Option<&'s Context>, all: bool) -> Half<'s> {
+    fn new(side: Whole<'s>, tip: Ix, items: &'s [Item], context: Option<&'s Context>, all: bool) -> Half<'s> {
         Half { side, tip, items, context, all, short: ids::ShortIds::default(), line: Vec::new() }
     }
 
@@ -301,12 +297,12 @@ impl<'s> Half<'s> {
     }
 
     fn name_at(&self, at: usize) -> io::Result<String> {
-        self.entry(at).map_or(Ok("-".into()), |ix| ids::name(self.side.session, self.side.source, ix))
+        self.entry(at).map_or(Ok("-".into()), |ix| self.side.name(ix))
     }
 
     /// What an item says.
     fn says(&mut self, at: usize) -> io::Result<String> {
-        let Side { session, source } = self.side;
+        let Whole { session, source } = self.side;
         let ix = self.items[at].ix;
         if let Some(context) = self.context {
             let said = context.messages[ix.at()].said(session, source, &mut self.line)?;
@@ -323,7 +319,7 @@ impl<'s> Half<'s> {
             object = json!({ "role": message.role, "origin": message.origin.word() });
         }
         if let Some(ix) = self.entry(at) {
-            let id = ids::id(self.side.session, self.side.source, ix)?;
+            let id = self.side.id(ix)?;
             if !id.is_empty() {
                 object["id"] = id.into();
             }

@@ -83,7 +83,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         to: to.clone(),
         from: from.clone(),
     };
-    let mut export = export::plan(&opened.session, &opened.files, &wish, &mut ids, now)?;
+    let mut export = export::plan(open::whole(&opened), &wish, &mut ids, now)?;
     let mut left = 0;
     if let Some(from) = &from {
         match &to {

@@ -63,7 +63,6 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let seed = writing::seed();
     let make = |opened: &Opened| {
-        let (session, files) = (&opened.session, &opened.files);
         let target = match at {
             _ if args.delete => labelled(opened, name)?,
             _ => target(opened, at.map(String::as_str))?,
@@ -72,7 +71,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             true => label::Wish::Clear { target },
             false => label::Wish::Set { name, target, take: args.take },
         };
-        let plan = label::plan(session, files, wish, &mut Ids::seeded(&seed), clock::now())?;
+        let plan = label::plan(open::whole(opened), wish, &mut Ids::seeded(&seed), clock::now())?;
         Ok((plan, target))
     };
     let path = open::path(global, named, ui)?;
@@ -137,12 +136,11 @@ fn target(opened: &Opened, word: Option<&str>) -> anyhow::Result<Ix> {
 
 /// The entry whose label is to be cleared: by the name, else by the revision.
 fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
-    let (session, files) = (&opened.session, &opened.files);
-    let found: Vec<Ix> = session.labels.named(word).collect();
+    let found: Vec<Ix> = opened.session.labels.named(word).collect();
     match found.as_slice() {
         [only] => Ok(*only),
         [] => target(opened, Some(word)),
-        several => Err(revision::ambiguous(session, files, word, several)?.into()),
+        several => Err(revision::ambiguous(open::whole(opened), word, several)?.into()),
     }
 }
 

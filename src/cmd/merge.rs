@@ -58,7 +58,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let make = |opened: &Opened| {
         let (session, source) = (&opened.session, &opened.files);
         let tip = revision::one(session, source, tip)?;
-        let side = cherry_pick::side(opened);
+        let side = open::whole(opened);
         let picked = match merge::missing(side, tip)? {
             Bring::Nothing => return Ok((Plan::default(), Made::Nothing)),
             Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),

@@ -3,6 +3,7 @@
 use super::{Failure, global::Global};
 use crate::format::Previous;
 use crate::model::{Count, Key};
+use crate::ops::Whole;
 use crate::store::{self, Opened, Part, find};
 use crate::ui::{Ui, text};
 use std::io;
@@ -55,6 +56,11 @@ pub(super) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
     let opened = by_path(global, &path)?;
     warn(&opened, ui);
     Ok(opened)
+}
+
+/// A session that was opened, as `ops` takes it.
+pub(super) fn whole(opened: &Opened) -> Whole<'_> {
+    Whole { session: &opened.session, source: &opened.files }
 }
 
 /// Opens the session of a command that speaks of its faults itself.

@@ -59,8 +59,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let make = |opened: &Opened| {
         let to = wanted(args.root, words, opened)?;
-        let (session, files) = (&opened.session, &opened.files);
-        let switch = switch::plan(session, files, to, &wish, &mut writing::ids(), clock::now())?;
+        let switch = switch::plan(open::whole(opened), to, &wish, &mut writing::ids(), clock::now())?;
         Ok((switch.plan.clone(), switch))
     };
     let (opened, _, switch) = writing::run(global, args.writing, named, ui, make)?;

@@ -1,9 +1,9 @@
 //! Names entries.
 
 use super::switch::Lines;
-use super::{Error, ids};
+use super::{Error, Whole};
 use crate::format::{Format, Ids, LabelLine, Session};
-use crate::model::{Flags, Ix, Key, Kind, Plan, Source, Time};
+use crate::model::{Flags, Ix, Key, Kind, Plan, Time};
 use std::collections::HashMap;
 
 /// What to do with a label.
@@ -29,13 +29,8 @@ pub enum Wish<'a> {
 ///
 /// Where labels are entries, the line hangs under the current leaf, whatever it names: under the named entry it would
 /// switch branches.
-pub fn plan(
-    session: &Session,
-    source: &dyn Source,
-    wish: Wish<'_>,
-    fresh: &mut Ids,
-    now: Time,
-) -> Result<Plan, Error> {
+pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Result<Plan, Error> {
+    let session = whole.session;
     super::appendable(session)?;
     if session.head.leaf.is_none()
         && !session.entries.is_empty()
@@ -50,12 +45,12 @@ pub fn plan(
         });
     }
     let mut plan = Plan { verb: "label".into(), keep_times: true, ..Plan::default() };
-    let mut lines = Lines::new(session, source, fresh, now)?;
+    let mut lines = Lines::new(whole, fresh, now)?;
     match wish {
-        Wish::Set { name, target, take } => set(session, source, &mut lines, name, target, take)?,
+        Wish::Set { name, target, take } => set(whole, &mut lines, name, target, take)?,
         Wish::Clear { target } => {
             if session.labels.of(target).is_none() {
-                let revision = ids::name(session, source, target)?;
+                let revision = whole.name(target)?;
                 return Err(Error::Unresolved { revision, why: "it has no label".into() });
             }
             lines.label(target, None)?;
@@ -67,13 +62,13 @@ pub fn plan(
 
 /// Adds the lines that put a name on an entry; none where it has the name already.
 pub(super) fn set(
-    session: &Session,
-    source: &dyn Source,
+    whole: Whole<'_>,
     lines: &mut Lines<'_>,
     name: &str,
     target: Ix,
     take: bool,
 ) -> Result<(), Error> {
+    let session = whole.session;
     if name.trim().is_empty() || name.chars().any(char::is_control) {
         return Err(Error::BadLabel { name: name.into(), why: "it has no letters, or several lines".into() });
     }
@@ -82,7 +77,7 @@ pub(super) fn set(
     }
     if !session.entries.key(target).is_some() {
         return Err(Error::NoPlace {
-            what: format!("{} has no id, so nothing can name it", ids::name(session, source, target)?),
+            what: format!("{} has no id, so nothing can name it", whole.name(target)?),
             instead: Some("`bough fsck --repair` gives ids".into()),
         });
     }
@@ -90,7 +85,7 @@ pub(super) fn set(
     if let Some(other) = others.first()
         && !take
     {
-        return Err(Error::Taken { name: name.into(), by: ids::name(session, source, *other)? });
+        return Err(Error::Taken { name: name.into(), by: whole.name(*other)? });
     }
     for other in others {
         lines.label(other, None)?;

@@ -1,6 +1,7 @@
 //! What another branch has and the path to HEAD has not, brought over as copies or as one summary.
 
-use super::pick::{Picked, Refusal, Side};
+use super::Whole;
+use super::pick::{Picked, Refusal};
 use crate::format::tools::tool_ids;
 use crate::format::{Format, Ids, New};
 use crate::json::{each_member, place_in, string};
@@ -24,7 +25,7 @@ pub enum Bring {
 /// Finds what the path to `tip` has and that to HEAD has not: no entry that an earlier pick brought over.
 ///
 /// Such copies are known by what was noted of them, or by having all bytes in common but those that a copy changes.
-pub fn missing(side: Side<'_>, tip: Ix) -> io::Result<Bring> {
+pub fn missing(side: Whole<'_>, tip: Ix) -> io::Result<Bring> {
     let session = side.session;
     let path = session.whole_path(tip);
     // What was brought over may stand behind HEAD, where the agent goes on: notes of Claude Code's client.
@@ -59,11 +60,11 @@ struct Known {
 }
 
 impl Known {
-    fn of(side: Side<'_>, ours: &[Ix]) -> io::Result<Known> {
+    fn of(side: Whole<'_>, ours: &[Ix]) -> io::Result<Known> {
         let mut known = Known { origins: HashSet::new(), lines: HashMap::new() };
         let mut line = Vec::new();
         for ix in ours {
-            side.source.read(side.session.span(*ix), &mut line)?;
+            side.read(*ix, &mut line)?;
             *known.lines.entry(kept_of(side.session.format, &line)).or_default() += 1;
             let origins = match crate::json::value(&line, &["forkedFrom", "messageUuid"]) {
                 Some(uuid) => vec![string(uuid)],
@@ -80,13 +81,13 @@ impl Known {
     }
 
     /// Which entries of the other side stand on ours already.
-    fn among(mut self, side: Side<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
+    fn among(mut self, side: Whole<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
         let entries = &side.session.entries;
         let mut line = Vec::new();
         let mut out = Vec::with_capacity(theirs.len());
         let mut unsure = Vec::new();
         for ix in theirs {
-            side.source.read(side.session.span(*ix), &mut line)?;
+            side.read(*ix, &mut line)?;
             let equal = self.lines.get_mut(&kept_of(side.session.format, &line)).filter(|count| **count > 0);
             let is_equal = equal.is_some();
             if let Some(count) = equal {
@@ -148,7 +149,7 @@ fn kept_of(format: Format, line: &[u8]) -> u64 {
 ///
 /// Fails where the format has no entry for that.
 pub fn squash(
-    side: Side<'_>,
+    side: Whole<'_>,
     tip: Ix,
     onto: Option<Ix>,
     summary: &str,
@@ -158,7 +159,7 @@ pub fn squash(
     let session = side.session;
     super::appendable(session)?;
     let id = ids.entry(session.format, session.entries.keys());
-    let raw = |ix| super::ids::raw(session, side.source, ix);
+    let raw = |ix| side.raw_id(ix);
     let parent = onto.map(raw).transpose()?;
     let new = New { id: &id, parent: parent.as_deref(), now };
     let line = session.format.dialect().summary(&new, Some(&raw(tip)?), summary);

@@ -23,10 +23,12 @@ pub mod revision;
 pub mod sessions;
 pub mod stats;
 pub mod switch;
+mod whole;
 
 pub use error::Error;
 pub use forest::Forest;
 pub use owners::Owners;
+pub use whole::Whole;
 
 use crate::format::{Format, OtherKind, Session};
 use crate::json::ENDS_IN_STRING;

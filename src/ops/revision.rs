@@ -17,7 +17,7 @@
 //! | `A::B`, `REV::`, `::REV` | the path between, the subtree, the ancestors |
 //! | `root`, `roots`, `leaves`, `all` | the root of the path to HEAD; sets |
 
-use super::{Error, ids};
+use super::{Error, Whole};
 use crate::format::{Content, Previous, Session};
 use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
 
@@ -36,23 +36,20 @@ const WORDS: usize = 60;
 ///
 /// Costs a pass over the ids for a prefix, and over the texts for `:/`.
 pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix> {
-    let found = expression(session, source, revision)?;
+    let whole = Whole { session, source };
+    let found = expression(whole, revision)?;
     match found.as_slice() {
         [ix] => Ok(*ix),
         [] => Err(Error::Unresolved { revision: revision.into(), why: "it is an empty set".into() }),
-        several => Err(ambiguous(session, source, revision, several)?),
+        several => Err(ambiguous(whole, revision, several)?),
     }
 }
 
 /// The error for a revision that could be any of several entries, of which some are shown.
-pub fn ambiguous(
-    session: &Session,
-    source: &dyn Source,
-    revision: &str,
-    several: &[Ix],
-) -> std::io::Result<Error> {
+pub fn ambiguous(whole: Whole<'_>, revision: &str, several: &[Ix]) -> std::io::Result<Error> {
+    let session = whole.session;
     let shown = |ix: &Ix| {
-        let line = source.bytes(session.span(*ix))?;
+        let line = whole.line(*ix)?;
         let words = Content::of(session.format, &line).summary();
         let mut words: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some((at, _)) = words.char_indices().nth(WORDS) {
@@ -60,7 +57,7 @@ pub fn ambiguous(
             words.push('…');
         }
         let kind = session.entries.kind(*ix).word();
-        Ok(format!("{}  {kind:<9}  {words}", ids::name(session, source, *ix)?))
+        Ok(format!("{}  {kind:<9}  {words}", whole.name(*ix)?))
     };
     let candidates = several.iter().take(SHOWN).map(shown).collect::<std::io::Result<_>>()?;
     Ok(Error::Ambiguous { revision: revision.into(), candidates, count: several.len() })
@@ -69,12 +66,13 @@ pub fn ambiguous(
 /// Returns the entries that revisions and ranges name together, each once, in file order; a path in the
 /// order of its links.
 pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Result<Vec<Ix>> {
+    let whole = Whole { session, source };
     if let [only] = revisions {
-        return expression(session, source, only);
+        return expression(whole, only);
     }
     let mut out = Vec::new();
     for revision in revisions {
-        out.extend(expression(session, source, revision)?);
+        out.extend(expression(whole, revision)?);
     }
     out.sort_unstable();
     out.dedup();
@@ -83,7 +81,8 @@ pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Resu
 
 /// Whether a word names a set (a range, or a word such as `leaves`) rather than one entry.
 pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
-    Ok(named(session, source, revision)?.is_none()
+    let whole = Whole { session, source };
+    Ok(named(whole, revision)?.is_none()
         && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
 }
 
@@ -113,8 +112,9 @@ pub fn head(session: &Session) -> Result<Ix> {
     session.head.entry.ok_or_else(|| Error::NoHead { why: session.head.rule.into() })
 }
 
-fn expression(session: &Session, source: &dyn Source, text: &str) -> Result<Vec<Ix>> {
-    if let Some(ix) = named(session, source, text)? {
+fn expression(whole: Whole<'_>, text: &str) -> Result<Vec<Ix>> {
+    let session = whole.session;
+    if let Some(ix) = named(whole, text)? {
         return Ok(vec![ix]);
     }
     let tree = &session.tree;
@@ -125,23 +125,23 @@ fn expression(session: &Session, source: &dyn Source, text: &str) -> Result<Vec<
         _ => {}
     }
     let Some((left, operator, right)) = cut(text) else {
-        return Ok(vec![single(session, source, text)?]);
+        return Ok(vec![single(whole, text)?]);
     };
     let side = |side: &str| match side {
         "" => head(session),
-        side => single(session, source, side),
+        side => single(whole, side),
     };
     match (operator, left, right) {
         ("::", "", "") => Ok(tree.standing().collect()),
-        ("::", "", right) => Ok(tree.path(single(session, source, right)?)),
+        ("::", "", right) => Ok(tree.path(single(whole, right)?)),
         ("::", left, "") => {
-            let mut below = tree.subtree(single(session, source, left)?);
+            let mut below = tree.subtree(single(whole, left)?);
             below.sort_unstable();
             Ok(below)
         }
         ("::", left, right) => {
-            let from = single(session, source, left)?;
-            let path = tree.path(single(session, source, right)?);
+            let from = single(whole, left)?;
+            let path = tree.path(single(whole, right)?);
             Ok(match path.iter().position(|ix| *ix == from) {
                 Some(at) => path[at..].to_vec(),
                 None => Vec::new(),
@@ -173,12 +173,13 @@ fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
 }
 
 /// One entry: a name, with suffixes.
-fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
-    if let Some(ix) = named(session, source, text)? {
+fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
+    let session = whole.session;
+    if let Some(ix) = named(whole, text)? {
         return Ok(ix);
     }
     if let Some(wanted) = text.strip_prefix(":/") {
-        return by_text(session, source, text, wanted);
+        return by_text(whole, text, wanted);
     }
     let malformed = |why: &str| Error::Malformed { revision: text.into(), why: why.into() };
     let unresolved = |why: String| Error::Unresolved { revision: text.into(), why };
@@ -186,13 +187,13 @@ fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
     let before = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
     let number = &text[before.len()..];
     if let Some(rest) = before.strip_suffix('~') {
-        let from = single(session, source, rest)?;
+        let from = single(whole, rest)?;
         // No path is as long as a number that is too large.
         let steps = if number.is_empty() { 1 } else { number.parse().unwrap_or(usize::MAX) };
         return up(session, from, steps).ok_or_else(|| unresolved("the path is not that long".into()));
     }
     if let Some(rest) = before.strip_suffix('^') {
-        let from = single(session, source, rest)?;
+        let from = single(whole, rest)?;
         return match number {
             "" | "1" => up(session, from, 1).ok_or_else(|| unresolved("it is a root".into())),
             "0" => Ok(from),
@@ -200,23 +201,23 @@ fn single(session: &Session, source: &dyn Source, text: &str) -> Result<Ix> {
         };
     }
     if let Some(rest) = text.strip_suffix('-').filter(|rest| !rest.is_empty()) {
-        let from = single(session, source, rest)?;
+        let from = single(whole, rest)?;
         return up(session, from, 1).ok_or_else(|| unresolved("it is a root".into()));
     }
     if let Some(rest) = text.strip_suffix('+').filter(|rest| !rest.is_empty()) {
-        let from = single(session, source, rest)?;
+        let from = single(whole, rest)?;
         let children: Vec<Ix> = session.tree.children(from).collect();
         return match children.as_slice() {
             [child] => Ok(*child),
             [] => Err(unresolved("it has no child".into())),
-            several => Err(ambiguous(session, source, text, several)?),
+            several => Err(ambiguous(whole, text, several)?),
         };
     }
     if text.starts_with("label:") {
         return Err(unresolved("no entry has that label".into()));
     }
     if let Some((rest, _)) = text.rsplit_once('~')
-        && single(session, source, rest).is_ok()
+        && single(whole, rest).is_ok()
     {
         return Err(malformed("`~` wants a number of steps"));
     }
@@ -236,7 +237,8 @@ fn up(session: &Session, from: Ix, steps: usize) -> Option<Ix> {
 }
 
 /// The entry that a word names as a whole.
-fn named(session: &Session, source: &dyn Source, word: &str) -> Result<Option<Ix>> {
+fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
+    let session = whole.session;
     let no = |why: &str| Error::Unresolved { revision: word.into(), why: why.into() };
     match word {
         "HEAD" | "@" => return head(session).map(Some),
@@ -260,14 +262,14 @@ fn named(session: &Session, source: &dyn Source, word: &str) -> Result<Option<Ix
     if let Some((sort, rest)) = word.split_once(':') {
         match sort {
             "id" => {
-                return match by_id(session, source, word, rest, 1) {
+                return match by_id(whole, word, rest, 1) {
                     Err(Error::NoRevision { .. }) => Ok(None),
                     other => other.map(Some),
                 };
             }
             "label" => {
                 let found = session.labels.named(rest).collect();
-                return only(session, source, word, found);
+                return only(whole, word, found);
             }
             "turn" => {
                 let Ok(number) = rest.parse() else { return Ok(None) };
@@ -291,25 +293,26 @@ fn named(session: &Session, source: &dyn Source, word: &str) -> Result<Option<Ix
         return Ok(Some(ix));
     }
     let labeled = session.labels.named(word).collect();
-    if let Some(ix) = only(session, source, word, labeled)? {
+    if let Some(ix) = only(whole, word, labeled)? {
         return Ok(Some(ix));
     }
-    match by_id(session, source, word, word, FEWEST) {
+    match by_id(whole, word, word, FEWEST) {
         Err(Error::NoRevision { .. }) => Ok(None),
         other => other.map(Some),
     }
 }
 
-fn only(session: &Session, source: &dyn Source, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
+fn only(whole: Whole<'_>, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
     match found.as_slice() {
         [] => Ok(None),
         [ix] => Ok(Some(*ix)),
-        several => Err(ambiguous(session, source, word, several)?),
+        several => Err(ambiguous(whole, word, several)?),
     }
 }
 
 /// The entry whose id begins with `prefix`, of `fewest` bytes or more.
-fn by_id(session: &Session, source: &dyn Source, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
+fn by_id(whole: Whole<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
+    let session = whole.session;
     if let Some(ix) = session.find(Key::of(prefix.as_bytes())) {
         return Ok(ix);
     }
@@ -326,11 +329,11 @@ fn by_id(session: &Session, source: &dyn Source, word: &str, prefix: &str, fewes
         if !fits || start.is_empty() {
             continue;
         }
-        if bytes.len() <= start.len() || ids::id(session, source, ix)?.as_bytes().starts_with(bytes) {
+        if bytes.len() <= start.len() || whole.id(ix)?.as_bytes().starts_with(bytes) {
             found.push(ix);
         }
     }
-    only(session, source, word, found)?.ok_or_else(none)
+    only(whole, word, found)?.ok_or_else(none)
 }
 
 /// The N-th prompt on the path to HEAD; from 1, or from -1 backwards.
@@ -351,7 +354,8 @@ pub fn is_prompt(session: &Session, ix: Ix) -> bool {
 }
 
 /// The newest entry whose text contains or matches what is wanted.
-fn by_text(session: &Session, source: &dyn Source, revision: &str, wanted: &str) -> Result<Ix> {
+fn by_text(whole: Whole<'_>, revision: &str, wanted: &str) -> Result<Ix> {
+    let session = whole.session;
     let pattern = match wanted.strip_prefix("re:") {
         Some(pattern) => pattern.to_owned(),
         None => regex::escape(wanted),
@@ -365,7 +369,7 @@ fn by_text(session: &Session, source: &dyn Source, revision: &str, wanted: &str)
         if session.entries.flags(ix).has(Flags::BOOKKEEPING) {
             continue;
         }
-        source.read(session.span(ix), &mut line)?;
+        whole.read(ix, &mut line)?;
         if pattern.is_match(&crate::format::Content::of(session.format, &line).text) {
             return Ok(ix);
         }

@@ -12,7 +12,7 @@ use crate::{cases, shared};
 use bough::format::{Format, Ids};
 use bough::model::{Piece, Target, parse_time};
 use bough::ops::context::Context;
-use bough::ops::{self, export, label, migrate, revision, switch};
+use bough::ops::{self, Whole, export, label, migrate, revision, switch};
 use bough::store::{self, Opened, Options};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -169,6 +169,7 @@ fn compare(row: &Row<'_>, copy: &Path) -> Result<(), String> {
 /// Does what the row says; gives the file that was written, `None` where it is refused.
 fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>, String> {
     let (session, files) = (&opened.session, &opened.files);
+    let whole = Whole { session, source: files };
     let (ids, now) = (&mut Ids::seeded(SEED), parse_time(NOW.as_bytes()));
     let target =
         revision::one(session, files, &format!("id:{}", row.target)).map_err(|error| error.to_string())?;
@@ -177,11 +178,11 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
         "switch" | "summary" => {
             let summary = (row.verb == "summary").then(|| "what was tried".to_owned());
             let wish = switch::Wish { summary, ..switch::Wish::default() };
-            switch::plan(session, files, switch::To::Entry(target), &wish, ids, now).map(|switch| switch.plan)
+            switch::plan(whole, switch::To::Entry(target), &wish, ids, now).map(|switch| switch.plan)
         }
         "label" => {
             let wish = label::Wish::Set { name: "a name of bough", target, take: false };
-            label::plan(session, files, wish, ids, now)
+            label::plan(whole, wish, ids, now)
         }
         "export" | "subtree" | "new-ids" => {
             let is_claude = session.format == Format::Claude;
@@ -203,7 +204,7 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
                 to: Some(out.clone()),
                 from: Some(Path::new("/work").join(copy.file_name().unwrap())),
             };
-            export::plan(session, files, &wish, ids, now).map(|export| export.plan)
+            export::plan(whole, &wish, ids, now).map(|export| export.plan)
         }
         other => return Err(format!("no such verb: {other}")),
     };

@@ -3,9 +3,10 @@
 use bough::format::tools::{ToolRole, tool_ids};
 use bough::format::{Format, Ids, Session};
 use bough::model::{Flags, Ix, Source, Table, Target, Time};
+use bough::ops::Whole;
 use bough::ops::diff::{align, items};
 use bough::ops::merge::{self, Bring};
-use bough::ops::pick::{self, Options, Picked, Picks, Refusal, Side};
+use bough::ops::pick::{self, Options, Picked, Picks, Refusal};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::HashSet;
@@ -258,7 +259,7 @@ fn whole_branch(session: &Session, source: &Table, fork: Option<Ix>, leaf: Ix) -
     if session.format != Format::Claude {
         return path[from..].to_vec();
     }
-    let side = Side { session, source };
+    let side = Whole { session, source };
     let tools = pick::units::Tools::of(side).unwrap();
     let wanted: HashSet<Ix> = path.iter().copied().collect();
     let mut out: Vec<Ix> = Vec::new();
@@ -280,7 +281,7 @@ proptest! {
             let session = Session::read(&old).unwrap();
             prop_assert_eq!(session.format, format);
             let source = Table(vec![old.clone()]);
-            let side = Side { session: &session, source: &source };
+            let side = Whole { session: &session, source: &source };
             let leaves: Vec<Ix> = session.tree.leaves().filter(|ix| !session.entries.flags(*ix).has(Flags::RESULT) || format != Format::Claude).collect();
             let Some(leaf) = leaves.get(which % leaves.len().max(1)).copied() else { continue };
             let fork = session.tree.ancestors(leaf).skip(1).find(|ix| session.tree.children(*ix).len() > 1);
@@ -306,7 +307,7 @@ proptest! {
             if let Err(why) = paired(&again, &again_source, copies) {
                 prop_assert!(false, "{:?}: {}", format, why);
             }
-            let again_side = Side { session: &again, source: &again_source };
+            let again_side = Whole { session: &again, source: &again_source };
             let (one, two) = (items(side, &branch, false).unwrap(), items(again_side, copies, false).unwrap());
             prop_assert!(align(&one, &two).iter().all(|step| !step.differs()), "{:?}\n{}", format, String::from_utf8_lossy(&new));
             // Where the receiving path has other calls, none stands twice on it.
@@ -322,7 +323,7 @@ proptest! {
             let old = Writer::session(format, &turns);
             let session = Session::read(&old).unwrap();
             let source = Table(vec![old.clone()]);
-            let side = Side { session: &session, source: &source };
+            let side = Whole { session: &session, source: &source };
             let leaves: Vec<Ix> = session.tree.leaves().collect();
             let tip = leaves[which % leaves.len()];
             let Bring::Entries(picked) = merge::missing(side, tip).unwrap() else { continue };
@@ -333,7 +334,7 @@ proptest! {
             let again = Session::read(&new).unwrap();
             let again_source = Table(vec![new]);
             let tip = again.find(session.entries.key(tip)).unwrap();
-            let rest = merge::missing(Side { session: &again, source: &again_source }, tip).unwrap();
+            let rest = merge::missing(Whole { session: &again, source: &again_source }, tip).unwrap();
             let left_out = made.notes.iter().any(|note| matches!(note, pick::Note::LeftOut { .. }));
             prop_assert!(left_out || rest == Bring::Nothing, "{:?}: {:?}", format, rest);
             let path = again.path();

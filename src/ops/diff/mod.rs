@@ -10,8 +10,8 @@ mod say;
 pub use align::{Step, align};
 pub use say::{said_of, says};
 
+use super::Whole;
 use super::context::Context;
-use super::pick::Side;
 use crate::format::{Block, Content, Format, Usage};
 use crate::json::each_item;
 use crate::model::{Flags, Ix, Key, Kind};
@@ -46,14 +46,14 @@ impl Sort {
 /// The items of a path that are compared; with `all` also settings, labels, markers and thinking.
 ///
 /// Costs a look at each of their lines.
-pub fn items(side: Side<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
+pub fn items(side: Whole<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
     let session = side.session;
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for ix in path {
         if !all && !super::listing::conversation(session, *ix) {
             continue;
         }
-        source_line(side, *ix, &mut line)?;
+        side.read(*ix, &mut line)?;
         let content = Content::of(session.format, &line);
         let mut hasher = DefaultHasher::new();
         says(&content, all).hash(&mut hasher);
@@ -65,10 +65,6 @@ pub fn items(side: Side<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
         out.push(Item { ix: *ix, key: session.entries.key(*ix), says: hasher.finish(), sort: Sort(kind) });
     }
     Ok(out)
-}
-
-fn source_line(side: Side<'_>, ix: Ix, line: &mut Vec<u8>) -> io::Result<()> {
-    side.source.read(side.session.span(ix), line)
 }
 
 /// Pictures count as they are stored.
@@ -86,7 +82,7 @@ fn images(line: &[u8], into: &mut DefaultHasher) {
 }
 
 /// The items of what would be sent: the place of an item is that of its message.
-pub fn sent_items(side: Side<'_>, context: &Context) -> io::Result<Vec<Item>> {
+pub fn sent_items(side: Whole<'_>, context: &Context) -> io::Result<Vec<Item>> {
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for (place, message) in context.messages.iter().enumerate() {
         if !message.is_sent() {
@@ -123,7 +119,7 @@ pub struct Stat {
 }
 
 /// Counts a side.
-pub fn stat(side: Side<'_>, items: &[Item]) -> io::Result<Stat> {
+pub fn stat(side: Whole<'_>, items: &[Item]) -> io::Result<Stat> {
     let entries = &side.session.entries;
     let mut stat = Stat { entries: items.len(), ..Stat::default() };
     let (mut line, mut met) = (Vec::new(), HashSet::new());
@@ -132,7 +128,7 @@ pub fn stat(side: Side<'_>, items: &[Item]) -> io::Result<Stat> {
         if entries.kind(item.ix) != Kind::Assistant {
             continue;
         }
-        source_line(side, item.ix, &mut line)?;
+        side.read(item.ix, &mut line)?;
         let content = Content::of(side.session.format, &line);
         for (_, name, _) in content.calls() {
             *stat.tools.entry(name.to_owned()).or_default() += 1;

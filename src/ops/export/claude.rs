@@ -10,20 +10,15 @@ use crate::format::claude::{Boundary, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
 use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
-use crate::ops::{Error, ids, label, switch};
+use crate::ops::{Error, Whole, ids, label, switch};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-pub(super) fn plan(
-    session: &Session,
-    source: &dyn Source,
-    wish: &Wish,
-    fresh: &mut Ids,
-    now: Time,
-) -> Result<Export, Error> {
+pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Export, Error> {
+    let Whole { session, source } = whole;
     if session.entries.file(wish.entry) != 0 {
         return Err(Error::NoPlace {
-            what: format!("{} is in the transcript of an agent", ids::name(session, source, wish.entry)?),
+            what: format!("{} is in the transcript of an agent", whole.name(wish.entry)?),
             instead: None,
         });
     }
@@ -33,10 +28,8 @@ pub(super) fn plan(
     if !loader.is_loaded(wish.entry) || loader.is_gone(wish.entry) {
         let plain = plain.insert(session.clone());
         // The one above the entry, if there is one, is in force there.
-        plain.claude.boundary = match switch::claude::above(session, source, wish.entry)? {
-            Some(above) => {
-                switch::claude::as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line))
-            }
+        plain.claude.boundary = match switch::claude::above(whole, wish.entry)? {
+            Some(above) => switch::claude::as_it_was(whole, above)?.map(|line| Boundary::of(above, &line)),
             None => None,
         };
         loader = Loader::new(plain);
@@ -48,7 +41,7 @@ pub(super) fn plan(
             return Err(Error::NoPlace {
                 what: format!(
                     "there is no turn at or below {}, so the client would not open the session",
-                    ids::name(session, source, wish.entry)?
+                    whole.name(wish.entry)?
                 ),
                 instead: None,
             });
@@ -60,7 +53,7 @@ pub(super) fn plan(
             return Err(Error::NoPlace {
                 what: format!(
                     "there is no turn at or above {}, so the client would not open the session",
-                    ids::name(session, source, wish.entry)?
+                    whole.name(wish.entry)?
                 ),
                 instead: None,
             });
@@ -337,7 +330,8 @@ impl Copy<'_> {
     /// The pointer that the client writes, too: where the session stands, and the newest prompt as a title.
     fn pointer(&mut self, head: Option<Ix>) -> Result<(), Error> {
         let Some(head) = head else { return Ok(()) };
-        let prompt = switch::claude::newest_prompt(self.session, self.source, head)?;
+        let prompt =
+            switch::claude::newest_prompt(Whole { session: self.session, source: self.source }, head)?;
         let line = write::pin(prompt.as_deref(), Some(&self.name(head)?), Some(&self.wish.session));
         self.add(line, "pins the position");
         Ok(())
@@ -390,13 +384,14 @@ pub fn anchors<'e>(
     source: &dyn Source,
     entries: impl Iterator<Item = &'e Ix>,
 ) -> io::Result<HashSet<String>> {
+    let whole = Whole { session, source };
     let mut out = HashSet::new();
     for ix in entries {
         let flags = session.entries.flags(*ix);
         if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
             continue;
         }
-        let line = source.bytes(session.span(*ix))?;
+        let line = whole.line(*ix)?;
         out.extend(Content::of(session.format, &line).calls().map(|(id, ..)| id.to_owned()));
         out.extend(value(&line, &["toolUseResult", "agentId"]).and_then(string).map(|id| id.into_owned()));
     }

@@ -5,7 +5,7 @@
 
 pub mod claude;
 
-use super::{Error, ids, label};
+use super::{Error, Whole, ids, label};
 use crate::format::{Format, Ids, New, Session};
 use crate::json::Edits;
 use crate::model::{Change, Flags, Ix, Key, Kind, Piece, Plan, Source, Span, Target, Time};
@@ -67,20 +67,15 @@ pub fn file_name(format: Format, session: &str, now: Time) -> String {
 }
 
 /// Plans an export.
-pub fn plan(
-    session: &Session,
-    source: &dyn Source,
-    wish: &Wish,
-    fresh: &mut Ids,
-    now: Time,
-) -> Result<Export, Error> {
+pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Export, Error> {
+    let session = whole.session;
     super::writable(session)?;
     if session.format == Format::Claude {
-        return claude::plan(session, source, wish, fresh, now);
+        return claude::plan(whole, wish, fresh, now);
     }
-    let (entries, beside) = chosen(session, source, wish)?;
+    let (entries, beside) = chosen(whole, wish)?;
     let taken: HashSet<Ix> = entries.iter().copied().collect();
-    let mut copy = Copy::new(session, source, wish, fresh, &entries)?;
+    let mut copy = Copy::new(whole, wish, fresh, &entries)?;
     copy.header(now)?;
     for ix in &entries {
         copy.entry(*ix)?;
@@ -97,7 +92,8 @@ pub fn plan(
 }
 
 /// The entries that come along, each behind its parent, and how many of them were not asked for.
-fn chosen(session: &Session, source: &dyn Source, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
+fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
+    let session = whole.session;
     let tree = &session.tree;
     let mut top = wish.entry;
     let (mut all, asked) = if wish.subtree {
@@ -112,7 +108,7 @@ fn chosen(session: &Session, source: &dyn Source, wish: &Wish) -> Result<(Vec<Ix
     } else {
         let mut path = tree.path(top);
         let asked = path.len();
-        path.extend(answers_below(session, source, top)?);
+        path.extend(answers_below(whole, top)?);
         (path, asked)
     };
     if wish.subtree {
@@ -122,7 +118,7 @@ fn chosen(session: &Session, source: &dyn Source, wish: &Wish) -> Result<(Vec<Ix
     all.retain(|ix| !is_left_out(session, *ix));
     if all.is_empty() {
         return Err(Error::NoPlace {
-            what: format!("there is nothing to export above {}", ids::name(session, source, wish.entry)?),
+            what: format!("there is nothing to export above {}", whole.name(wish.entry)?),
             instead: None,
         });
     }
@@ -148,7 +144,8 @@ fn is_left_out(session: &Session, ix: Ix) -> bool {
 }
 
 /// The results of the calls in a reply that the path ends with, so that none is left open.
-fn answers_below(session: &Session, source: &dyn Source, end: Ix) -> Result<Vec<Ix>, Error> {
+fn answers_below(whole: Whole<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
+    let session = whole.session;
     let entries = &session.entries;
     let Some(call) = session.tree.ancestors(end).find(|ix| !entries.flags(*ix).has(Flags::RESULT)) else {
         return Ok(Vec::new());
@@ -156,7 +153,7 @@ fn answers_below(session: &Session, source: &dyn Source, end: Ix) -> Result<Vec<
     if !entries.flags(call).has(Flags::CALL) {
         return Ok(Vec::new());
     }
-    let content = |ix: Ix| source.bytes(session.span(ix));
+    let content = |ix: Ix| whole.line(ix);
     let line = content(call)?;
     let mut open: HashSet<String> =
         crate::format::Content::of(session.format, &line).calls().map(|(id, ..)| id.to_owned()).collect();
@@ -201,13 +198,8 @@ struct Copy<'a> {
 }
 
 impl<'a> Copy<'a> {
-    fn new(
-        session: &'a Session,
-        source: &'a dyn Source,
-        wish: &'a Wish,
-        fresh: &'a mut Ids,
-        entries: &[Ix],
-    ) -> Result<Copy<'a>, Error> {
+    fn new(whole: Whole<'a>, wish: &'a Wish, fresh: &'a mut Ids, entries: &[Ix]) -> Result<Copy<'a>, Error> {
+        let Whole { session, source } = whole;
         let taken = entries.iter().copied().collect();
         let mut names = HashMap::new();
         if wish.new_ids {

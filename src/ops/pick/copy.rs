@@ -1,18 +1,19 @@
 //! One copy: which fields of its line change, and nothing else.
 
 use super::units::Unit;
-use super::{Made, Options, Referred, Refusal, Side, Why, foreign, tool_ids_on};
+use super::{Made, Options, Referred, Refusal, Why, foreign, tool_ids_on};
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Object, claude};
 use crate::json::{Edits, each_item, each_member, end_of_string, member, place_in, string, string_of};
 use crate::model::{Change, Flags, Ix, Kind, Time};
+use crate::ops::Whole;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// Makes copies, one after the other.
 pub(super) struct Copier<'c> {
-    from: Side<'c>,
-    into: Side<'c>,
+    from: Whole<'c>,
+    into: Whole<'c>,
     options: &'c Options<'c>,
     ids: &'c mut Ids,
     referred: Referred,
@@ -39,8 +40,8 @@ pub(super) struct Copier<'c> {
 
 impl<'c> Copier<'c> {
     pub(super) fn new(
-        from: Side<'c>,
-        into: Side<'c>,
+        from: Whole<'c>,
+        into: Whole<'c>,
         options: &'c Options<'c>,
         ids: &'c mut Ids,
         receiving: &[Ix],
@@ -49,7 +50,7 @@ impl<'c> Copier<'c> {
         let format = into.session.format;
         let mut parent = match options.onto {
             // As it is spelled there: the pi family also takes numbers for ids.
-            Some(onto) => crate::ops::ids::raw(into.session, into.source, onto)?,
+            Some(onto) => into.raw_id(onto)?,
             None => b"null".to_vec(),
         };
         let taken =
@@ -89,7 +90,7 @@ impl<'c> Copier<'c> {
             self.unit_ids.clear();
         }
         let (from, to) = (self.from.session.format, self.into.session.format);
-        let mut line = self.from.source.bytes(self.from.session.span(ix))?;
+        let mut line = self.from.line(ix)?;
         if foreign::differ(from, to) {
             match foreign::translate(to, &line, self.options.blob) {
                 Ok(Some(translated)) => line = translated,

@@ -13,21 +13,13 @@ pub mod units;
 
 pub use said::{Note, Refusal, Why};
 
+use super::Whole;
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Session, claude};
-use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Source, Target, Time};
+use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time};
 use copy::Copier;
 use std::collections::{HashMap, HashSet};
 use units::{Tools, Unit};
-
-/// A session with the bytes of its lines.
-#[derive(Clone, Copy)]
-pub struct Side<'s> {
-    /// The session.
-    pub session: &'s Session,
-    /// Its bytes.
-    pub source: &'s dyn Source,
-}
 
 /// An entry to be copied.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -95,15 +87,15 @@ pub fn behind(session: &Session, ix: Ix) -> Ix {
 /// The order is that in which they are given, and of what travels together that in which it has to stand. The last
 /// copy becomes the position.
 pub fn cherry_pick(
-    from: Side<'_>,
-    into: Side<'_>,
+    from: Whole<'_>,
+    into: Whole<'_>,
     picked: &[Picked],
     options: &Options<'_>,
     ids: &mut Ids,
 ) -> Result<Picks, Refusal> {
     writable(from.session, into.session)?;
     if let Some(onto) = options.onto {
-        super::switch::can_be_followed(into.session, into.source, onto)?;
+        super::switch::can_be_followed(into, onto)?;
         is_seen(into, onto)?;
     }
     let chosen = choose(from, into, picked, options)?;
@@ -114,7 +106,7 @@ pub fn cherry_pick(
     let named: HashSet<Ix> = picked.iter().filter(|picked| picked.named).map(|picked| picked.ix).collect();
     for (at, ix) in &chosen.order {
         if let Err(why) = copier.add(*ix, &chosen.units[*at])? {
-            let id = super::ids::name(from.session, from.source, *ix)?;
+            let id = from.name(*ix)?;
             if named.contains(ix) {
                 return Err(Refusal::NotCopied { id, why });
             }
@@ -152,7 +144,7 @@ fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
 }
 
 /// Refuses an entry that Claude Code no longer loads: copies under it would be joined to something else.
-fn is_seen(into: Side<'_>, onto: Ix) -> Result<(), Refusal> {
+fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
     let session = into.session;
     if session.format == Format::Claude && claude::load::Loader::new(session).is_gone(onto) {
         let name = super::ids::name(session, into.source, onto)?;
@@ -177,8 +169,8 @@ struct Chosen {
 
 /// Completes what was picked by what travels with it, and leaves out what is never copied.
 fn choose(
-    from: Side<'_>,
-    into: Side<'_>,
+    from: Whole<'_>,
+    into: Whole<'_>,
     picked: &[Picked],
     options: &Options<'_>,
 ) -> Result<Chosen, Refusal> {
@@ -242,7 +234,7 @@ fn choose(
 }
 
 /// Why an entry is never copied; `None` where it may be.
-fn never(from: Side<'_>, into: Side<'_>, picked: Picked) -> Result<Option<Why>, Refusal> {
+fn never(from: Whole<'_>, into: Whole<'_>, picked: Picked) -> Result<Option<Why>, Refusal> {
     let (entries, ix) = (&from.session.entries, picked.ix);
     let flags = entries.flags(ix);
     if flags.has(Flags::MARKER) {
@@ -264,7 +256,7 @@ fn never(from: Side<'_>, into: Side<'_>, picked: Picked) -> Result<Option<Why>, 
             "session_init" => Some(Why::Header),
             "reset_boundary" if !picked.named => Some(Why::Reset),
             "custom" => {
-                let line = from.source.bytes(from.session.span(ix))?;
+                let line = from.line(ix)?;
                 let ours = crate::json::value(&line, &["customType"]) == Some(b"\"bough.cherry-pick\"")
                     || crate::json::value(&line, &["data", "bough"]).is_some();
                 ours.then_some(Why::Marker)
@@ -274,7 +266,7 @@ fn never(from: Side<'_>, into: Side<'_>, picked: Picked) -> Result<Option<Why>, 
     };
     match why {
         None if foreign::differ(from.session.format, into.session.format) => {
-            let line = from.source.bytes(from.session.span(ix))?;
+            let line = from.line(ix)?;
             Ok(foreign::unknown(into.session.format, entries.ty(ix), &line))
         }
         why => Ok(why),
@@ -283,7 +275,7 @@ fn never(from: Side<'_>, into: Side<'_>, picked: Picked) -> Result<Option<Why>, 
 
 /// Refuses to put copies between a call and its result.
 fn open_calls(
-    into: Side<'_>,
+    into: Whole<'_>,
     receiving: &[Ix],
     options: &Options<'_>,
     notes: &mut Vec<Note>,
@@ -315,7 +307,7 @@ fn open_calls(
 }
 
 /// What is unusual where the copies begin, and between them.
-fn seams(from: Side<'_>, into: Side<'_>, receiving: &[Ix], copies: &[(Ix, String)]) -> Vec<Note> {
+fn seams(from: Whole<'_>, into: Whole<'_>, receiving: &[Ix], copies: &[(Ix, String)]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let talk = |session: &Session, ix: Ix| {
         let kind = session.entries.kind(ix);
@@ -339,13 +331,13 @@ fn seams(from: Side<'_>, into: Side<'_>, receiving: &[Ix], copies: &[(Ix, String
 }
 
 /// The ids of tool calls that stand on a path.
-fn tool_ids_on(side: Side<'_>, path: &[Ix]) -> std::io::Result<HashSet<String>> {
+fn tool_ids_on(side: Whole<'_>, path: &[Ix]) -> std::io::Result<HashSet<String>> {
     let mut out = HashSet::new();
     let mut line = Vec::new();
     for ix in path {
         let flags = side.session.entries.flags(*ix);
         if flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
-            side.source.read(side.session.span(*ix), &mut line)?;
+            side.read(*ix, &mut line)?;
             let ids = tool_ids(side.session.format, &line);
             out.extend(ids.into_iter().filter(|id| id.role != ToolRole::Mention).map(|id| id.id));
         }

@@ -1,8 +1,8 @@
 //! What only travels together: a call with its result, all calls of one reply, all lines of one reply.
 
-use super::Side;
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::model::{Ancestry, Flags, Ix, Key, Kind};
+use crate::ops::Whole;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -29,7 +29,7 @@ pub struct Tools {
 
 impl Tools {
     /// Reads the lines with calls and results of a session.
-    pub fn of(side: Side<'_>) -> io::Result<Tools> {
+    pub fn of(side: Whole<'_>) -> io::Result<Tools> {
         let session = side.session;
         let mut tools = Tools {
             ids: HashMap::new(),
@@ -49,7 +49,7 @@ impl Tools {
             if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
                 continue;
             }
-            side.source.read(session.span(ix), &mut line)?;
+            side.read(ix, &mut line)?;
             for id in tool_ids(session.format, &line) {
                 let key = Key::of(id.id.as_bytes());
                 let list = match id.role {
@@ -92,7 +92,7 @@ impl Tools {
     }
 
     /// All that travels with an entry, itself included.
-    pub fn unit(&self, side: Side<'_>, ix: Ix, wanted: &HashSet<Ix>) -> Unit {
+    pub fn unit(&self, side: Whole<'_>, ix: Ix, wanted: &HashSet<Ix>) -> Unit {
         let entries = &side.session.entries;
         let (mut members, mut todo) = (HashSet::from([ix]), vec![ix]);
         let mut unit = Unit::default();

@@ -9,8 +9,8 @@ use super::{Lines, Switch, To, Wish};
 use crate::format::claude::load::{Loader, Rule, Way};
 use crate::format::claude::{Boundary, is_typed, write};
 use crate::format::{Content, Session};
-use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Source, Span, Time};
-use crate::ops::{Error, ids, label};
+use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Span, Time};
+use crate::ops::{Error, Whole, label};
 use std::collections::HashMap;
 use std::io;
 
@@ -18,13 +18,8 @@ use std::io;
 /// measured, and a file still grows.
 const BIG: u64 = 5_000_000;
 
-pub(super) fn plan(
-    session: &Session,
-    source: &dyn Source,
-    to: To,
-    wish: &Wish,
-    mut lines: Lines<'_>,
-) -> Result<Switch, Error> {
+pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) -> Result<Switch, Error> {
+    let session = whole.session;
     if wish.summary.is_some() {
         return Err(Error::NoPlace {
             what: "Claude Code has no line for a summary of a branch that is left".into(),
@@ -33,7 +28,7 @@ pub(super) fn plan(
     }
     let (to, prompt) = match (to, wish.rewind) {
         (To::Entry(ix), true) => {
-            let (parent, text) = super::before_prompt(session, source, ix)?;
+            let (parent, text) = super::before_prompt(whole, ix)?;
             (parent, Some(text))
         }
         (To::Entry(ix), false) => (Some(ix), None),
@@ -63,10 +58,10 @@ pub(super) fn plan(
             }
         }
         Some(turn) => {
-            can_be_followed(session, source, turn)?;
+            can_be_followed(whole, turn)?;
             switch.moves = session.head.entry != Some(turn);
             if switch.moves {
-                let landed = to_turn(session, source, turn, &mut lines)?;
+                let landed = to_turn(whole, turn, &mut lines)?;
                 switch.to = Some(landed);
                 switch.part = (landed != turn).then_some(turn);
                 // The end of the group of lines that the wanted one is a part of may be where one is.
@@ -78,12 +73,12 @@ pub(super) fn plan(
         }
     }
     if switch.moves {
-        let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
+        let name = |ix: Option<Ix>| ix.map(|ix| whole.name(ix)).transpose();
         switch.plan.moved = Some(Moved { from: name(from)?, to: name(switch.to)? });
     }
     if let Some((name, take)) = &wish.label {
         let target = switch.to.ok_or_else(super::nothing_to_label)?;
-        label::set(session, source, &mut lines, name, target, *take)?;
+        label::set(whole, &mut lines, name, target, *take)?;
     }
     lines.into_plan(&mut switch.plan);
     switch.plan.keep_times = !switch.moves;
@@ -96,8 +91,9 @@ fn turn_above(session: &Session, ix: Ix) -> Option<Ix> {
 }
 
 /// Refuses an entry that the client could not go on from.
-fn can_be_followed(session: &Session, source: &dyn Source, turn: Ix) -> Result<(), Error> {
-    let name = || ids::name(session, source, turn);
+fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
+    let session = whole.session;
+    let name = || whole.name(turn);
     let flags = session.entries.flags(turn);
     if session.entries.file(turn) != 0 || flags.has(Flags::SIDECHAIN) {
         return Err(Error::NoPlace {
@@ -118,7 +114,7 @@ fn can_be_followed(session: &Session, source: &dyn Source, turn: Ix) -> Result<(
         });
     }
     // A ring above it does no harm: the client cuts it.
-    super::has_id(session, source, turn)
+    super::has_id(whole, turn)
 }
 
 /// Whether a pin on nothing is in force.
@@ -138,27 +134,28 @@ fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
 }
 
 /// Adds the lines that put the client on `turn`; gives the turn where it lands.
-fn to_turn(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
+fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
+    let Whole { session, source } = whole;
     let size = session.files.first().map_or(0, |file| file.bytes);
     let mut loader = Loader::new(session);
     let boundaries = boundaries(session, &mut loader, turn);
     if boundaries.is_empty() {
         // Nothing was ever replaced: a pin is followed wherever it points.
         let landed = loader.leaf_at(turn).turn;
-        pin(session, source, turn, lines)?;
+        pin(whole, turn, lines)?;
         return Ok(landed.unwrap_or(turn));
     }
     if loader.reads_from_boundary() && loader.is_gone(turn) || size >= BIG && !is_reached(&mut loader, turn) {
         return Err(Error::NoPlace {
             what: format!(
                 "the client does not read so large a file before its last compaction, where {} is",
-                ids::name(session, source, turn)?
+                whole.name(turn)?
             ),
             instead: Some("`bough export-branch` makes a session of its path".into()),
         });
     }
     if size >= BIG {
-        pin(session, source, turn, lines)?;
+        pin(whole, turn, lines)?;
         return Ok(turn);
     }
     // Small enough to be tried: the first way that lands, with the messages in sight that belong there.
@@ -166,10 +163,10 @@ fn to_turn(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'
     let kept = match loader.is_kept(turn) {
         // It is in its old place and behind the summary as well; the client has it in the latter.
         true => Some(true),
-        false => keeps(session, source, turn)?,
+        false => keeps(whole, turn)?,
     };
     drop(loader);
-    let ways = ways(session, source, turn)?;
+    let ways = ways(whole, turn)?;
     // Lists that name what is not in the file have no effect: then any way that lands is as good.
     for kept in [kept, None] {
         for way in &ways {
@@ -177,14 +174,14 @@ fn to_turn(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'
             for (line, why) in way {
                 lines.put(line.clone(), "", why);
             }
-            pin(session, source, turn, lines)?;
+            pin(whole, turn, lines)?;
             if let Some(landed) = try_it(session, &old, lines.bytes(), turn, kept) {
                 return Ok(landed);
             }
         }
     }
     Err(Error::NoPlace {
-        what: format!("no line is known that puts the client on {}", ids::name(session, source, turn)?),
+        what: format!("no line is known that puts the client on {}", whole.name(turn)?),
         instead: Some("`bough export-branch` makes a session of its path".into()),
     })
 }
@@ -207,10 +204,11 @@ fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
 
 /// The compaction that an entry comes after: the nearest boundary above it, or one that kept a message above it, below which
 /// the conversation went on behind the boundary.
-pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
+pub(crate) fn above(whole: Whole<'_>, turn: Ix) -> io::Result<Option<Ix>> {
+    let session = whole.session;
     let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
     for boundary in distinct_boundaries(session) {
-        let Some(line) = as_it_was(session, source, boundary)? else { continue };
+        let Some(line) = as_it_was(whole, boundary)? else { continue };
         let first = copies(session, boundary).last().unwrap_or(boundary);
         for kept in kept(session, &Boundary::of(boundary, &line)) {
             keeping.entry(kept).or_default().push((first, boundary));
@@ -256,18 +254,20 @@ fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
 }
 
 /// Whether the model should see messages that the compaction above an entry kept; `None` where either will do.
-fn keeps(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<bool>> {
-    let Some(boundary) = above(session, source, turn)? else { return Ok(Some(false)) };
-    let Some(line) = as_it_was(session, source, boundary)? else { return Ok(Some(false)) };
+fn keeps(whole: Whole<'_>, turn: Ix) -> io::Result<Option<bool>> {
+    let session = whole.session;
+    let Some(boundary) = above(whole, turn)? else { return Ok(Some(false)) };
+    let Some(line) = as_it_was(whole, boundary)? else { return Ok(Some(false)) };
     // They come behind the summary, so that the summary alone shows none.
     let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
     Ok((!is_summary).then_some(true))
 }
 
 /// The line of a boundary with its lists, where a copy of it has any.
-pub(crate) fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
+pub(crate) fn as_it_was(whole: Whole<'_>, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
+    let session = whole.session;
     for ix in copies(session, boundary) {
-        let line = source.bytes(session.span(ix))?;
+        let line = whole.line(ix)?;
         if Boundary::of(ix, &line).keeps() {
             return Ok(Some(line));
         }
@@ -281,26 +281,27 @@ type WayThere = Vec<(Vec<u8>, &'static str)>;
 ///
 /// None where the client was seen not to follow any: between two compactions that kept messages, since it heeds the lists
 /// of either only where no other has any.
-fn ways(session: &Session, source: &dyn Source, turn: Ix) -> Result<Vec<WayThere>, Error> {
-    let whole = |mut line: Vec<u8>| {
+fn ways(whole: Whole<'_>, turn: Ix) -> Result<Vec<WayThere>, Error> {
+    let session = whole.session;
+    let with_end = |mut line: Vec<u8>| {
         line.push(b'\n');
         line
     };
     let mut ways = vec![Vec::new()];
     let boundaries = distinct_boundaries(session);
-    let above = above(session, source, turn)?.map(|above| session.entries.key(above));
+    let above = above(whole, turn)?.map(|above| session.entries.key(above));
     let (mut without, mut again, mut listed) = (Vec::new(), Vec::new(), Vec::new());
     for boundary in &boundaries {
         let key = session.entries.key(*boundary);
-        let Some(line) = as_it_was(session, source, *boundary)? else { continue };
+        let Some(line) = as_it_was(whole, *boundary)? else { continue };
         listed.push(key);
         if above == Some(key) {
-            again.push((whole(line), "puts the compaction above the entry in force again"));
+            again.push((with_end(line), "puts the compaction above the entry in force again"));
             continue;
         }
-        let standing = source.bytes(session.span(*boundary))?;
+        let standing = whole.line(*boundary)?;
         if let Some(line) = write::without_lists(&standing) {
-            without.push((whole(line), "brings back what a compaction replaced"));
+            without.push((with_end(line), "brings back what a compaction replaced"));
         }
     }
     if !again.is_empty() && listed.last().copied() != above {
@@ -357,10 +358,11 @@ fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool
 }
 
 /// Adds the pin, and before it what old clients go by.
-fn pin(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
+fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
+    let session = whole.session;
     let id = session.id();
-    let line = source.bytes(session.span(turn))?;
-    let mut leaf = ids::raw(session, source, turn)?;
+    let line = whole.line(turn)?;
+    let mut leaf = whole.raw_id(turn)?;
     if write::ignores_pointers(session.claude.version.as_deref()) {
         let uuid = lines.fresh_id();
         let newest = session.entries.all().map(|ix| session.entries.time(ix)).max().unwrap_or(Time::NONE);
@@ -370,19 +372,20 @@ fn pin(session: &Session, source: &dyn Source, turn: Ix, lines: &mut Lines<'_>) 
         lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is what old clients go by");
         leaf = format!("\"{uuid}\"").into_bytes();
     }
-    let prompt = newest_prompt(session, source, turn)?;
+    let prompt = newest_prompt(whole, turn)?;
     lines.put(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins the position");
     Ok(())
 }
 
 /// The newest prompt at or above an entry that the user typed, cut at 200 characters, as a pointer has it.
-pub(crate) fn newest_prompt(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Option<String>> {
+pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<String>> {
+    let session = whole.session;
     for ix in session.tree.ancestors(ix) {
         let flags = session.entries.flags(ix);
         if session.entries.kind(ix) != Kind::User || flags.is_put_in() {
             continue;
         }
-        let line = source.bytes(session.span(ix))?;
+        let line = whole.line(ix)?;
         let text: String = Content::of(session.format, &line).text.chars().take(200).collect();
         if is_typed(&text) {
             return Ok(Some(text));

@@ -5,7 +5,7 @@
 
 pub(super) mod claude;
 
-use super::{Error, ids, label};
+use super::{Error, Whole, ids, label};
 use crate::format::claude::write;
 use crate::format::{Content, Format, Ids, New, Session};
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
@@ -52,29 +52,23 @@ pub struct Switch {
 }
 
 /// Plans a switch. Fails where the format has no place for it, and where the agent could not follow.
-pub fn plan(
-    session: &Session,
-    source: &dyn Source,
-    to: To,
-    wish: &Wish,
-    fresh: &mut Ids,
-    now: Time,
-) -> Result<Switch, Error> {
+pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Switch, Error> {
+    let session = whole.session;
     super::appendable(session)?;
-    let mut lines = Lines::new(session, source, fresh, now)?;
+    let mut lines = Lines::new(whole, fresh, now)?;
     if session.format == Format::Claude {
-        return claude::plan(session, source, to, wish, lines);
+        return claude::plan(whole, to, wish, lines);
     }
     let (to, prompt) = match (to, wish.rewind) {
         (To::Entry(ix), true) => {
-            let (parent, text) = before_prompt(session, source, ix)?;
+            let (parent, text) = before_prompt(whole, ix)?;
             (parent, Some(text))
         }
         (To::Entry(ix), false) => (Some(ix), None),
         (To::Start, _) => (None, None),
     };
     if let Some(to) = to {
-        can_be_followed(session, source, to)?;
+        can_be_followed(whole, to)?;
     }
     let from = session.head.entry.map(|head| label::below_labels(session, head));
     let mut switch = Switch {
@@ -87,9 +81,7 @@ pub fn plan(
         summarized: false,
     };
     let label = |lines: &mut Lines<'_>| match &wish.label {
-        Some((name, take)) => {
-            label::set(session, source, lines, name, to.ok_or_else(nothing_to_label)?, *take)
-        }
+        Some((name, take)) => label::set(whole, lines, name, to.ok_or_else(nothing_to_label)?, *take),
         None => Ok(()),
     };
     // What is written last is the position, so that the label comes first, where the branch that is left can have it.
@@ -98,14 +90,14 @@ pub fn plan(
         label(&mut lines)?;
     }
     if switch.moves {
-        let left = session.head.leaf.map(|leaf| ids::raw(session, source, leaf)).transpose()?;
-        let wanted = to.map(|to| ids::raw(session, source, to)).transpose()?;
+        let left = session.head.leaf.map(|leaf| whole.raw_id(leaf)).transpose()?;
+        let wanted = to.map(|to| whole.raw_id(to)).transpose()?;
         switch.summarized = wish.summary.is_some();
         match &wish.summary {
             Some(text) => lines.summary(left.as_deref(), wanted.as_deref(), text)?,
             None => lines.marker(left.as_deref(), wanted.as_deref())?,
         }
-        let name = |ix: Option<Ix>| ix.map(|ix| ids::name(session, source, ix)).transpose();
+        let name = |ix: Option<Ix>| ix.map(|ix| whole.name(ix)).transpose();
         switch.plan.moved = Some(Moved { from: name(from)?, to: name(to)? });
     }
     if !label_first {
@@ -141,22 +133,24 @@ fn stands_at(session: &Session, to: Option<Ix>) -> bool {
 }
 
 /// The parent of a prompt, and the prompt's text.
-fn before_prompt(session: &Session, source: &dyn Source, ix: Ix) -> Result<(Option<Ix>, String), Error> {
+fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
+    let session = whole.session;
     if !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
         return Err(Error::Unresolved {
-            revision: ids::name(session, source, ix)?,
+            revision: whole.name(ix)?,
             why: format!("it is no prompt, it is of kind {}", session.entries.kind(ix).word()),
         });
     }
-    let line = source.bytes(session.span(ix))?;
+    let line = whole.line(ix)?;
     let text = Content::of(session.format, &line).text.into_owned();
     Ok((session.tree.parent(ix), text))
 }
 
 /// Refuses an entry from which the agent could not go on.
-pub(super) fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) -> Result<(), Error> {
-    has_id(session, source, to)?;
-    let name = || ids::name(session, source, to);
+pub(super) fn can_be_followed(whole: Whole<'_>, to: Ix) -> Result<(), Error> {
+    let session = whole.session;
+    has_id(whole, to)?;
+    let name = || whole.name(to);
     let top = session.tree.ancestors(to).last().unwrap_or(to);
     if matches!(session.tree.link(top), Parent::Ring(_)) {
         return Err(Error::NoPlace {
@@ -168,12 +162,13 @@ pub(super) fn can_be_followed(session: &Session, source: &dyn Source, to: Ix) ->
 }
 
 /// Refuses an entry that nothing can name.
-fn has_id(session: &Session, source: &dyn Source, ix: Ix) -> Result<(), Error> {
+fn has_id(whole: Whole<'_>, ix: Ix) -> Result<(), Error> {
+    let session = whole.session;
     if session.entries.key(ix).is_some() {
         return Ok(());
     }
     Err(Error::NoPlace {
-        what: format!("{} has no id, so nothing can hang under it", ids::name(session, source, ix)?),
+        what: format!("{} has no id, so nothing can hang under it", whole.name(ix)?),
         instead: Some("`bough fsck --repair` gives ids".into()),
     })
 }
@@ -192,13 +187,9 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Begins under the leaf that the program would find.
-    pub(super) fn new(
-        session: &'a Session,
-        source: &'a dyn Source,
-        fresh: &'a mut Ids,
-        now: Time,
-    ) -> io::Result<Lines<'a>> {
-        let leaf = session.head.leaf.map(|leaf| ids::raw(session, source, leaf)).transpose()?;
+    pub(super) fn new(whole: Whole<'a>, fresh: &'a mut Ids, now: Time) -> io::Result<Lines<'a>> {
+        let Whole { session, source } = whole;
+        let leaf = session.head.leaf.map(|leaf| whole.raw_id(leaf)).transpose()?;
         Ok(Lines { session, source, fresh, now, leaf, bytes: Vec::new(), changes: Vec::new() })
     }
 
