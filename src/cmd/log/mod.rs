@@ -209,15 +209,15 @@ fn one(
         return Ok(Exit::Done);
     }
     ui.page();
-    let mut printer = Printer::new(opened, args, keep, global);
-    printer.view.marks = read.marks()?;
+    let mut log = Log::new(args, opened, keep, global, ui);
+    log.printer.view.marks = read.marks()?;
     let passed = args.skip > 0 || args.count == Some(0) || chosen.is_empty();
     if args.graph {
-        draw::draw(args, chosen, opened, keep, &mut printer, ui)?;
+        log.draw(chosen)?;
     } else {
-        list(args, chosen, opened, keep, &mut printer, ui)?;
+        log.list(chosen)?;
     }
-    if printer.first && keep.is_plain() && !passed && !opened.session.entries.is_empty() {
+    if log.printer.first && keep.is_plain() && !passed && !opened.session.entries.is_empty() {
         ui.hint("all of it is bookkeeping; `--all` shows every entry");
     }
     Ok(Exit::Done)
@@ -249,21 +249,14 @@ fn together(
         return Ok(Exit::Done);
     }
     ui.page();
-    let mut printer = Printer::new(opened, args, keep, global);
-    printer.view.marks = read.marks()?;
+    let mut log = Log::new(args, opened, keep, global, ui);
+    log.printer.view.marks = read.marks()?;
     match &read.reading {
-        Some(reading) if plain && is_project => {
-            print(args, opened, keep, &mut printer, ui, reading.order().into_iter().rev())?;
-        }
-        Some(_) if plain => {
-            let path = read.path_with_agents(keep.end_of_path(opened));
-            print(args, opened, keep, &mut printer, ui, path.into_iter())?;
-        }
-        _ if args.graph => draw::draw(args, chosen, opened, keep, &mut printer, ui)?,
-        _ if plain && is_project => {
-            print(args, opened, keep, &mut printer, ui, opened.session.entries.all().rev())?;
-        }
-        _ => list(args, chosen, opened, keep, &mut printer, ui)?,
+        Some(reading) if plain && is_project => log.print(reading.order().into_iter().rev())?,
+        Some(_) if plain => log.print(read.path_with_agents(keep.end_of_path(opened)).into_iter())?,
+        _ if args.graph => log.draw(chosen)?,
+        _ if plain && is_project => log.print(opened.session.entries.all().rev())?,
+        _ => log.list(chosen)?,
     }
     Ok(Exit::Done)
 }
@@ -278,7 +271,10 @@ fn documented(
 ) -> anyhow::Result<Exit> {
     let documented = reading::documented(global, named, ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
-    let mut printer = Printer::new(opened, args, keep, global);
+    // All lines take part here, whatever they are.
+    let everything = keep.of_everything();
+    let mut log = Log::new(args, opened, keep, global, ui);
+    log.keep = &everything;
     let nodes = if args.skipped { document.not_emitted() } else { document.order.clone() };
     let mut listed = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -287,97 +283,97 @@ fn documented(
         if args.skipped {
             let why = document.set_aside[node as usize];
             let why = why.map_or("hangs at a record that is left out", |rung| rung.word());
-            printer.reasons.insert(ix, Reason { rung: None, why, by: None });
+            log.printer.reasons.insert(ix, Reason { rung: None, why, by: None });
         }
     }
-    ui.page();
-    // All lines take part here, whatever they are.
-    let keep = keep.of_everything();
-    print(args, opened, &keep, &mut printer, ui, listed.into_iter().rev())?;
+    log.ui.page();
+    log.print(listed.into_iter().rev())?;
     Ok(Exit::Done)
 }
 
 /// Prints what bough's own reading sets aside.
 fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let opened = &read.opened;
-    let mut printer = Printer::new(opened, args, keep, global);
+    let everything = keep.of_everything();
+    let mut log = Log::new(args, opened, keep, global, ui);
+    log.keep = &everything;
     for aside in read.aside() {
-        let by = Some(printer.view.id(aside.by)?);
+        let by = Some(log.printer.view.id(aside.by)?);
         let reason = Reason { rung: Some(aside.why.rung()), why: aside.why.word(), by };
-        printer.reasons.insert(aside.ix, reason);
+        log.printer.reasons.insert(aside.ix, reason);
     }
-    ui.page();
-    let keep = keep.of_everything();
-    print(args, opened, &keep, &mut printer, ui, read.aside().iter().rev().map(|aside| aside.ix))?;
+    log.ui.page();
+    log.print(read.aside().iter().rev().map(|aside| aside.ix))?;
     if read.aside().is_empty() {
         ui.hint("nothing was set aside");
     }
     Ok(Exit::Done)
 }
 
-/// Prints the chosen entries, one after the other.
-fn list(
-    args: &Args,
-    chosen: Chosen,
-    opened: &Opened,
-    keep: &Keep,
-    printer: &mut Printer<'_>,
-    ui: &mut Ui,
-) -> anyhow::Result<()> {
-    let (session, tree) = (&opened.session, &opened.session.tree);
-    let count = session.entries.len();
-    match chosen {
-        Chosen::Nothing if args.all => {
-            let forest = Forest::new(tree, count, |_| true);
-            // Copies that another entry stands for have no children, and no place in the tree.
-            let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
-            if forest.in_file_order() {
-                order.sort_unstable_by_key(|ix| std::cmp::Reverse(*ix));
-            }
-            print(args, opened, keep, printer, ui, order.into_iter())
-        }
-        Chosen::Nothing => {
-            let path = keep.end_of_path(opened).into_iter().flat_map(|end| tree.ancestors(end));
-            print(args, opened, keep, printer, ui, path)
-        }
-        Chosen::Entries(chosen) => {
-            let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
-            print(args, opened, keep, printer, ui, forest.children_first())
-        }
-    }
+/// A log on its way out.
+struct Log<'l> {
+    args: &'l Args,
+    opened: &'l Opened,
+    keep: &'l Keep,
+    printer: Printer<'l>,
+    ui: &'l mut Ui,
 }
 
-/// Prints of some entries those that are kept, within the limits.
-fn print(
-    args: &Args,
-    opened: &Opened,
-    keep: &Keep,
-    printer: &mut Printer<'_>,
-    ui: &mut Ui,
-    entries: impl Iterator<Item = Ix>,
-) -> anyhow::Result<()> {
-    let (mut skip, mut left) = (args.skip, args.count.unwrap_or(usize::MAX));
-    let (mut line, mut later) = (Vec::new(), Vec::new());
-    for ix in entries {
-        if left == 0 {
-            break;
-        }
-        if !keep.takes(opened, ix, &mut line)? {
-            continue;
-        }
-        if skip > 0 {
-            skip -= 1;
-            continue;
-        }
-        left -= 1;
-        if args.reverse || args.follow {
-            later.push(ix);
-        } else {
-            printer.entry(ix, ui)?;
+impl<'l> Log<'l> {
+    fn new(args: &'l Args, opened: &'l Opened, keep: &'l Keep, global: &Global, ui: &'l mut Ui) -> Log<'l> {
+        Log { args, opened, keep, printer: Printer::new(opened, args, keep, global), ui }
+    }
+
+    /// Prints the chosen entries, one after the other.
+    fn list(&mut self, chosen: Chosen) -> anyhow::Result<()> {
+        let session = &self.opened.session;
+        let (tree, count) = (&session.tree, session.entries.len());
+        match chosen {
+            Chosen::Nothing if self.args.all => {
+                let forest = Forest::new(tree, count, |_| true);
+                // Copies that another entry stands for have no children, and no place in the tree.
+                let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
+                if forest.in_file_order() {
+                    order.sort_unstable_by_key(|ix| std::cmp::Reverse(*ix));
+                }
+                self.print(order.into_iter())
+            }
+            Chosen::Nothing => {
+                let end = self.keep.end_of_path(self.opened);
+                self.print(end.into_iter().flat_map(|end| tree.ancestors(end)))
+            }
+            Chosen::Entries(chosen) => {
+                let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
+                self.print(forest.children_first())
+            }
         }
     }
-    for ix in later.into_iter().rev() {
-        printer.entry(ix, ui)?;
+
+    /// Prints of some entries those that are kept, within the limits.
+    fn print(&mut self, entries: impl Iterator<Item = Ix>) -> anyhow::Result<()> {
+        let (mut skip, mut left) = (self.args.skip, self.args.count.unwrap_or(usize::MAX));
+        let (mut line, mut later) = (Vec::new(), Vec::new());
+        for ix in entries {
+            if left == 0 {
+                break;
+            }
+            if !self.keep.takes(self.opened, ix, &mut line)? {
+                continue;
+            }
+            if skip > 0 {
+                skip -= 1;
+                continue;
+            }
+            left -= 1;
+            if self.args.reverse || self.args.follow {
+                later.push(ix);
+            } else {
+                self.printer.entry(ix, self.ui)?;
+            }
+        }
+        for ix in later.into_iter().rev() {
+            self.printer.entry(ix, self.ui)?;
+        }
+        Ok(())
     }
-    Ok(())
 }
