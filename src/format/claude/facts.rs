@@ -1,6 +1,6 @@
-use super::Markup;
+use super::{KeptLists, Markup};
 use crate::format::session::Gathered;
-use crate::json::{BlockKind, Field, Line, Str, each_item, each_member, member, string, value};
+use crate::json::{BlockKind, Field, Line, Str, each_item, member, string, value};
 use crate::model::{Flags, Ix, Key};
 use std::borrow::Cow;
 
@@ -58,34 +58,14 @@ pub struct Boundary {
 impl Boundary {
     /// Reads the lists of a `compact_boundary` line.
     pub fn of(entry: Ix, line: &[u8]) -> Boundary {
-        let metadata = value(line, &["compactMetadata"]).unwrap_or_default();
-        let (mut kept_anchor, mut segment_anchor) = (None, None);
-        let (mut head, mut tail, mut kept) = (None, None, Vec::new());
-        for (key, list) in each_member(metadata) {
-            match &*key {
-                "preservedMessages" => {
-                    for (key, value) in each_member(list) {
-                        match &*key {
-                            "anchorUuid" => kept_anchor = id(value),
-                            "uuids" => kept = each_item(value).filter_map(id).collect(),
-                            _ => {}
-                        }
-                    }
-                }
-                "preservedSegment" => {
-                    for (key, value) in each_member(list) {
-                        match &*key {
-                            "anchorUuid" => segment_anchor = id(value),
-                            "headUuid" => head = id(value),
-                            "tailUuid" => tail = id(value),
-                            _ => {}
-                        }
-                    }
-                }
-                _ => {}
-            }
+        let lists = KeptLists::of(line);
+        let [head, tail] = lists.ends().map(|end| id(end?));
+        Boundary {
+            entry,
+            anchor: lists.anchors().into_iter().find_map(|anchor| id(anchor?)),
+            kept: lists.uuids().filter_map(id).collect(),
+            ends: head.zip(tail),
         }
-        Boundary { entry, anchor: kept_anchor.or(segment_anchor), kept, ends: head.zip(tail) }
     }
 
     /// Whether it names messages that were kept.

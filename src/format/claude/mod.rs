@@ -27,6 +27,7 @@
 
 mod bridge;
 mod facts;
+mod kept;
 pub mod load;
 mod markup;
 pub mod sent;
@@ -34,6 +35,7 @@ mod trunk;
 pub mod write;
 
 pub use facts::{Boundary, Facts};
+pub use kept::KeptLists;
 pub use markup::{Markup, is_typed};
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};

@@ -2,7 +2,7 @@
 
 use super::MARKER;
 use crate::format::{Format, Object};
-use crate::json::{Edits, value};
+use crate::json::value;
 use crate::model::Time;
 
 /// The first version whose clients follow pointers.
@@ -74,20 +74,6 @@ pub fn label(target: &[u8], label: &str, session: Option<&str>, now: Time) -> Ve
     line.text("timestamp", &now.iso()).line()
 }
 
-/// A `compact_boundary` line without the lists of what was kept; `None` where the line is no object or has none.
-pub fn without_lists(boundary: &[u8]) -> Option<Vec<u8>> {
-    let mut line = Edits::of(boundary)?;
-    let metadata = line.value("compactMetadata")?;
-    let mut lists = Edits::of(metadata)?;
-    lists.remove("preservedMessages");
-    lists.remove("preservedSegment");
-    if lists.is_empty() {
-        return None;
-    }
-    line.set("compactMetadata", &lists.apply());
-    Some(line.apply())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,12 +125,5 @@ mod tests {
                 "\n"
             )
         );
-        let boundary =
-            br#"{"a":1.0,"compactMetadata":{"trigger":"manual","preservedSegment":{},"preTokens":1E2}}"#;
-        assert_eq!(
-            text(without_lists(boundary).unwrap()),
-            r#"{"a":1.0,"compactMetadata":{"trigger":"manual","preTokens":1E2}}"#
-        );
-        assert_eq!(without_lists(br#"{"compactMetadata":{}}"#), None);
     }
 }

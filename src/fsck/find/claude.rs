@@ -1,4 +1,5 @@
 use super::Finder;
+use crate::format::claude::KeptLists;
 use crate::format::{Format, NotedKind, Session};
 use crate::fsck::checks::Check;
 use crate::json::{each_item, string, string_of, value};
@@ -25,15 +26,13 @@ impl Kept {
 
 /// The lists of a boundary; `None` where it has none.
 pub(in crate::fsck) fn kept_lists(line: &[u8]) -> Option<Kept> {
-    let metadata = value(line, &["compactMetadata"])?;
-    let text = |path: &[&str]| string(value(metadata, path)?).map(|text| text.into_owned());
-    let mut kept = Kept::default();
-    if let Some(list) = value(metadata, &["preservedMessages", "uuids"]) {
-        kept.uuids.extend(each_item(list).filter_map(string).map(|id| id.into_owned()));
-    }
-    kept.anchor = text(&["preservedMessages", "anchorUuid"]).or(text(&["preservedSegment", "anchorUuid"]));
-    kept.ends.extend(text(&["preservedSegment", "headUuid"]));
-    kept.ends.extend(text(&["preservedSegment", "tailUuid"]));
+    let lists = KeptLists::of(line);
+    let text = |id: Option<&[u8]>| string(id?).map(|text| text.into_owned());
+    let kept = Kept {
+        uuids: lists.uuids().filter_map(|id| text(Some(id))).collect(),
+        anchor: lists.anchors().into_iter().find_map(text),
+        ends: lists.ends().into_iter().filter_map(text).collect(),
+    };
     (!kept.uuids.is_empty() || !kept.ends.is_empty()).then_some(kept)
 }
 

@@ -1,7 +1,8 @@
 use super::Finder;
 use crate::format::Format;
+use crate::format::claude::KeptLists;
 use crate::fsck::checks::Check;
-use crate::json::{Edits, value};
+use crate::json::member;
 use crate::model::{Ix, Key, Kind};
 use std::collections::HashSet;
 use std::io;
@@ -105,12 +106,9 @@ impl Original {
     /// Whether a boundary of Claude Code was written again with other lists of what it keeps.
     fn differs_in_lists_only(&self, copy: &[u8]) -> bool {
         let bare = |line: &[u8]| -> Option<serde_json::Value> {
-            let lists = value(line, &["compactMetadata"])?;
-            let mut edits = Edits::of(lists)?;
-            edits.remove("preservedMessages");
-            edits.remove("preservedSegment");
-            let line = crate::json::set_field(line, &["compactMetadata"], &edits.apply())?;
-            serde_json::from_slice(&line).ok()
+            member(line, "compactMetadata")?;
+            let stripped = KeptLists::stripped(line);
+            serde_json::from_slice(stripped.as_deref().unwrap_or(line)).ok()
         };
         bare(&self.line).is_some_and(|one| Some(one) == bare(copy))
     }

@@ -6,7 +6,7 @@
 
 use super::{Export, Wish, changes_of, created, pieces_of};
 use crate::format::claude::load::{Loader, Step, Way};
-use crate::format::claude::{Boundary, write};
+use crate::format::claude::{Boundary, KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
 use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
@@ -197,7 +197,7 @@ impl Copy<'_> {
     fn entry(&mut self, ix: Ix, above: Option<Ix>) -> Result<(), Error> {
         let span = self.session.span(ix);
         let line = self.source.bytes(span)?;
-        let stripped = write::without_lists(&line);
+        let stripped = KeptLists::stripped(&line);
         let Some(mut edits) = Edits::of(&line) else {
             // A whole object with something behind it: the client reads the object.
             return self.first_object(ix, &line, above);

@@ -1,7 +1,7 @@
 //! Where each entry hangs in bough's own reading: what the lines say, and what is made of a parent that is not there.
 
 use super::look::{Look, first_text};
-use super::text::{Boundary, normal};
+use super::text::{Standing, normal};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Time};
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -240,7 +240,7 @@ impl Links {
         };
         let mut named: Vec<(u32, Vec<Key>, Vec<Key>)> = Vec::new();
         for ix in entries.all().filter(|ix| entries.kind(*ix) == Kind::Compaction) {
-            let boundary = look.line(ix, Boundary::read)?;
+            let boundary = look.line(ix, Standing::read)?;
             named.push((ix.0, keys(&mut boundary.targets()), keys(&mut boundary.kept.iter())));
         }
         let mut found: HashMap<Key, u32> =

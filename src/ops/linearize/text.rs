@@ -1,6 +1,7 @@
 //! What both readings ask of the text of a line.
 
-use crate::json::decode;
+use crate::format::claude::KeptLists;
+use crate::json::{decode, string, string_of};
 use serde::de::{Deserializer as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -136,33 +137,20 @@ fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
 
 /// What a compaction says of its place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Boundary {
+pub(super) struct Standing {
     /// The entry before it.
     pub(super) logical: Option<String>,
     /// The entries that it keeps, the last first; some of them, where it names only the first and the last.
     pub(super) kept: Vec<String>,
 }
 
-impl Boundary {
-    pub(super) fn read(line: &[u8]) -> Boundary {
-        on_object(line, |line| Some(Boundary::of(line))).unwrap_or_default()
-    }
-
-    fn of(line: &Object<'_>) -> Boundary {
-        let logical = line.text("logicalParentUuid").map(|uuid| uuid.into_owned());
-        let mut kept: Vec<String> = Vec::new();
-        let Some(facts) = line.object("compactMetadata") else { return Boundary { logical, kept } };
-        if let Some(segment) = facts.object("preservedSegment") {
-            let ends = ["tailUuid", "headUuid"];
-            kept.extend(ends.iter().filter_map(|key| Some(segment.text(key)?.into_owned())));
-        }
-        if let Some(messages) = facts.object("preservedMessages")
-            && let Some(list) = messages.get("uuids")
-            && let Ok(serde_json::Value::Array(list)) = serde_json::from_str(list)
-        {
-            kept.extend(list.iter().rev().filter_map(|uuid| Some(uuid.as_str()?.to_owned())));
-        }
-        Boundary { logical, kept }
+impl Standing {
+    pub(super) fn read(line: &[u8]) -> Standing {
+        let lists = KeptLists::of(line);
+        let mut kept: Vec<String> = lists.uuids().filter_map(string).map(Cow::into_owned).collect();
+        kept.extend(lists.ends().into_iter().flatten().filter_map(string).map(Cow::into_owned));
+        kept.reverse();
+        Standing { logical: string_of(line, "logicalParentUuid"), kept }
     }
 
     /// The entries that it may go on from, the likeliest first.

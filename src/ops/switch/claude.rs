@@ -7,7 +7,7 @@
 
 use super::{Lines, Switch, To, Wish};
 use crate::format::claude::load::{Loader, Rule, Way};
-use crate::format::claude::{Boundary, is_typed, write};
+use crate::format::claude::{Boundary, KeptLists, is_typed, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Span, Time};
 use crate::ops::{Error, Whole, label};
@@ -300,7 +300,7 @@ fn ways(whole: Whole<'_>, turn: Ix) -> Result<Vec<WayThere>, Error> {
             continue;
         }
         let standing = whole.line(*boundary)?;
-        if let Some(line) = write::without_lists(&standing) {
+        if let Some(line) = KeptLists::stripped(&standing) {
             without.push((with_end(line), "brings back what a compaction replaced"));
         }
     }

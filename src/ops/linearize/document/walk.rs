@@ -7,7 +7,7 @@ use super::{
     Rung,
 };
 use crate::model::{Key, Source};
-use crate::ops::linearize::text::{Boundary, on_object};
+use crate::ops::linearize::text::{Standing, on_object};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 
@@ -223,7 +223,7 @@ impl<'w> Walker<'w> {
         }
         let session = self.graph.session[root as usize];
         let line = self.source.bytes(record.span)?;
-        for uuid in Boundary::read(&line).targets() {
+        for uuid in Standing::read(&line).targets() {
             let number = self.names.known_uuid(Key::of(uuid.as_bytes()));
             let node = number.map_or(NONE, |uuid| self.graph.node_of[uuid as usize]);
             if node != NONE && self.graph.session[node as usize] == session && self.walked[node as usize] {
