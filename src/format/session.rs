@@ -5,7 +5,7 @@ pub use append::Segment;
 use super::side::Side;
 use super::spread::Spread;
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
-use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_member, string};
+use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
@@ -289,8 +289,7 @@ impl Builder {
     fn each_write(&mut self, line: &Line<'_>, list: &[u8]) {
         let mut reader = self.again.take().unwrap_or_default();
         for item in each_item(list) {
-            let at = (item.as_ptr() as usize - list.as_ptr() as usize) as u64;
-            reader.restart(line.offset + at, line.number - 1);
+            reader.restart(line.offset + place_in(list, item).start as u64, line.number - 1);
             reader.feed(item, |line| self.place(line));
             reader.finish(|line| self.place(line));
         }

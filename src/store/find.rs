@@ -2,7 +2,7 @@
 
 use super::{Error, sift};
 use crate::format::{Detected, Format, detect, is_agents, main_of};
-use crate::json::Sieve;
+use crate::json::{self, Sieve};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
@@ -309,9 +309,8 @@ fn belongs(path: &Path, folder: &Path) -> Option<bool> {
     let head = first_bytes(path, 16 * 1024);
     let line =
         head.split(|byte| *byte == b'\n').find(|line| memchr::memmem::find(line, b"\"cwd\"").is_some())?;
-    let quoted = crate::json::value(line, &["cwd"])?;
-    let raw = quoted.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some(Path::new(crate::json::decode(raw).as_ref()) == folder)
+    let cwd = json::string(json::value(line, &["cwd"])?)?;
+    Some(Path::new(&*cwd) == folder)
 }
 
 /// The first bytes of a file, at most `most`; none where it can't be read.
@@ -400,8 +399,7 @@ fn id_in_header(path: &Path) -> Option<String> {
     let line = head
         .split(|byte| *byte == b'\n')
         .find(|line| memchr::memmem::find(line, b"\"session\"").is_some())?;
-    let raw = crate::json::value(line, &["id"])?.strip_prefix(b"\"")?.strip_suffix(b"\"")?;
-    Some(crate::json::decode(raw).into_owned())
+    Some(json::string(json::value(line, &["id"])?)?.into_owned())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use super::open::{detect_in, read_head, read_on};
 use super::write::Stamp;
 use super::{Error, Opened, sift};
 use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, is_agents, main_of};
-use crate::json::{Reader, each_member, string};
+use crate::json::{Reader, string_of};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -139,10 +139,7 @@ pub fn session_of_agent(path: &Path) -> Option<String> {
         return Some(main.file_stem()?.to_string_lossy().into_owned());
     }
     let head = File::open(path).and_then(|file| read_head(&file)).ok()?;
-    head.split(|byte| *byte == b'\n').take(5).find_map(|line| {
-        let (_, value) = each_member(line).filter(|(key, _)| key == "sessionId").last()?;
-        Some(string(value)?.into_owned())
-    })
+    head.split(|byte| *byte == b'\n').take(5).find_map(|line| string_of(line, "sessionId"))
 }
 
 #[derive(Default)]
