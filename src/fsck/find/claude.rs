@@ -234,10 +234,10 @@ impl Finder<'_> {
             true => kept.ends.iter().filter(|id| !is_there(id)).collect(),
             false => kept.uuids.iter().filter(|id| !is_there(id)).collect(),
         };
-        // The anchor is the summary. Without one behind the boundary there is nothing that kept messages could go on from, and
-        // with lists that hold, all else before it would be gone too.
+        // The anchor is the summary, or the boundary itself, where the summary stands for what came after the kept messages.
+        // Without one there is nothing that they could go on from, and with lists that hold, all else before would be gone too.
         let anchor = kept.anchor.as_ref().and_then(|id| self.known.entry(Key::of(id.as_bytes())));
-        let anchored = anchor.is_some_and(|anchor| anchor > ix);
+        let anchored = anchor.is_some_and(|anchor| anchor >= ix);
         if let Some(first) = lost.first() {
             let some_left = kept.uuids.iter().any(is_there);
             self.entry(Check::MissingKept, ix, None, |_, _| {
