@@ -1,6 +1,7 @@
 //! Holds every exit status to a case, and a bug to the status of its own.
 
 use crate::cases::project;
+use crate::place::copy_of_bough;
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
@@ -50,7 +51,7 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
     set("", 0o755);
     // For root there is nothing that may not be read, so that it runs a copy of the program as somebody else.
     let is_root = fs::metadata(at("")).unwrap().uid() == 0;
-    fs::copy(env!("CARGO_BIN_EXE_bough"), at("bough")).unwrap();
+    copy_of_bough(&at("bough"));
     fs::create_dir_all(at("open/shut")).unwrap();
     fs::copy(project().join("examples/parser.jsonl"), at("open/shut/s.jsonl")).unwrap();
     set("open/shut", 0);

@@ -24,3 +24,12 @@ pub fn code(output: &Output) -> i32 {
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
+
+/// Puts a copy of the program where another user can run it.
+///
+/// It is not written by this process: a program that another test starts meanwhile would have our handle too, and what is open
+/// for writing can't be run.
+pub fn copy_of_bough(to: &Path) {
+    let done = Command::new("cp").args([Path::new(env!("CARGO_BIN_EXE_bough")), to]).status().unwrap();
+    assert!(done.success());
+}

@@ -1,7 +1,7 @@
 //! What must hold of every command that writes: old bytes stay, a dry run says what is then done, an undo gives the old
 //! file back, nothing is lost beside another writer, and what the system refuses changes nothing.
 
-use crate::place::{bough, code, said};
+use crate::place::{bough, code, copy_of_bough, said};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -575,7 +575,7 @@ fn what_the_user_may_not_write_is_not_written() {
     open(place.folder.path(), 0o755);
     fs::create_dir(place.path("nobody")).unwrap();
     open(&place.path("nobody"), 0o777);
-    fs::copy(env!("CARGO_BIN_EXE_bough"), place.path("nobody/bough")).unwrap();
+    copy_of_bough(&place.path("nobody/bough"));
     let (text, ids) = sound_session(Form::Pi, &mut Chance(5));
     let path = place.put("s.jsonl", text.as_bytes());
     open(&path, 0o644);
