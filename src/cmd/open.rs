@@ -141,6 +141,6 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
 /// The newest session for the current folder over all stores.
 pub(super) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
-    let mut found = find::of_folder(&find::stores(&global.roots), &folder);
+    let mut found = find::of_folder(&find::stores(&global.roots), &folder, find::Worktrees::LeftOut);
     Ok(found.next().ok_or(Failure::NoSession)?.path)
 }

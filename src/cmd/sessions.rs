@@ -160,7 +160,7 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
             Some(folder) => folder.clone(),
             None => std::env::current_dir()?,
         };
-        return Ok(find::of_folder(&stores, &folder).collect());
+        return Ok(find::of_folder(&stores, &folder, find::Worktrees::Listed).collect());
     }
     let mut out = Vec::new();
     for folder in &args.folders {

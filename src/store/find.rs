@@ -176,17 +176,29 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
     }
 }
 
+/// Whether the sessions of the other worktrees of a git repository count as those of a folder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Worktrees {
+    /// They do where the agent lists them too: Claude Code lets one choose from all.
+    Listed,
+    /// They don't: it goes on with the newest of the folder itself.
+    LeftOut,
+}
+
 /// The sessions of a working folder over all stores, newest first.
 ///
 /// Headers are read as the iterator goes on, so that the newest costs little however many there are.
-pub fn of_folder(stores: &[Store], folder: &Path) -> impl Iterator<Item = Found> + use<> {
+pub fn of_folder(
+    stores: &[Store],
+    folder: &Path,
+    worktrees: Worktrees,
+) -> impl Iterator<Item = Found> + use<> {
     let real = folder.canonicalize().unwrap_or_else(|_| folder.to_owned());
     let mut all = Vec::new();
     for store in stores {
         let Ok(entries) = fs::read_dir(&store.root) else { continue };
         let mut names = folder_names(store.agent, &real);
-        if store.agent == "claude" {
-            // It looks a session up in all worktrees of a repository.
+        if store.agent == "claude" && worktrees == Worktrees::Listed {
             for other in super::worktrees::beside(&real) {
                 names.extend(folder_names(store.agent, &other));
             }

@@ -9,6 +9,8 @@ use crate::format::claude::load::Way;
 use crate::format::claude::sent::{self, Made, Role, Sending};
 use crate::format::{Block, Content, Format, Session, blocks_of_item};
 use crate::model::{Flags, Ix, Kind, Source};
+use crate::ops::Whole;
+use crate::ops::switch::claude::before_it_was_gone;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -22,8 +24,15 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
     let sending = sent::sending(session, source, asked)?;
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
-        context.refused =
-            Some("the client would not go on there: a compaction cut it off, or there is no turn");
+        if let Some(asked) = asked
+            && let Some(plain) = before_it_was_gone(Whole { session, source }, asked)?
+            && sent::sending(&plain, source, Some(asked))?.leaf.from.is_some()
+        {
+            let mut context = build(&plain, source, Some(asked))?;
+            context.note = Some("a compaction replaced this for the client; `bough switch` brings it back");
+            return Ok(context);
+        }
+        context.refused = Some("the client would not go on there: there is no turn");
         return Ok(context);
     }
     let boundary = sending.dropped.iter().rfind(|dropped| dropped.why == sent::Why::Compacted);

@@ -6,7 +6,7 @@
 
 use super::{Export, Wish, changes_of, created, pieces_of};
 use crate::format::claude::load::{Loader, Step, Way};
-use crate::format::claude::{Boundary, KeptLists, write};
+use crate::format::claude::{KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
 use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
@@ -23,17 +23,8 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         });
     }
     // What a compaction replaced is gone for the client; to get at it, the compaction is looked away from.
-    let mut plain = None;
-    let mut loader = Loader::new(session);
-    if !loader.is_loaded(wish.entry) || loader.is_gone(wish.entry) {
-        let plain = plain.insert(session.clone());
-        // The one above the entry, if there is one, is in force there.
-        plain.claude.boundary = match switch::claude::above(whole, wish.entry)? {
-            Some(above) => switch::claude::as_it_was(whole, above)?.map(|line| Boundary::of(above, &line)),
-            None => None,
-        };
-        loader = Loader::new(plain);
-    }
+    let plain = switch::claude::before_it_was_gone(whole, wish.entry)?;
+    let mut loader = Loader::new(plain.as_ref().unwrap_or(session));
     let (entries, beside, head) = if wish.subtree {
         let (entries, head) = subtree(session, &mut loader, wish.entry);
         let is_turn = |ix: &Ix| session.entries.kind(*ix).is_turn();

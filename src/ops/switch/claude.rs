@@ -228,6 +228,21 @@ pub(crate) fn above(whole: Whole<'_>, turn: Ix) -> io::Result<Option<Ix>> {
     Ok(None)
 }
 
+/// The session as it was for an entry that a later compaction replaced; `None` where the entry is not gone.
+pub(crate) fn before_it_was_gone(whole: Whole<'_>, entry: Ix) -> io::Result<Option<Session>> {
+    let loader = Loader::new(whole.session);
+    if loader.is_loaded(entry) && !loader.is_gone(entry) {
+        return Ok(None);
+    }
+    let mut plain = whole.session.clone();
+    // The compaction above the entry, if there is one, is in force there.
+    plain.claude.boundary = match above(whole, entry)? {
+        Some(above) => as_it_was(whole, above)?.map(|line| Boundary::of(above, &line)),
+        None => None,
+    };
+    Ok(Some(plain))
+}
+
 /// The messages that a boundary's lists name, or that stand between the ends that they name.
 fn kept(session: &Session, boundary: &Boundary) -> Vec<Key> {
     match (&boundary.kept, boundary.ends) {
