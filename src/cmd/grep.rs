@@ -173,7 +173,7 @@ impl Search<'_> {
         let args = self.args;
         let needs_tree = args.on.is_some() || args.invert_match;
         // Standard input can't be read twice.
-        let sifted = match path == Path::new("-") {
+        let sifted = match store::is_read_once(path) {
             true => None,
             false => self.sifted(path, args.files_with_matches && !needs_tree)?,
         };

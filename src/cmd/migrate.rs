@@ -245,7 +245,7 @@ fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result
 
 /// The plan for one file: in place, or into another file, which then gets all that is in it.
 fn plan(args: &Args, file: &File, opened: &Opened, made: Migration) -> Plan {
-    let stdin = file.path == Path::new("-");
+    let stdin = crate::store::is_read_once(&file.path);
     if args.output.is_none() && !stdin {
         return made.in_place();
     }

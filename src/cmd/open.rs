@@ -111,7 +111,8 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
 /// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.
 pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(word);
-    if word == "-" || path.is_file() {
+    // A pipe that stands for a file is as good as one.
+    if word == "-" || path.metadata().is_ok_and(|facts| !facts.is_dir()) {
         return Ok(path.to_owned());
     }
     if path.is_dir() {

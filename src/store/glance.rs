@@ -1,6 +1,6 @@
 use super::Error;
 use super::files::{Content, Files};
-use super::open::{Opened, Options, open_file, read_head, told};
+use super::open::{Opened, Options, Source, in_memory, read_head, told};
 use crate::format::{Builder, has_line};
 use crate::json::Reader;
 use std::os::unix::fs::FileExt;
@@ -15,7 +15,10 @@ const END: usize = 16 * 1024;
 /// marked as partial, and nothing in it counts. Fails as [`super::open()`] does.
 pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let (file, len, stamp) = open_file(path)?;
+    let (file, len, stamp) = match Source::of(path)? {
+        Source::Bytes(bytes) => return in_memory(path, options, bytes),
+        Source::File(file, len, stamp) => (file, len, stamp),
+    };
     let mut head = vec![0; END];
     let count = file.read_at(&mut head, 0).map_err(io)?;
     head.truncate(count);

@@ -22,7 +22,7 @@ pub mod write;
 pub use error::Error;
 pub use files::Files;
 pub use glance::glance;
-pub use open::{Opened, Options, open, open_raw};
+pub use open::{Opened, Options, is_read_once, open, open_raw};
 pub use part::{Part, open_part};
 pub use sift::{Taker, sift};
 

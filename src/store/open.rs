@@ -35,56 +35,77 @@ const HEAD: usize = 16 * 1024;
 /// Reads the whole file once, and holds of it no more than columns of entries. Fails where the file can't be read,
 /// is empty, or is of no format that is known; a damaged session is opened, with its faults.
 pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let mut files = Files::new();
-    let session = if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        let format = settled(path, detect(&bytes), options)?;
-        let session = read_memory(format, options, &bytes);
-        files.add(path.to_owned(), Content::Memory(bytes), None);
-        session
-    } else {
-        let (file, len, stamp) = open_file(path)?;
-        let session = match len < segments::LARGE {
-            true => read_file(path, options, &file, len)?,
-            false => read_large(path, options, &file, len)?,
-        };
-        files.add(path.to_owned(), Content::File(file), Some(stamp));
-        session
+    let (file, len, stamp) = match Source::of(path)? {
+        Source::Bytes(bytes) => return in_memory(path, options, bytes),
+        Source::File(file, len, stamp) => (file, len, stamp),
     };
+    let session = match len < segments::LARGE {
+        true => read_file(path, options, &file, len)?,
+        false => read_large(path, options, &file, len)?,
+    };
+    let mut files = Files::new();
+    files.add(path.to_owned(), Content::File(file), Some(stamp));
     Ok(Opened { session, files })
 }
 
 /// Opens a file as bytes, whatever it holds; gives its length too. `-` is standard input.
 pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
     let mut files = Files::new();
-    if path == Path::new("-") {
-        let mut bytes = Vec::new();
-        io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
-        let len = bytes.len() as u64;
-        files.add(path.to_owned(), Content::Memory(bytes), None);
-        return Ok((files, len));
-    }
-    let (file, len, stamp) = open_file(path)?;
-    files.add(path.to_owned(), Content::File(file), Some(stamp));
+    let (content, len, stamp) = match Source::of(path)? {
+        Source::Bytes(bytes) => {
+            let len = bytes.len() as u64;
+            (Content::Memory(bytes), len, None)
+        }
+        Source::File(file, len, stamp) => (Content::File(file), len, Some(stamp)),
+    };
+    files.add(path.to_owned(), content, stamp);
     Ok((files, len))
 }
 
-/// Opens a file that is to be read; gives its length too, and what it is known again by.
-pub(super) fn open_file(path: &Path) -> Result<(File, u64, Stamp), Error> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(|error| match error.kind() {
-        io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
-        _ => io(error),
-    })?;
-    let facts = file.metadata().map_err(io)?;
-    if facts.is_dir() {
-        return Err(Error::IsFolder { path: path.to_owned() });
+/// Opens a session that is in memory.
+pub(super) fn in_memory(path: &Path, options: Options, bytes: Vec<u8>) -> Result<Opened, Error> {
+    let session = read_memory(settled(path, detect(&bytes), options)?, options, &bytes);
+    let mut files = Files::new();
+    files.add(path.to_owned(), Content::Memory(bytes), None);
+    Ok(Opened { session, files })
+}
+
+/// Whether what is behind a path can be read but once: standard input, or a pipe that stands for a file.
+pub fn is_read_once(path: &Path) -> bool {
+    path == Path::new("-") || path.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
+}
+
+/// What is behind a path.
+pub(super) enum Source {
+    /// A file, its length, and what it is known again by.
+    File(File, u64, Stamp),
+    /// All that came of standard input, of a pipe or of another device: it can be read but once.
+    Bytes(Vec<u8>),
+}
+
+impl Source {
+    pub(super) fn of(path: &Path) -> Result<Source, Error> {
+        let io = |source| Error::Io { path: path.to_owned(), source };
+        let mut bytes = Vec::new();
+        if path == Path::new("-") {
+            io::stdin().lock().read_to_end(&mut bytes).map_err(io)?;
+            return Ok(Source::Bytes(bytes));
+        }
+        let mut file = File::open(path).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
+            _ => io(error),
+        })?;
+        let facts = file.metadata().map_err(io)?;
+        if facts.is_dir() {
+            return Err(Error::IsFolder { path: path.to_owned() });
+        }
+        if !facts.is_file() {
+            file.read_to_end(&mut bytes).map_err(io)?;
+            return Ok(Source::Bytes(bytes));
+        }
+        let stamp = Stamp::with(&file, &facts).map_err(io)?;
+        Ok(Source::File(file, facts.len(), stamp))
     }
-    let stamp = Stamp::with(&file, &facts).map_err(io)?;
-    Ok((file, facts.len(), stamp))
 }
 
 /// The format of a file, told from its first bytes.

@@ -1,6 +1,6 @@
 use super::Error;
 use super::files::{Content, Files};
-use super::open::{Opened, Options, open, read_at, read_head, read_on, told};
+use super::open::{Opened, Options, is_read_once, open, read_at, read_head, read_on, told};
 use super::write::Stamp;
 use crate::format::{Builder, Format, Session};
 use crate::json::{Field, Line, Reader};
@@ -80,7 +80,7 @@ const SIZES: Sizes = Sizes { tail: 64 << 10, file: 512 << 10 };
 const LINES: usize = 4096;
 
 fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Result<Option<Opened>, Error> {
-    if path == Path::new("-") || options.side {
+    if options.side || is_read_once(path) {
         return Ok(None);
     }
     // What can't be opened is for `open` to report.

@@ -308,7 +308,7 @@ impl Subject {
     fn open(path: &Path, global: &Global) -> Result<Subject, Error> {
         let options = Options { side: true, ..global.options() };
         let place = Place::of(path);
-        let from_stdin = path == Path::new("-");
+        let from_stdin = crate::store::is_read_once(path);
         let opened = match from_stdin {
             // Standard input is read once, and looked at as bytes.
             true => None,

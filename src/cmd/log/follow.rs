@@ -28,9 +28,9 @@ pub(super) fn follow(
     keep: &Keep,
 ) -> anyhow::Result<Exit> {
     let path = opened.files.path(0).to_owned();
-    if path == std::path::Path::new("-") {
+    if crate::store::is_read_once(&path) {
         let hint = "name a file".to_owned();
-        return Err(Failure::Usage { what: "standard input can't be followed".into(), hint }.into());
+        return Err(Failure::Usage { what: "standard input and pipes can't be followed".into(), hint }.into());
     }
     let mut behind = None;
     loop {
