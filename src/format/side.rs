@@ -1,6 +1,6 @@
 //! Columns beside the tree, which only `fsck` asks for: tool calls and results, and what rare lines name.
 
-use super::{Format, Link, OtherKind, image};
+use super::{Format, Link, OtherKind, ParentRef, image};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Ix, Key, Kind};
 use memchr::memmem::Finder;
@@ -64,6 +64,10 @@ pub enum NotedKind {
     StrayId,
     /// A turn without an id.
     TurnWithoutId,
+    /// An entry of the pi family whose id is a number.
+    NumberId,
+    /// An entry of the pi family or of Chimera that names its parent by something that is no string.
+    OddParent,
     /// A turn whose content is an empty string.
     EmptyContent,
     /// A text block without text in a turn.
@@ -137,6 +141,22 @@ impl Side {
         }
         if claude && link.id.is_none() {
             note(NotedKind::TurnWithoutId, Key::NONE);
+        }
+        if !claude {
+            let (id, parent) = match format {
+                Format::PiDesign => (Field::Uuid, Field::ParentUuid),
+                Format::Chimera => (Field::Id, Field::ParentSnake),
+                _ => (Field::Id, Field::ParentId),
+            };
+            if let Value::Number(_) = fields.get(id)
+                && let Some(id) = link.id
+            {
+                note(NotedKind::NumberId, id.key());
+            }
+            let is_usual = matches!(fields.get(parent), Value::String(_) | Value::Null | Value::Absent);
+            if !is_usual && matches!(link.parent, ParentRef::None) {
+                note(NotedKind::OddParent, Key::NONE);
+            }
         }
         if claude {
             if let Some(parent) = fields.str(Field::LogicalParent).filter(|id| !id.raw.is_empty()) {

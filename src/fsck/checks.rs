@@ -168,13 +168,15 @@ ForeignMarker "foreign-marker" Info No
     "Another program appended a mark of its own. The agent loads an empty session, and all else looks lost. See \
      `missing-id`."
 MissingId "missing-id" Error ByDefault
-    "An entry has no id, under a header of version 2 or later."
-    "Such an entry can't be a parent, and as the last line it hides the session. The repair gives each an id, and where it \
-     names no parent, the entry before it."
+    "An entry has no id that is a string, under a header of version 2 or later."
+    "Such an entry can't be a parent, and as the last line it hides the session; a number leads on where it is spelled in the \
+     same way. The repair gives back the id that the next entry hangs under, if that is nowhere. Else it writes a number as a \
+     string, and gives others an id, and where they name no parent, the entry before."
 // The tree.
 DanglingParent "dangling-parent" Error ByDefault ["nearest" "root"]
     "The parent of an entry is nowhere in the file."
-    "The line was lost, torn or never written; all above it is out of the agent's sight, silently. The repair hangs the \
+    "The line was lost, torn or never written, or what stands there is no id; all above it is out of the agent's sight, \
+     silently. The repair hangs the \
      entry under the parent of the lost line where a torn line still shows it, else under the nearest earlier turn in \
      the file, of the same session, never across a sidechain; where there is none it becomes a root. All children of one lost \
      parent get the same. The strategy `root` makes roots of them."

@@ -92,6 +92,11 @@ impl Finder<'_> {
         for ix in &without {
             self.entry(Check::MissingId, *ix, None, |_, _| Ok("the entry has no id".into()))?;
         }
+        for noted in self.noted(NotedKind::NumberId) {
+            let words =
+                |_: &Self, id: &str| Ok(format!("the id of the entry is the number {id}, and no string"));
+            self.entry(Check::MissingId, noted.entry, None, words)?;
+        }
         let count = session.entries.len();
         if !without.is_empty() && without.len() == count {
             self.file(Check::ForkOfV1, || "entries of version 1 stand under a later header".into());

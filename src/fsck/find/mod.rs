@@ -16,7 +16,7 @@ use super::checks::{Check, Mend};
 use super::finding::{Finding, Findings};
 use super::text::Patched;
 use crate::format::{Noted, NotedKind, Session};
-use crate::json::string_of;
+use crate::json::{string_of, value};
 use crate::model::{Flags, Found, Ix, Key, Source, Span};
 use std::cell::OnceCell;
 use std::io;
@@ -93,14 +93,14 @@ impl<'a> Finder<'a> {
     pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
         let entries = &self.session.entries;
         if entries.flags(ix).has(Flags::LONG_ID) {
-            return Ok(self.text(ix, self.session.format.names().id)?.unwrap_or_default());
+            return Ok(id_of(&self.line(ix)?, self.session.format.names().id).unwrap_or_default());
         }
         // The key holds a short id: a line of many megabytes is not read for it.
         Ok(String::from_utf8_lossy(&entries.id_start(ix)).into_owned())
     }
 
     pub(super) fn parent_id(&self, ix: Ix) -> io::Result<String> {
-        Ok(self.text(ix, self.session.format.names().parent)?.unwrap_or_default())
+        Ok(id_of(&self.line(ix)?, self.session.format.names().parent).unwrap_or_default())
     }
 
     /// Reports something about an entry. The words are made only where they are kept.
@@ -170,6 +170,15 @@ impl<'a> Finder<'a> {
     pub(super) fn bytes(&self, noted: &Noted) -> io::Result<Vec<u8>> {
         self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })
     }
+}
+
+/// An id in a line, a number as it is spelled; `None` where there is none.
+pub(in crate::fsck) fn id_of(line: &[u8], field: &str) -> Option<String> {
+    let id = match value(line, &[field])? {
+        number @ [b'-' | b'0'..=b'9', ..] => String::from_utf8_lossy(number).into_owned(),
+        _ => string_of(line, field)?,
+    };
+    Some(id).filter(|id| !id.is_empty())
 }
 
 /// Tells which entries stand above which, however many such questions there are about deep paths.

@@ -1,6 +1,8 @@
 use super::Finder;
 use crate::format::{Format, NotedKind, image};
 use crate::fsck::checks::Check;
+use crate::fsck::shown::short;
+use crate::json::value;
 use crate::model::{Flags, Ix, Key, Parent, Source, Span};
 use std::collections::HashSet;
 use std::io;
@@ -84,6 +86,13 @@ impl Finder<'_> {
 
     fn orphans(&mut self) -> io::Result<()> {
         let session = self.session;
+        for noted in self.noted(NotedKind::OddParent).filter(|noted| session.tree.stands(noted.entry)) {
+            self.entry(Check::DanglingParent, noted.entry, None, |finder, _| {
+                let line = finder.line(noted.entry)?;
+                let parent = value(&line, &[session.format.names().parent]).unwrap_or_default();
+                Ok(format!("the parent is no id: {}", short(parent)))
+            })?;
+        }
         let orphans: Vec<Ix> = session.tree.orphans().collect();
         if orphans.is_empty() {
             return Ok(());

@@ -1,9 +1,10 @@
 use crate::format::{OtherKind, Session};
 use crate::fsck::Check;
+use crate::fsck::find::id_of;
 use crate::fsck::mend::Aside;
 use crate::fsck::shown::{MOST, differing, short, shortened};
 use crate::fsck::text::{Edit, Patched};
-use crate::json::{Escapes, each_item, quoted, set_field, string_of, value};
+use crate::json::{Escapes, each_item, quoted, set_field, value};
 use crate::model::{Change, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
@@ -109,7 +110,15 @@ impl<'a> Draft<'a> {
     }
 
     pub(super) fn id(&mut self, ix: Ix) -> io::Result<String> {
-        Ok(string_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
+        Ok(id_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
+    }
+
+    /// The id as the links to an entry have to spell it: a number leads nowhere as a string. `None` where nothing can hang under
+    /// the entry.
+    pub(super) fn link_to(&mut self, ix: Ix) -> io::Result<Option<Vec<u8>>> {
+        let (line, field) = (self.bytes(ix)?, self.session.format.names().id);
+        let id = id_of(&line, field).and_then(|_| crate::json::value(&line, &[field]));
+        Ok(id.map(<[u8]>::to_vec))
     }
 
     fn origin(&self, number: u64, span: Span) -> u64 {

@@ -5,6 +5,7 @@ use super::forest::Forest;
 use super::{Round, Wishes};
 use crate::format::{Format, Noted, NotedKind};
 use crate::fsck::checks::Check;
+use crate::fsck::find::id_of;
 use crate::fsck::finding::Finding;
 use crate::fsck::mend::{Above, Mending, Torn};
 use crate::json::{string_of, value};
@@ -76,7 +77,8 @@ impl Round<'_> {
         for finding in links {
             let Some(ix) = finding.entry else { continue };
             let line = self.source.bytes(session.span(ix))?;
-            let parent = string_of(&line, session.format.names().parent).unwrap_or_default();
+            let named = value(&line, &[session.format.names().parent]).unwrap_or(b"null");
+            let parent = id_of(&line, session.format.names().parent).unwrap_or_default();
             let check = finding.check;
             let mut place = None;
             match check {
@@ -90,7 +92,17 @@ impl Round<'_> {
                     if draft.restored.contains(&parent) {
                         continue;
                     }
-                    place = given.get(&(parent.clone(), self.strand(ix))).copied();
+                    if parent.is_empty()
+                        && let Some(before) = ix.0.checked_sub(1).map(Ix)
+                        && id_of(&draft.bytes(ix)?, session.format.names().parent).is_some()
+                        && forest.hang(ix, before)
+                    {
+                        // It was hung under the entry right above it, when that got its id.
+                        continue;
+                    }
+                    if !parent.is_empty() {
+                        place = given.get(&(parent.clone(), self.strand(ix))).copied();
+                    }
                     if place.is_none() && wishes.strategy(check) == Some("root") {
                         place = Some(Place::Root);
                     }
@@ -99,14 +111,14 @@ impl Round<'_> {
                         && self.is_of_strand(turn, ix)?
                     {
                         let span = Span { file: turn.file, offset: turn.offset, len: turn.len };
-                        draft.set_at(
-                            span,
-                            u64::from(turn.line),
-                            &parent,
-                            &["uuid"],
-                            &json(Some(&parent)),
-                            check,
-                        )?;
+                        draft.set_at(span, u64::from(turn.line), &parent, &["uuid"], named, check)?;
+                        draft.restored.insert(parent);
+                        continue;
+                    }
+                    if place.is_none()
+                        && let Some(before) = self.with_empty_id(ix).filter(|_| !parent.is_empty())
+                    {
+                        draft.set(before, &[session.format.names().id], named, check)?;
                         draft.restored.insert(parent);
                         continue;
                     }
@@ -127,15 +139,15 @@ impl Round<'_> {
                 }
                 None => Place::Root,
             });
-            if check == Check::DanglingParent {
+            if check == Check::DanglingParent && !parent.is_empty() {
                 given.entry((parent, self.strand(ix))).or_insert(place);
             }
             let id = match place {
-                Place::Under(to) => Some(draft.id(to)?),
+                Place::Under(to) => draft.link_to(to)?,
                 Place::Root if check == Check::UnexpectedRoot => continue,
                 Place::Root => None,
             };
-            draft.set(ix, &[session.format.names().parent], &json(id.as_deref()), check)?;
+            draft.set(ix, &[session.format.names().parent], &id.unwrap_or_else(|| json(None)), check)?;
         }
         Ok(())
     }
@@ -161,6 +173,12 @@ impl Round<'_> {
         (entries.session_at(ix), entries.flags(ix).has(Flags::SIDECHAIN))
     }
 
+    /// The entry right above an orphan, where its id is empty: only Chimera reads such a line, and nothing hangs under it.
+    fn with_empty_id(&self, ix: Ix) -> Option<Ix> {
+        let before = ix.0.checked_sub(1).map(Ix)?;
+        (self.session.entries.key(before) == Key::of(b"")).then_some(before)
+    }
+
     /// Whether a line without an id is of the strand of an entry.
     fn is_of_strand(&self, noted: &Noted, ix: Ix) -> io::Result<bool> {
         let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
@@ -172,7 +190,7 @@ impl Round<'_> {
 
     fn can_be_parent(&self, ix: Ix) -> bool {
         let entries = &self.session.entries;
-        if entries.key(ix) == Key::NONE {
+        if entries.key(ix) == Key::NONE || entries.key(ix) == Key::of(b"") {
             return false;
         }
         match self.session.format {

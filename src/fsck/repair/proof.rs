@@ -77,7 +77,10 @@ pub(super) fn prove(
     let mut failed = Vec::new();
     compare_findings(&examined.findings, &findings, wishes, &mut failed);
     let gone: HashSet<Key> = result.gone.iter().copied().collect();
-    compare_ids(before, &session, &gone, &mut failed);
+    // An id that is a number may make room for the one that it took the place of.
+    let renamed = examined.findings.list.iter().filter(|finding| finding.check == Check::MissingId);
+    let renamed = renamed.filter_map(|finding| Some(before.entries.key(finding.entry?)));
+    compare_ids(before, &session, &gone.iter().copied().chain(renamed).collect(), &mut failed);
     compare_lines(examined, source, &patched, result.changes, &mut failed)?;
     let moved: HashSet<Key> = result.moved.iter().copied().collect();
     let off_path = |key: Key| gone.contains(&key) || moved.contains(&key);
@@ -146,7 +149,8 @@ fn on_request_may_stay(check: Check) -> bool {
 /// Every id that was there is there.
 fn compare_ids(before: &Session, after: &Session, gone: &HashSet<Key>, failed: &mut Vec<String>) {
     let keys = |session: &Session| -> Vec<Key> {
-        let mut keys: Vec<Key> = session.entries.keys().iter().copied().filter(|key| key.is_some()).collect();
+        let is_id = |key: &Key| key.is_some() && *key != Key::of(b"");
+        let mut keys: Vec<Key> = session.entries.keys().iter().copied().filter(is_id).collect();
         keys.sort_unstable();
         keys.dedup();
         keys

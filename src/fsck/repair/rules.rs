@@ -5,7 +5,7 @@ use super::{Round, Wishes};
 use crate::format::{Format, Ids, NotedKind, OtherKind, image};
 use crate::fsck::checks::Check;
 use crate::fsck::examine::{Aim, Examined};
-use crate::fsck::find::{Original, Same, kept_lists, own_session, tip};
+use crate::fsck::find::{Original, Same, id_of, kept_lists, own_session, tip};
 use crate::fsck::finding::Finding;
 use crate::json::{each_item, place_in, set_field, string_of, value};
 use crate::model::{Flags, Ix, Key, Parent, Source, Span, Time};
@@ -132,6 +132,14 @@ impl Round<'_> {
             .filter_map(|finding| finding.entry)
             .collect();
         if !without.is_empty() {
+            let numbers: HashSet<Ix> = self.noted(NotedKind::NumberId).map(|noted| noted.entry).collect();
+            // Their parent is mended too, and the entry right above it may have had no id that could be named.
+            let odd: HashSet<Ix> = wanted
+                .iter()
+                .filter(|finding| finding.check == Check::DanglingParent)
+                .filter_map(|finding| finding.entry)
+                .filter(|ix| session.tree.link(*ix) == Parent::Root)
+                .collect();
             let mut given: Vec<String> = Vec::new();
             for ix in session.entries.all() {
                 if !without.contains(&ix) {
@@ -145,26 +153,34 @@ impl Round<'_> {
                     .transpose()?
                     .and_then(|line| string_of(&line, names.parent))
                     .filter(|id| !id.is_empty() && !draft.restored.contains(id));
-                let id = match lost {
+                let is_number = numbers.contains(&ix);
+                let children: Vec<Ix> =
+                    if is_number { session.tree.children(ix).collect() } else { Vec::new() };
+                let id = match lost.filter(|_| children.is_empty()) {
                     Some(id) => {
                         draft.restored.insert(id.clone());
                         id
                     }
+                    None if is_number => draft.id(ix)?,
                     None => ids.entry(session.format, taken),
                 };
                 draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;
+                let below = (!is_number && odd.contains(&next) && !self.is_above(next, ix)).then_some(next);
+                for child in children.into_iter().chain(below) {
+                    draft.set(child, &[names.parent], &json(Some(&id)), Check::MissingId)?;
+                }
                 let line = draft.bytes(ix)?;
-                if string_of(&line, names.parent).is_none_or(|parent| parent.is_empty()) {
+                if !is_number && id_of(&line, names.parent).is_none() {
                     let before = match ix.0.checked_sub(1).map(Ix) {
-                        Some(before) if given[before.at()].is_empty() => Some(draft.id(before)?),
-                        Some(before) => Some(given[before.at()].clone()),
+                        Some(before) if given[before.at()].is_empty() => draft.link_to(before)?,
+                        Some(before) => Some(json(Some(&given[before.at()]))),
                         None => None,
                     };
                     // Not below itself, where lines stand out of order.
                     let rings = draft.restored.contains(&id)
                         && ix.0.checked_sub(1).is_some_and(|before| self.is_above(next, Ix(before)));
-                    let before = before.filter(|before| !before.is_empty() && !rings);
-                    draft.set(ix, &[names.parent], &json(before.as_deref()), Check::MissingId)?;
+                    let before = before.filter(|_| !rings).unwrap_or_else(|| json(None));
+                    draft.set(ix, &[names.parent], &before, Check::MissingId)?;
                 }
                 // Version 1 counts the header as 0; what is kept begins at an entry above.
                 let index = value(&line, &["firstKeptEntryIndex"])
@@ -264,8 +280,8 @@ impl Round<'_> {
         let next = finding.other.and_then(|other| self.towards(ix, other, lines));
         let kept = next.filter(|next| *next != ix).or_else(|| self.prompt_above(ix, lines));
         if let Some(kept) = kept {
-            let id = draft.id(kept)?;
-            draft.set(ix, &[self.session.format.names().kept], &json(Some(&id)), finding.check)?;
+            let id = draft.link_to(kept)?.unwrap_or_else(|| json(None));
+            draft.set(ix, &[self.session.format.names().kept], &id, finding.check)?;
         }
         Ok(())
     }
@@ -366,7 +382,7 @@ impl Round<'_> {
     /// Appends a pointer to the end of the conversation.
     fn point(&self, draft: &mut Draft<'_>, check: Check) -> io::Result<()> {
         let Some(tip) = tip(self.session) else { return Ok(()) };
-        let id = draft.id(tip)?;
+        let Some(id) = draft.link_to(tip)? else { return Ok(()) };
         let line = pointer(self.session, self.around.stem(), &id, false);
         draft.append(line, check);
         Ok(())
@@ -384,9 +400,9 @@ struct Lines {
 }
 
 /// A pointer of Claude Code to an entry.
-fn pointer(session: &crate::format::Session, stem: &str, id: &str, pin: bool) -> Vec<u8> {
+fn pointer(session: &crate::format::Session, stem: &str, id: &[u8], pin: bool) -> Vec<u8> {
     let mut line = b"{\"type\":\"last-prompt\",\"leafUuid\":".to_vec();
-    line.extend(json(Some(id)));
+    line.extend(id);
     if pin {
         line.extend(b",\"explicit\":true");
     }
@@ -424,14 +440,13 @@ pub(super) fn return_to(
     let depth = |ix: &Ix| draft.session.tree.ancestors(*ix).count();
     let lower = places.take(MOST_RISEN).max_by_key(depth).filter(|lower| depth(lower) > depth(&first));
     let head = lower.unwrap_or(first);
-    let id = draft.id(head)?;
+    let Some(id) = draft.link_to(head)? else { return Ok(()) };
     let line = match draft.session.format {
         Format::Claude => Some(pointer(draft.session, "", &id, true)),
         format => {
             let fresh = ids.entry(format, draft.session.entries.keys());
-            let quoted = json(Some(&id));
-            let new = crate::format::New { id: &fresh, parent: Some(&quoted), now: now.unwrap_or(Time(0)) };
-            let mut line = format.dialect().marker(&new, None, Some(&quoted));
+            let new = crate::format::New { id: &fresh, parent: Some(&id), now: now.unwrap_or(Time(0)) };
+            let mut line = format.dialect().marker(&new, None, Some(&id));
             // The draft gives lines their endings.
             line.as_mut().map(Vec::pop);
             line

@@ -171,13 +171,13 @@ impl Round<'_> {
         }
         let names = names_of_calls(session.format, &line);
         let near = Near::of(session.format, &line, wishes.now);
-        let mut above = draft.id(ix)?;
+        let Some(mut above) = draft.link_to(ix)? else { return Ok(()) };
         for call in calls {
             let id = ids.entry(session.format, session.entries.keys());
             let name = names.get(&call).map_or("", String::as_str);
             let new = near.result(session.format, (&call, name), &id, &above);
             draft.insert_behind(ix, new, Check::UnpairedToolUse);
-            above = id;
+            above = json(Some(&id));
         }
         let group = session.entries.group(ix);
         let children: Vec<Ix> = session.tree.children(ix).collect();
@@ -187,12 +187,7 @@ impl Round<'_> {
                 && session.entries.group(child) == group
                 && session.entries.kind(child) == Kind::Assistant;
             if !part {
-                draft.set(
-                    child,
-                    &[session.format.names().parent],
-                    &json(Some(&above)),
-                    Check::UnpairedToolUse,
-                )?;
+                draft.set(child, &[session.format.names().parent], &above, Check::UnpairedToolUse)?;
             }
         }
         Ok(())
@@ -373,9 +368,9 @@ impl Links<'_> {
         if let Some(under) = under {
             self.gained.entry(under).or_default().push(ix);
         }
-        let id = under.map(|under| draft.id(under)).transpose()?;
+        let id = under.map(|under| draft.link_to(under)).transpose()?.flatten();
         let parent = self.session.format.names().parent;
-        draft.set(ix, &[parent], &json(id.as_deref()), Check::MisplacedToolResult)
+        draft.set(ix, &[parent], &id.unwrap_or_else(|| json(None)), Check::MisplacedToolResult)
     }
 }
 
@@ -417,10 +412,11 @@ impl Near {
         Near { time, millis, members }
     }
 
-    /// A result that says that the real one was lost.
-    fn result(&self, format: Format, (call, name): (&str, &str), id: &str, parent: &str) -> Vec<u8> {
+    /// A result that says that the real one was lost; `parent` is JSON.
+    fn result(&self, format: Format, (call, name): (&str, &str), id: &str, parent: &[u8]) -> Vec<u8> {
         let quote = |text: &str| String::from_utf8(json(Some(text))).unwrap_or_default();
-        let (call, id, parent, lost) = (quote(call), quote(id), quote(parent), quote(LOST));
+        let (call, id, lost) = (quote(call), quote(id), quote(LOST));
+        let parent = String::from_utf8_lossy(parent);
         let Near { time, millis, members } = self;
         match format {
             Format::Claude => format!(
