@@ -143,10 +143,15 @@ NoFinalNewline "no-final-newline" Warning ByDefault
     "The next line that is appended would be glued to it, and both lost. The repair adds the line feed."
 // Headers.
 MissingHeader "missing-header" Error ByDefault
-    "There is no header where the format has one."
+    "There is no header where the format has one, or it has no id that is a string."
     "The file was deleted under a running agent, or its first line is damaged. pi and oh-my-pi refuse such a file. The \
      repair puts a header above the entries, with what is left of the old one, the id in the file's name or a new one, and \
-     the time of the first entry."
+     the time of the first entry; a header that is there gets the id alone."
+TitleSlot "title-slot" Error ByDefault
+    "The title slot is not as oh-my-pi writes it."
+    "oh-my-pi then takes the line for something else than a slot, and refuses the file. The repair writes the fields that are \
+     missing or wrong and keeps the 256 bytes; where there is no room for them, the slot is set aside, and the title in the \
+     header counts."
 HeaderNotFirst "header-not-first" Error ByDefault
     "An entry stands before the header."
     "pi and oh-my-pi refuse such a file. The repair moves the header to the top."

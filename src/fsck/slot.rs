@@ -1,6 +1,6 @@
 //! The title slot of oh-my-pi: a first line of fixed length, which the agent writes anew in its place.
 
-use crate::json::members;
+use crate::json::{members, value};
 
 /// How many bytes the slot has, its line feed included.
 pub(super) const SLOT: usize = 256;
@@ -14,6 +14,22 @@ pub(super) enum Fitted {
     Slot(Vec<u8>),
     /// More bytes than a slot has, even with no blanks.
     TooLong,
+}
+
+/// The fields of a slot without which oh-my-pi does not take it for one, in the order in which it writes them.
+///
+/// Measured: the program asks for no length and no order, and passes over what else is there.
+pub(super) fn wrong(line: &[u8]) -> Vec<&'static str> {
+    let is_text = |value: Option<&[u8]>| value.is_some_and(|value| value.starts_with(b"\""));
+    let is_right = |field: &str| {
+        let value = value(line, &[field]);
+        match field {
+            "v" => value.is_some_and(|v| std::str::from_utf8(v).is_ok_and(|v| v.parse() == Ok(1.0))),
+            "source" => matches!(value, None | Some(b"\"auto\"" | b"\"user\"")),
+            _ => is_text(value),
+        }
+    };
+    ["v", "title", "source", "updatedAt", "pad"].into_iter().filter(|field| !is_right(field)).collect()
 }
 
 /// The slot at its length; `ending` says how long its line ending is.
@@ -34,6 +50,22 @@ pub(super) fn fitted(line: &[u8], ending: usize) -> Fitted {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_slot_has_all_its_fields() {
+        let check = |line: &str, fields: &str| assert_eq!(wrong(line.as_bytes()).join(" "), fields, "{line}");
+        check(r#"{"type":"title","v":1,"title":"T","source":"user","updatedAt":"2026","pad":" "}"#, "");
+        check(r#"{"pad":"x","updatedAt":"","title":"","v":1.0,"x":2,"type":"title"}"#,              "");
+        check(r#"{"type":"title","v":"1","title":"T","updatedAt":"","pad":""}"#,                    "v");
+        check(r#"{"type":"title","v":2,"title":"T","updatedAt":"","pad":""}"#,                      "v");
+        check(r#"{"type":"title","v":1,"v":3,"title":"T","updatedAt":"","pad":""}"#,                "v");
+        check(r#"{"type":"title","v":1,"title":7,"updatedAt":"","pad":""}"#,                        "title");
+        check(r#"{"type":"title","v":1,"title":"T","source":null,"updatedAt":"","pad":""}"#,        "source");
+        check(r#"{"type":"title","v":1,"title":"T","source":"me","updatedAt":"","pad":""}"#,        "source");
+        check(r#"{"type":"title","v":1,"title":"T","updatedAt":1,"pad":""}"#,                       "updatedAt");
+        check(r#"{"type":"title"}"#,                                                                "v title updatedAt pad");
+    }
 
     #[test]
     fn the_pad_gives_a_slot_its_length() {

@@ -1,7 +1,8 @@
 use super::{Finder, Original, Same};
 use crate::format::{Format, NotedKind, OtherKind};
 use crate::fsck::checks::Check;
-use crate::model::{Flags, Ix, Key, Kind};
+use crate::fsck::slot;
+use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::io;
 
 impl Finder<'_> {
@@ -57,6 +58,12 @@ impl Finder<'_> {
         match headers.first() {
             None => self.file(Check::MissingHeader, || "no line is a header".into()),
             Some(first) => {
+                // No release wrote the form of the design document, so there is no telling what its header needs.
+                if first.key == Key::NONE && session.format != Format::PiDesign {
+                    self.at(Check::MissingHeader, u64::from(first.line), first.offset, || {
+                        "the header has no id that is a string".into()
+                    });
+                }
                 if first.entry.0 > 0 {
                     let line = u64::from(first.line);
                     let message = || format!("{} entries stand before the header", first.entry.0);
@@ -81,6 +88,13 @@ impl Finder<'_> {
                     }
                 }
             }
+        }
+        let slot = session.others.first().filter(|other| other.kind == OtherKind::Title);
+        if let Some(slot) = slot
+            && let Some(wrong) = slot::wrong(&self.source.bytes(slot.span)?).first()
+        {
+            let message = || format!("`{wrong}` of the title slot is missing, or not as it has to be");
+            self.at(Check::TitleSlot, slot.line, slot.span.offset, message);
         }
         if session.format == Format::PiV1 {
             return Ok(());

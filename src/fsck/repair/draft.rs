@@ -5,7 +5,7 @@ use crate::fsck::mend::Aside;
 use crate::fsck::shown::{MOST, differing, short, shortened};
 use crate::fsck::text::{Edit, Patched};
 use crate::json::{Escapes, each_item, quoted, set_field, value};
-use crate::model::{Change, Ix, Piece, Source, Span};
+use crate::model::{Change, Count, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
@@ -159,6 +159,30 @@ impl<'a> Draft<'a> {
             new: short(value),
             bytes: grown,
             why: why.id().to_owned(),
+        });
+        Ok(())
+    }
+
+    /// Gives the title slot, which is `now` by now, as many blanks as it takes to keep its length.
+    pub(super) fn pad_slot(&mut self, span: Span, now: &[u8], fitted: &[u8]) -> io::Result<()> {
+        let blanks = |slot: &[u8]| {
+            let pad = crate::json::value(slot, &["pad"]).unwrap_or_default();
+            Count("blank", "blanks", pad.len().saturating_sub(2)).to_string()
+        };
+        if now == fitted {
+            return Ok(());
+        }
+        self.become_(span, 1, now, fitted)?;
+        self.changes.push(Change {
+            path: None,
+            op: "pad",
+            file: self.source.file,
+            line: self.origin(1, span),
+            old: blanks(now),
+            new: blanks(fitted),
+            bytes: fitted.len() as i64 - now.len() as i64,
+            why: "the title slot keeps its length".into(),
+            ..Change::default()
         });
         Ok(())
     }
@@ -373,6 +397,11 @@ impl<'a> Draft<'a> {
             edits.push(Edit { from: end, to: end, line: number, lines: 0, new, fresh: true });
         }
         Ok(())
+    }
+
+    /// The ending of a line; empty where it has none.
+    pub(super) fn ending_of(&self, span: Span) -> io::Result<Vec<u8>> {
+        Ok(self.end_of(span)?.1)
     }
 
     /// The byte behind the ending of a line, and the ending.

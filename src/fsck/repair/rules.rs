@@ -7,6 +7,7 @@ use crate::fsck::checks::Check;
 use crate::fsck::examine::{Aim, Examined};
 use crate::fsck::find::{Original, Same, id_of, kept_lists, own_session, tip};
 use crate::fsck::finding::Finding;
+use crate::fsck::slot::{self, Fitted, fitted};
 use crate::json::{each_item, place_in, set_field, string_of, value};
 use crate::model::{Flags, Ix, Key, Parent, Source, Span, Time};
 use std::collections::{HashMap, HashSet};
@@ -62,7 +63,17 @@ impl Round<'_> {
         let headers: Vec<_> = self.noted(NotedKind::Header).collect();
         let span = |at: usize| Span { file: 0, offset: headers[at].offset, len: headers[at].len };
         if wanted.iter().any(|finding| finding.check == Check::MissingHeader) {
-            draft.insert_at_top(self.new_header(ids)?, Check::MissingHeader);
+            match headers.first() {
+                None => draft.insert_at_top(self.new_header(ids)?, Check::MissingHeader),
+                Some(header) => {
+                    let id = self.id_in_name().unwrap_or_else(|| ids.uuid());
+                    let line = u64::from(header.line);
+                    draft.set_at(span(0), line, "", &["id"], &json(Some(&id)), Check::MissingHeader)?;
+                }
+            }
+        }
+        if wanted.iter().any(|finding| finding.check == Check::TitleSlot) {
+            self.title_slot(draft)?;
         }
         if wanted.iter().any(|finding| finding.check == Check::HeaderNotFirst) && !headers.is_empty() {
             draft.move_to_top(span(0), u64::from(headers[0].line), Check::HeaderNotFirst)?;
@@ -88,12 +99,51 @@ impl Round<'_> {
         Ok(())
     }
 
+    /// The id of the session that the file is named after.
+    fn id_in_name(&self) -> Option<String> {
+        let named = self.around.stem().rsplit('_').next();
+        named.filter(|name| uuid::Uuid::try_parse(name).is_ok()).map(str::to_owned)
+    }
+
+    /// Writes the fields of the title slot that are missing or wrong; without room for them, the line goes.
+    fn title_slot(&self, draft: &mut Draft<'_>) -> io::Result<()> {
+        let Some(slot) = self.session.others.first().filter(|other| other.kind == OtherKind::Title) else {
+            return Ok(());
+        };
+        let header = self.noted(NotedKind::Header).next();
+        let span = header.map(|header| Span { file: 0, offset: header.offset, len: header.len });
+        let header = span.map(|span| self.source.bytes(span)).transpose()?.unwrap_or_default();
+        let in_header = |field| string_of(&header, field);
+        let (line, ending) = (self.source.bytes(slot.span)?, draft.ending_of(slot.span)?);
+        let mut fields = Vec::new();
+        for field in slot::wrong(&line) {
+            let new = match field {
+                "v" => b"1".to_vec(),
+                "title" => json(Some(&in_header("title").unwrap_or_default())),
+                "source" => json(Some("user")),
+                "updatedAt" => json(Some(&in_header("timestamp").unwrap_or_else(|| Time(0).iso()))),
+                _ => json(Some("")),
+            };
+            fields.push((field, new));
+        }
+        let mut whole = line;
+        for (field, new) in &fields {
+            let Some(next) = set_field(&whole, &[field], new) else { return Ok(()) };
+            whole = next;
+        }
+        let Fitted::Slot(fitted) = fitted(&whole, ending.len().max(1)) else {
+            return draft.set_aside_at(slot.span, slot.line, "", Check::TitleSlot);
+        };
+        for (field, new) in fields {
+            draft.set_at(slot.span, slot.line, "", &[field], &new, Check::TitleSlot)?;
+        }
+        draft.pad_slot(slot.span, &whole, &fitted)
+    }
+
     /// A header with what a torn one still shows, the id in the file's name, and the time of the first entry.
     fn new_header(&self, ids: &mut Ids) -> io::Result<Vec<u8>> {
         let torn = self.mending.torn.iter().find(|torn| torn.ty.as_deref() == Some("session"));
-        let stem = self.around.stem();
-        let named = stem.rsplit('_').next().filter(|name| uuid::Uuid::try_parse(name).is_ok());
-        let id = torn.and_then(|torn| torn.id.clone()).or(named.map(str::to_owned));
+        let id = torn.and_then(|torn| torn.id.clone()).or(self.id_in_name());
         let id = id.unwrap_or_else(|| ids.uuid());
         let mut time = torn.and_then(|torn| torn.time.clone());
         if time.is_none() {
