@@ -237,7 +237,9 @@ impl Finder<'_> {
         // The anchor is the summary, or the boundary itself, where the summary stands for what came after the kept messages.
         // Without one there is nothing that they could go on from, and with lists that hold, all else before would be gone too.
         let anchor = kept.anchor.as_ref().and_then(|id| self.known.entry(Key::of(id.as_bytes())));
-        let anchored = anchor.is_some_and(|anchor| anchor >= ix);
+        let is_turn = |ix| matches!(self.session.entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool);
+        let anchored = anchor
+            .is_some_and(|anchor| anchor > ix || anchor == ix && self.session.tree.children(ix).any(is_turn));
         if let Some(first) = lost.first() {
             let some_left = kept.uuids.iter().any(is_there);
             self.entry(Check::MissingKept, ix, None, |_, _| {
