@@ -47,6 +47,8 @@ pub(super) struct Aim {
     pub depth: usize,
     /// Whether the agent stood there before any line was made whole.
     pub stood: bool,
+    /// Whether the entry itself has to be on the path, and not just as many.
+    pub exact: bool,
 }
 
 impl Position {
@@ -187,10 +189,12 @@ impl Examined {
     /// The positions that a repair may aim to keep, the best first: that on which the agent stood, where a line that was made whole
     /// leads it to a shorter path; and that of the session with its lines whole, which it has to keep at least.
     pub(super) fn aims(&self) -> impl Iterator<Item = Aim> {
-        let whole = Aim { head: self.session.head.entry, depth: self.session.depth(), stood: false };
+        let whole =
+            Aim { head: self.session.head.entry, depth: self.session.depth(), stood: false, exact: false };
         let stood = self.before.head.filter(|_| self.before.depth > whole.depth);
         let stood = stood.and_then(|head| self.session.find(head));
-        let stood = stood.map(|head| Aim { head: Some(head), depth: self.before.depth, stood: true });
+        let stood =
+            stood.map(|head| Aim { head: Some(head), depth: self.before.depth, stood: true, exact: false });
         stood.into_iter().chain([whole])
     }
 

@@ -10,7 +10,7 @@ mod tools;
 pub use proof::Proof;
 
 use super::checks::{Check, Level, Mend, Set};
-use super::examine::Examined;
+use super::examine::{Aim, Examined};
 use super::find::Lineage;
 use super::finding::{Finding, Findings};
 use super::mend::{Aside, Mending};
@@ -180,7 +180,8 @@ pub fn repair(
         false => Check::DuplicateId,
     };
     let mut proven = None;
-    for aim in examined.aims() {
+    let former = before_copies(examined, source, wishes)?;
+    for aim in former.into_iter().chain(examined.aims()) {
         let (mut text, mut changes) = (text.clone(), changes.clone());
         let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
         let mut proof = proof::prove(examined, source, around, wishes, &result, aim)?;
@@ -217,6 +218,31 @@ pub fn repair(
         left: proof.findings.clone(),
         proof,
     })
+}
+
+/// The position of Claude Code before entries with ids of others came into the file, where these get ids of their own.
+///
+/// The last of them may be what the client goes on from, or hide from it that it went on behind the entry that a pointer names.
+fn before_copies(examined: &Examined, source: &dyn Source, wishes: &Wishes) -> io::Result<Option<Aim>> {
+    let session = &examined.session;
+    let findings = examined.findings.list.iter().filter(|finding| finding.check == Check::DuplicateId);
+    let copies: Vec<Ix> =
+        findings.filter(|finding| wishes.wants(finding)).filter_map(|finding| finding.entry).collect();
+    if examined.format != Format::Claude || copies.is_empty() || wishes.with.has(Check::StalePointer) {
+        return Ok(None);
+    }
+    let patched = Patched { text: &examined.text, base: source, file: examined.file };
+    let mut draft = Draft::new(session, &patched);
+    for copy in copies {
+        draft.set_aside(copy, Check::DuplicateId)?;
+    }
+    let text = examined.text.edited(draft.edits()?);
+    let without = scan(examined.format, &Patched { text: &text, base: source, file: examined.file })?;
+    let head = without.head.entry.map(|head| without.entries.key(head)).filter(|head| head.is_some());
+    Ok(head.and_then(|head| session.find(head)).map(|head| {
+        let depth = session.tree.ancestors(head).count();
+        Aim { head: Some(head), depth, stood: false, exact: true }
+    }))
 }
 
 fn nothing(examined: &Examined) -> Repair {

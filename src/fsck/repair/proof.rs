@@ -99,6 +99,13 @@ pub(super) fn prove(
             path.0
         ));
     }
+    let head = aim.head.filter(|_| aim.exact).map(|head| before.entries.key(head));
+    if let Some(head) = head.and_then(|head| session.find(head))
+        && !session.head.entry.is_some_and(|now| session.tree.is_ancestor(head, now))
+    {
+        lost_position = true;
+        failed.push("the position would be on another branch".into());
+    }
     if pairs.1 + removed < pairs.0 && !led_away {
         lost_position = true;
         failed.push(format!(
