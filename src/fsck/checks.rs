@@ -129,7 +129,8 @@ SplitRecord "split-record" Error ByDefault
 TornLine "torn-line" Error ByDefault
     "A line begins with `{` and is no JSON."
     "A writer was stopped in the middle. If nothing but raw control characters in strings is wrong, the repair escapes \
-     them; records in front of the torn piece are kept; the rest is set aside. Brackets are never closed by guess."
+     them; records in front of the torn piece are kept; the rest is set aside. Brackets are never closed by guess. A line that \
+     is whole, and nested deeper than bough reads, stays as it is, since agents may read it."
 GarbageLine "garbage-line" Error ByDefault
     "A line is something else than a record: text, the back half of one, JSON that is no object with a type."
     "Text of another program, a marker of a merge, a bare `null` (which stops pi). The repair takes one record out of a \

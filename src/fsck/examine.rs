@@ -164,7 +164,8 @@ pub fn examine(
     }
     let mut findings = Findings::default();
     mending.findings.iter().cloned().for_each(|finding| findings.push(finding));
-    find::all(&session, &Patched { text: &text, base: source, file: 0 }, around, &mut findings)?;
+    let patched = Patched { text: &text, base: source, file: 0 };
+    find::all(&session, &patched, around, &mending.deep, &mut findings)?;
     findings.sort();
     let entries = session.tree.standing().count();
     let reachable = reachable.min(entries);
@@ -267,7 +268,7 @@ pub(super) fn look_through(
     let mut probe = Probe::new(session.format == Format::PiV1);
     pass(source, &session, &mut probe, &mut mending)?;
     mending.findings.into_iter().for_each(|finding| findings.push(finding));
-    find::all(&session, source, around, &mut findings)?;
+    find::all(&session, source, around, &mending.deep, &mut findings)?;
     findings.sort();
     Ok(Some((session, findings)))
 }

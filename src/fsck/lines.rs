@@ -136,6 +136,44 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     }
 }
 
+/// The first whole object on a line that is nested deeper than the reader goes, with `null` for all values that are nested.
+///
+/// Agents may read such a line. `None` where there is none, as on a line that was torn in the middle of one.
+pub(super) fn too_deep(line: &[u8]) -> Option<Vec<u8>> {
+    let mut at = 0;
+    loop {
+        let brace = at + memchr::memchr(b'{', line.get(at..)?)?;
+        match Walk::of_any_depth(line, brace) {
+            Ok((end, true)) => return Some(flat(&line[brace..end])),
+            Ok((end, false)) => at = end,
+            // A string that was taken for the end of a torn one may begin right before.
+            Err(wrong) => at = wrong.saturating_sub(2).max(brace + 1),
+        }
+    }
+}
+
+/// An object with `null` in the place of each object and list in it.
+fn flat(object: &[u8]) -> Vec<u8> {
+    let (mut out, mut depth, mut text, mut escaped) = (Vec::new(), 0u32, false, false);
+    for byte in object {
+        let opens = !text && matches!(byte, b'{' | b'[');
+        let closes = !text && matches!(byte, b'}' | b']');
+        if opens {
+            depth += 1;
+            if depth == 2 {
+                out.extend_from_slice(b"null");
+            }
+        }
+        if depth < 2 {
+            out.push(*byte);
+        }
+        depth -= u32::from(closes);
+        text ^= *byte == b'"' && !escaped;
+        escaped = text && *byte == b'\\' && !escaped;
+    }
+    out
+}
+
 /// The line without the white space around it that JSON has: other, such as a form feed, is what agents stumble over.
 pub(super) fn inked(line: &[u8]) -> Range<usize> {
     let is_ink = |byte: &u8| !is_space(byte);
@@ -390,6 +428,23 @@ mod tests {
         check("{\"a\":1}",                          "garbage {\"a\":1}");
         check("<<<<<<< HEAD",                       "garbage <<<<<<< HEAD");
         check("text\"}]}}",                         "garbage text\"}]}}");
+    }
+
+    #[test]
+    fn an_object_that_is_too_deep_is_whole_all_the_same() {
+        let deep = |count: usize| format!("{}{}", "[".repeat(count), "]".repeat(count));
+        let line =
+            |count| format!(r#"{{"type":"x","data":{},"s":"[{{\\\"","id":"a","o":{{"id":1}}}}"#, deep(count));
+        let flat = |line: &str| too_deep(line.as_bytes()).map(|line| String::from_utf8(line).unwrap());
+        let wanted = r#"{"type":"x","data":null,"s":"[{\\\"","id":"a","o":null}"#;
+        assert_eq!(flat(&line(1023)), None);
+        assert_eq!(flat(&line(1024)).as_deref(), Some(wanted));
+        assert_eq!(flat(&line(60_000)).as_deref(), Some(wanted));
+        assert_eq!(flat(&format!("{{\"ty{}", line(5000))).as_deref(), Some(wanted));
+        assert_eq!(flat(&format!("{A}{} {{", line(5000))).as_deref(), Some(wanted));
+        assert_eq!(flat(line(5000).strip_suffix("}").unwrap()), None);
+        assert_eq!(flat(&deep(5000)), None);
+        assert_eq!(flat(&"{\"a\":".repeat(400_000)), None);
     }
 
     #[test]

@@ -2,14 +2,14 @@
 
 use super::checks::Check;
 use super::finding::Finding;
-use super::lines::{Class, Part, Probe, classify, inked, unfinished, without_halves};
+use super::lines::{Class, Part, Probe, classify, inked, too_deep, unfinished, without_halves};
 use super::shown::{differing, short};
 use super::slot::{Fitted, SLOT, fitted};
 use super::text::{Edit, Patched, Text};
 use super::walk::{Step, Walk};
 use crate::format::{Format, NotedKind, OtherKind, Session};
-use crate::json::{Field, Str, Value};
-use crate::model::{Change, Count, Fault, FaultKind, Piece, Source, Span};
+use crate::json::{Field, Str, Value, string_of};
+use crate::model::{Change, Count, Fault, FaultKind, Key, Piece, Source, Span};
 use std::collections::HashSet;
 use std::io;
 
@@ -34,6 +34,8 @@ pub(super) struct Mending {
     pub changes: Vec<Change>,
     /// What torn lines still show.
     pub torn: Vec<Torn>,
+    /// The ids on lines that stay as they are, and that agents may read; [`Key::NONE`] for one without.
+    pub deep: HashSet<Key>,
     /// Lines of the file that have their one class already.
     classed: HashSet<u64>,
     /// How many bytes may still be tried as the rest of a record.
@@ -230,9 +232,13 @@ impl Work<'_, '_> {
     /// Deals with one line; says how many of the lines behind it went with it, and whether it was damaged at all.
     fn line(&mut self, line: Bad, rest: &[Bad]) -> io::Result<(usize, bool)> {
         if line.why.is_some_and(|(_, why)| why == TOO_DEEP) {
-            // Agents may read what bough does not: the line stays.
-            self.stays(Check::TornLine, line, "values are nested too deep to be read");
-            return Ok((0, false));
+            // Agents may read what bough does not: the line stays, and what it is the parent of.
+            if let Some(object) = too_deep(&self.read(line)?) {
+                self.stays(Check::TornLine, line, "values are nested too deep to be read");
+                let id = string_of(&object, self.format.names().id);
+                self.out.deep.insert(id.map_or(Key::NONE, |id| Key::of(id.as_bytes())));
+                return Ok((0, false));
+            }
         }
         let bytes = self.read(line)?;
         let ending = self.ending(line)?;

@@ -9,6 +9,10 @@ pub(super) struct Walk {
     state: State,
     /// Whether a raw control character stood in a string.
     raw: bool,
+    /// How deep objects and lists may be nested.
+    most: usize,
+    /// How deep they were.
+    deepest: usize,
     /// The object so far, mended.
     pub(super) mended: Vec<u8>,
 }
@@ -76,7 +80,26 @@ pub(super) enum Step {
 impl Walk {
     /// A walk that begins at an opening brace.
     pub(super) fn new() -> Walk {
-        Walk { stack: Vec::new(), state: State::Value { empty: false }, raw: false, mended: Vec::new() }
+        Walk {
+            stack: Vec::new(),
+            state: State::Value { empty: false },
+            raw: false,
+            most: DEPTH,
+            deepest: 0,
+            mended: Vec::new(),
+        }
+    }
+
+    /// The object that begins at `from`, however deep it is: the byte behind it, and whether it is deeper than the reader goes.
+    /// Else where it went wrong.
+    pub(super) fn of_any_depth(bytes: &[u8], from: usize) -> Result<(usize, bool), usize> {
+        let mut walk = Walk { most: usize::MAX, ..Walk::new() };
+        match walk.go(&bytes[from..], false) {
+            Step::Done(end) if !walk.raw => Ok((from + end, walk.deepest > DEPTH)),
+            Step::Done(end) => Err(from + end),
+            Step::More => Err(bytes.len()),
+            Step::Wrong(at) => Err(from + at),
+        }
     }
 
     /// The object that begins at `from`; nothing but raw control characters may be wrong with it. Else where it went wrong.
@@ -206,10 +229,11 @@ impl Walk {
     }
 
     fn open(&mut self, byte: u8, inside: State, mend: bool) -> bool {
-        if self.stack.len() == DEPTH {
+        if self.stack.len() == self.most {
             return false;
         }
         self.stack.push(byte);
+        self.deepest = self.deepest.max(self.stack.len());
         self.state = inside;
         self.keep(byte, mend);
         true

@@ -191,7 +191,7 @@ impl Finder<'_> {
     /// Lines that name an entry.
     fn named_entries(&mut self) -> io::Result<()> {
         for noted in self.notes() {
-            let found = self.known.entry(noted.key).is_some();
+            let found = self.is_there(noted.key);
             match noted.kind {
                 NotedKind::LogicalParent if !found && self.session.tree.stands(noted.entry) => {
                     self.entry(Check::DanglingLogicalParent, noted.entry, None, |finder, _| {
@@ -229,7 +229,7 @@ impl Finder<'_> {
         let Some((ix, kept)) = self.lists.iter().find(|(ix, _)| *ix == last).cloned() else {
             return Ok(());
         };
-        let is_there = |id: &String| self.known.entry(Key::of(id.as_bytes())).is_some();
+        let is_there = |id: &String| self.is_there(Key::of(id.as_bytes()));
         let lost: Vec<&String> = match kept.uuids.is_empty() {
             true => kept.ends.iter().filter(|id| !is_there(id)).collect(),
             false => kept.uuids.iter().filter(|id| !is_there(id)).collect(),

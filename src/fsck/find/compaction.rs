@@ -27,6 +27,7 @@ impl Finder<'_> {
                 // pi names the compaction itself where it keeps nothing.
                 Some(found) if found == ix || self.is_above(found, ix) => continue,
                 Some(found) => (Check::KeptOffPath, Some(found), "does not stand above the compaction"),
+                None if self.is_there(noted.key) => continue,
                 None => (Check::DanglingKept, None, "is not in this session"),
             };
             self.entry(check, ix, other, |finder, _| {

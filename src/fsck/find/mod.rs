@@ -19,13 +19,16 @@ use crate::format::{Noted, NotedKind, Session};
 use crate::json::{string_of, value};
 use crate::model::{Flags, Found, Ix, Key, Source, Span};
 use std::cell::OnceCell;
+use std::collections::HashSet;
 use std::io;
 
-/// Looks through a session; `source` gives the bytes of the text that it was read from.
+/// Looks through a session; `source` gives the bytes of the text that it was read from, and `deep` has the ids on lines that
+/// agents may read though bough can't.
 pub(super) fn all(
     session: &Session,
     source: &Patched<'_>,
     around: &dyn Around,
+    deep: &HashSet<Key>,
     findings: &mut Findings,
 ) -> io::Result<()> {
     let mut finder = Finder {
@@ -34,6 +37,7 @@ pub(super) fn all(
         around,
         findings,
         known: Found::default(),
+        deep,
         lists: Vec::new(),
         lineage: Lineage::default(),
     };
@@ -54,6 +58,8 @@ pub(in crate::fsck) struct Finder<'a> {
     pub findings: &'a mut Findings,
     /// The ids that lines name.
     pub known: Found,
+    /// The ids on lines that agents may read.
+    deep: &'a HashSet<Key>,
     /// Boundaries of Claude Code with what they keep.
     lists: Vec<(Ix, Kept)>,
     lineage: Lineage,
@@ -71,6 +77,24 @@ impl<'a> Finder<'a> {
         wanted.extend(self.lists.iter().flat_map(|(_, kept)| kept.keys()));
         self.known = session.tree.find_all(&session.entries, wanted.iter().copied());
         Ok(())
+    }
+
+    /// Whether an id that lines name is in the file.
+    pub(super) fn is_there(&self, key: Key) -> bool {
+        self.known.entry(key).is_some() || self.deep.contains(&key)
+    }
+
+    /// Whether what a check misses may be on a line that agents may read.
+    fn is_unsure(&self, check: Check) -> bool {
+        let of_others = matches!(
+            check,
+            Check::UnpairedToolUse
+                | Check::OrphanToolResult
+                | Check::MisplacedToolResult
+                | Check::DanglingKept
+                | Check::KeptOffPath
+        );
+        of_others && !self.deep.is_empty()
     }
 
     pub(super) fn notes(&self) -> impl Iterator<Item = &'a Noted> + use<'a> {
@@ -125,7 +149,7 @@ impl<'a> Finder<'a> {
             message,
             entry: Some(ix),
             other,
-            mendable: check.mend() != Mend::No,
+            mendable: check.mend() != Mend::No && !self.is_unsure(check),
         });
         Ok(())
     }

@@ -102,7 +102,8 @@ impl Finder<'_> {
         let mut lost = Vec::new();
         for ix in orphans {
             let parent = self.parent_id(ix)?;
-            if header == Some(Key::of(parent.as_bytes())) {
+            let key = Key::of(parent.as_bytes());
+            if header == Some(key) || self.deep.contains(&key) {
                 continue;
             }
             let named = |spelled: String| self.known.entry(Key::of(spelled.as_bytes()));
@@ -143,7 +144,7 @@ impl Finder<'_> {
             return;
         }
         for label in session.labels.lines.iter() {
-            if self.known.entry(label.target).is_some() {
+            if self.is_there(label.target) {
                 continue;
             }
             let message = || match label.text.is_empty() {
@@ -170,7 +171,7 @@ impl Finder<'_> {
         for pointer in &session.pointers {
             let Some(target) = pointer.target else { continue };
             let ix = Ix(pointer.before);
-            if ix.at() < session.entries.len() && self.known.entry(target).is_none() {
+            if ix.at() < session.entries.len() && !self.is_there(target) {
                 self.entry(Check::DanglingLeaf, ix, None, |finder, _| {
                     let target = finder.text(ix, "targetId")?.unwrap_or_default();
                     Ok(format!("the leaf `{target}` is not in this session"))
@@ -258,7 +259,7 @@ impl Finder<'_> {
             }
         }
         for noted in self.noted(NotedKind::From).filter(|noted| self.session.tree.stands(noted.entry)) {
-            if self.known.entry(noted.key).is_none() {
+            if !self.is_there(noted.key) {
                 self.entry(Check::DanglingBranchFrom, noted.entry, None, |finder, _| {
                     let from = finder.text(noted.entry, "fromId")?.unwrap_or_default();
                     Ok(format!("the summary is about `{from}`, which is not in this session"))

@@ -167,7 +167,7 @@ pub fn repair(
         let patched = Patched { text: &next, base: source, file: examined.file };
         let read = scan(examined.session.format, &patched)?;
         findings = Findings::default();
-        find::all(&read, &patched, around, &mut findings)?;
+        find::all(&read, &patched, around, &examined.mending.deep, &mut findings)?;
         text = next;
         session = Some(read);
     }

@@ -202,7 +202,8 @@ impl Round<'_> {
                     .then(|| draft.bytes(next))
                     .transpose()?
                     .and_then(|line| string_of(&line, names.parent))
-                    .filter(|id| !id.is_empty() && !draft.restored.contains(id));
+                    .filter(|id| !id.is_empty() && !draft.restored.contains(id))
+                    .filter(|id| !self.mending.deep.contains(&Key::of(id.as_bytes())));
                 let is_number = numbers.contains(&ix);
                 let children: Vec<Ix> =
                     if is_number { session.tree.children(ix).collect() } else { Vec::new() };
@@ -294,7 +295,8 @@ impl Round<'_> {
     fn kept(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         let line = draft.bytes(ix)?;
         let Some(kept) = kept_lists(&line) else { return Ok(()) };
-        let keys: HashSet<Key> = self.session.entries.keys().iter().copied().collect();
+        let keys: HashSet<Key> =
+            self.session.entries.keys().iter().chain(&self.mending.deep).copied().collect();
         let is_there = |id: &String| keys.contains(&Key::of(id.as_bytes()));
         let left: Vec<&String> = kept.uuids.iter().filter(|id| is_there(id)).collect();
         let list = |ids: &[&String]| {
