@@ -245,7 +245,10 @@ impl Finder<'_> {
             self.entry(Check::MissingKept, ix, None, |_, _| {
                 Ok(format!("{} of the kept messages are not in this session, `{first}` is one", lost.len()))
             })?;
-            if !anchored || !some_left {
+            // Where the client stands at what would be gone, as where a pointer names it, it would stand elsewhere.
+            let is_kept = |head| kept.keys().any(|key| key == self.session.entries.key(head));
+            let stays = self.session.head.entry.is_none_or(|head| head > ix || is_kept(head));
+            if !anchored || !some_left || !stays {
                 self.unmendable();
             }
         }
