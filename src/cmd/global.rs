@@ -47,6 +47,10 @@ pub(super) struct Global {
     #[arg(long, global = true)]
     pub(super) json: bool,
 
+    /// Whether the position before the last switch is asked for, so that the operation log is to be read.
+    #[arg(skip)]
+    pub(super) asks_back: bool,
+
     /// Folders with sessions beside the stores of the agents, by the config file.
     #[arg(skip)]
     pub(super) roots: Vec<PathBuf>,

@@ -176,13 +176,17 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
 }
 
 fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
-    if let Some(cli) = parse_one(words) {
-        return cli;
-    }
-    // Help, and what an error says, may speak of all commands.
-    let mut command = whole();
-    let matches = command.try_get_matches_from_mut(words)?;
-    Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))
+    let mut cli = match parse_one(words) {
+        Some(cli) => cli?,
+        None => {
+            // Help, and what an error says, may speak of all commands.
+            let mut command = whole();
+            let matches = command.try_get_matches_from_mut(words)?;
+            Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?
+        }
+    };
+    cli.global.asks_back = words.iter().any(|word| asks_back(&word.to_string_lossy()));
+    Ok(cli)
 }
 
 /// Parses words that begin with a command, or ask for the version, by what concerns them alone: to make the options of
@@ -198,6 +202,16 @@ fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
         Ok(matches) => Cli::from_arg_matches(&matches).ok().map(Ok),
         Err(error) => (error.kind() == ErrorKind::DisplayVersion).then_some(Err(error)),
     }
+}
+
+/// Whether a word of the command line may be a revision that asks for the position before the last switch.
+fn asks_back(word: &str) -> bool {
+    let is_dash = |revision: &str| {
+        revision
+            .strip_prefix('-')
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['~', '^', ':', '.']))
+    };
+    word.contains("@{-") || is_dash(word) || word.split("..").chain(word.split("::")).any(is_dash)
 }
 
 /// The command line with the options of all commands.
@@ -221,4 +235,20 @@ fn number_of_entries(word: &mut OsString) {
 pub fn completion_scripts() -> Vec<(String, Vec<u8>)> {
     let shells = clap_complete::Shell::value_variants().iter();
     shells.map(|shell| (format!("bough.{shell}"), completions::script(*shell))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn the_log_is_read_only_for_revisions_that_ask_for_it() {
+        for word in ["-", "@{-1}", "@{-1}~2", "-~1", "-^", "-..HEAD", "HEAD..-", "HEAD::-", "-..", "..@{-1}"] {
+            assert!(asks_back(word), "{word}");
+        }
+        for word in ["HEAD", "-n", "--", "--json", "-20", "s.jsonl", "0198c0de-0000..0198c0de-0001", "a-b", "../-x.jsonl"] {
+            assert!(!asks_back(word), "{word}");
+        }
+    }
 }

@@ -72,6 +72,9 @@ pub(super) fn quietly(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 /// Opens a session, and looks up where it stood before its last switch.
 pub(super) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     let mut opened = store::open(path, global.options())?;
+    if !global.asks_back {
+        return Ok(opened);
+    }
     opened.session.previous = match super::landing::position_before(&opened) {
         Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::of(id.as_bytes()))),
         // Few commands ask for it: only to those it is an error.
