@@ -4,7 +4,7 @@ use super::writing::{self, Writing};
 use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Count, Ix, Moved};
 use crate::ops::pick::{self, Note, Picked, Picks, Why};
-use crate::ops::{ids, revision};
+use crate::ops::{ids, label, revision};
 use crate::store::{Opened, blobs};
 use crate::ui::{Ui, text};
 use anyhow::Context;
@@ -137,7 +137,11 @@ fn picked(from: &Opened, revisions: &[String]) -> anyhow::Result<Vec<Picked>> {
     let mut out: Vec<Picked> = Vec::new();
     for word in revisions {
         let named = !revision::is_set(session, source, word)?;
-        let found = revision::set(session, source, std::slice::from_ref(word))?;
+        let found = match word.as_str() {
+            // Labels below it are looked through: they stay with their entries.
+            "HEAD" | "@" => vec![label::default_target(session)?],
+            _ => revision::set(session, source, std::slice::from_ref(word))?,
+        };
         if found.is_empty() {
             return Err(crate::ops::Error::Unresolved {
                 revision: word.clone(),

@@ -55,6 +55,37 @@ fn log_ends_when_nobody_reads_any_more() {
     panic!("bough goes on although nobody reads");
 }
 
+#[test]
+fn log_goes_on_behind_a_cut_and_says_that_the_file_is_gone() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("parser.jsonl");
+    let text = std::fs::read_to_string(project().join("examples/parser.jsonl")).unwrap();
+    std::fs::write(&path, &text).unwrap();
+    let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
+        .args(["log", "--follow", "-n", "1", "--format", "%H"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(bough.stdout.take().unwrap()).lines();
+    let mut said = BufReader::new(bough.stderr.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "9d1c40aa");
+    let cut = text.match_indices('\n').nth(9).unwrap().0 + 1;
+    OpenOptions::new().write(true).open(&path).unwrap().set_len(cut as u64).unwrap();
+    assert!(said.next().unwrap().unwrap().ends_with("was cut; what is put behind it now follows"));
+    let mut file = OpenOptions::new().append(true).open(&path).unwrap();
+    writeln!(
+        file,
+        r#"{{"type":"message","id":"aaaa0001","parentId":null,"message":{{"role":"user","content":"more"}}}}"#
+    )
+    .unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "aaaa0001");
+    std::fs::remove_file(&path).unwrap();
+    assert!(said.next().unwrap().unwrap().ends_with("parser.jsonl: no such file"));
+    assert_eq!(bough.wait().unwrap().code(), Some(4));
+}
+
 /// Follows a session with two more entries, of which these were the last before.
 fn follows(path: &Path, last: [&str; 2]) {
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))

@@ -410,7 +410,16 @@ impl Total {
                 true => String::new(),
                 false => format!("; then {} of {} are reachable", self.reachable_after, self.entries),
             };
-            ui.hint(format_args!("`bough fsck --repair{files}` can mend {}{reached}", self.mendable));
+            let options = [("only", &args.only), ("skip", &args.skip)];
+            let options: String = options
+                .into_iter()
+                .filter(|(_, checks)| !checks.is_empty())
+                .map(|(option, checks)| format!(" --{option} {}", checks.join(",")))
+                .collect();
+            ui.hint(format_args!(
+                "`bough fsck --repair{options}{files}` can mend {}{reached}",
+                self.mendable
+            ));
         }
         let asked: Vec<&str> = self
             .on_request

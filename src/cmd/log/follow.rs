@@ -8,8 +8,8 @@ use crate::format::Session;
 use crate::model::Ix;
 use crate::ops::calls;
 use crate::store::write::nobody_reads;
-use crate::store::{Opened, Part};
-use crate::ui::Ui;
+use crate::store::{self, Opened, Part};
+use crate::ui::{Ui, text};
 use std::io;
 use std::time::Duration;
 
@@ -28,7 +28,7 @@ pub(super) fn follow(
     keep: &Keep,
 ) -> anyhow::Result<Exit> {
     let path = opened.files.path(0).to_owned();
-    if crate::store::is_read_once(&path) {
+    if store::is_read_once(&path) {
         let hint = "name a file".to_owned();
         return Err(Failure::Usage { what: "standard input and pipes can't be followed".into(), hint }.into());
     }
@@ -55,16 +55,31 @@ pub(super) fn follow(
         let end = last.map_or(0, |last| last.offset + last.len);
         behind = Some(end);
         let bytes = opened.session.files[0].bytes;
-        while std::fs::metadata(&path)?.len() == bytes {
+        let length = || match std::fs::metadata(&path) {
+            Ok(facts) => Ok(facts.len()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(store::Error::NotFound { path: path.clone() })
+            }
+            Err(source) => Err(store::Error::Io { path: path.clone(), source }),
+        };
+        while length()? == bytes {
             // Nothing is written meanwhile that could fail.
             if nobody_reads(&io::stdout()) {
                 return Ok(Exit::Done);
             }
             std::thread::sleep(EVERY);
         }
+        let now = length()?;
+        if now < bytes {
+            ui.note(format_args!(
+                "{} was cut; what is put behind it now follows",
+                text::one_line(&path.display().to_string())
+            ));
+            behind = Some(now);
+        }
         opened = match global.json {
             // It has the numbers of lines.
-            true => crate::store::open(&path, global.options())?,
+            true => store::open(&path, global.options())?,
             false => {
                 let enough = |session: &Session| {
                     let first = session.entries.all().next();
@@ -72,7 +87,7 @@ pub(super) fn follow(
                         && calls::are_known(session, from(session, end))
                 };
                 let part = Part { side: true, enough: &enough, ..Part::default() };
-                crate::store::open_part(&path, global.options(), &part)?
+                store::open_part(&path, global.options(), &part)?
             }
         };
     }
