@@ -1,9 +1,8 @@
 //! `bough cat`: the stored bytes of entries.
 
-use super::{Exit, complete, global::Global, open};
+use super::{Exit, complete, global::Global, open, reading};
 use crate::json;
 use crate::model::Source;
-use crate::ops::revision;
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
 
@@ -33,16 +32,15 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, revisions) = open::split(global, &args.words);
     let opened = open::session(global, named, ui)?;
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
+    let (opened, entries) = reading::named(opened, revisions, ui)?;
     let mut line = Vec::new();
-    for revision in revisions {
-        for ix in revision::set(&opened.session, &opened.files, std::slice::from_ref(revision))? {
-            opened.files.read(opened.session.span(ix), &mut line)?;
-            if args.pretty {
-                line = json::pretty(&line);
-            }
-            ui.out().write_all(&line)?;
-            ui.out().write_all(if args.nul { b"\0" } else { b"\n" })?;
+    for ix in entries {
+        opened.files.read(opened.session.span(ix), &mut line)?;
+        if args.pretty {
+            line = json::pretty(&line);
         }
+        ui.out().write_all(&line)?;
+        ui.out().write_all(if args.nul { b"\0" } else { b"\n" })?;
     }
     Ok(Exit::Done)
 }

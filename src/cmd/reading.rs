@@ -5,6 +5,7 @@ use crate::format::{Format, Head, Layout, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, StrandKind};
+use crate::ops::{self, revision};
 use crate::store::{self, Opened, find, project};
 use crate::ui::Ui;
 use std::collections::HashMap;
@@ -82,21 +83,54 @@ pub(super) fn read(
         return Ok(read);
     }
     let mut read = Read::of(open::session(global, named, ui)?);
-    let path = read.opened.files.path(0).to_owned();
-    if read.opened.session.format == Format::Claude && manner.agents && path != Path::new("-") {
-        let layout = project::of_session(&path)?;
-        tell_left_out(&layout, ui);
-        if layout.files.len() > 1 {
-            let alone = std::mem::replace(&mut read, whole(layout)?).opened.session;
-            // The main file comes first, so its entries have the same places.
-            let session = &mut read.opened.session;
-            (session.head, session.beside, session.previous) = (alone.head, alone.beside, alone.previous);
-        }
+    if manner.agents
+        && let Some(more) = with_agents(&read.opened, ui)?
+    {
+        read = more;
     }
     if !manner.dag {
         read.join()?;
     }
     Ok(read)
+}
+
+/// The session with the files of its agents; `None` where it has none.
+fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
+    let path = opened.files.path(0);
+    if opened.session.format != Format::Claude || store::is_read_once(path) {
+        return Ok(None);
+    }
+    let layout = project::of_session(path)?;
+    tell_left_out(&layout, ui);
+    if layout.files.len() < 2 {
+        return Ok(None);
+    }
+    let mut read = whole(layout)?;
+    // The main file comes first, so its entries have the same places.
+    let (alone, session) = (&opened.session, &mut read.opened.session);
+    (session.head, session.beside, session.previous) =
+        (alone.head, alone.beside.clone(), alone.previous.clone());
+    Ok(Some(read))
+}
+
+/// The entries that revisions name, in their order, with the session that they are in: where the main file has no such
+/// entries, those of its agents are looked at too.
+pub(super) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow::Result<(Opened, Vec<Ix>)> {
+    let all = |opened: &Opened| -> Result<Vec<Ix>, ops::Error> {
+        let one = |word| revision::set(&opened.session, &opened.files, std::slice::from_ref(word));
+        Ok(revisions.iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
+    };
+    let error = match all(&opened) {
+        Ok(entries) => return Ok((opened, entries)),
+        Err(error) => error,
+    };
+    if matches!(error, ops::Error::NoRevision { .. })
+        && let Some(read) = with_agents(&opened, ui)?
+        && let Ok(entries) = all(&read.opened)
+    {
+        return Ok((read.opened, entries));
+    }
+    Err(error.into())
 }
 
 /// Says how many files of a project are too many to be read together.

@@ -1,10 +1,10 @@
 //! `bough show`: whole entries.
 
 use super::view::{Body, View, ink_of};
-use super::{Exit, clock, complete, global::Global, open};
+use super::{Exit, clock, complete, global::Global, open, reading};
 use crate::format::Session;
 use crate::model::{Count, Ix};
-use crate::ops::{calls, revision};
+use crate::ops::calls;
 use crate::store::{Opened, Part};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -41,10 +41,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         false => open::session(global, named, ui)?,
     };
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
-    let mut entries: Vec<Ix> = Vec::new();
-    for revision in revisions {
-        entries.extend(revision::set(&opened.session, &opened.files, std::slice::from_ref(revision))?);
-    }
+    let (opened, entries) = reading::named(opened, revisions, ui)?;
     ui.page();
     let mut view = View::new(&opened);
     let end: &[u8] = if args.nul { b"\0" } else { b"\n" };
