@@ -367,6 +367,8 @@ impl<'a> Draft<'a> {
             }
             edits.push(Edit { from: at, to: at, line: facts.lines + 1, lines: 0, new, fresh: true });
         }
+        // What goes to the top stands behind a title slot, which may be mended too.
+        edits.sort_by_key(|edit| edit.from);
         Ok(edits)
     }
 
