@@ -24,11 +24,19 @@ pub fn ignores_pointers(version: Option<&str>) -> bool {
 
 /// A pin: the pointer that says of itself that it was meant. `leaf` is JSON; `None` pins an empty conversation.
 pub fn pin(prompt: Option<&str>, leaf: Option<&[u8]>, session: Option<&str>) -> Vec<u8> {
+    pointer(prompt, leaf, true, session)
+}
+
+/// A pointer to an entry, a pin or not, on the terms of [`pin`].
+pub fn pointer(prompt: Option<&str>, leaf: Option<&[u8]>, is_pin: bool, session: Option<&str>) -> Vec<u8> {
     let mut line = Object::of(Format::Claude).text("type", "last-prompt");
     if let Some(prompt) = prompt {
         line = line.text("lastPrompt", prompt);
     }
-    line = line.id("leafUuid", leaf).raw("explicit", b"true");
+    line = line.id("leafUuid", leaf);
+    if is_pin {
+        line = line.raw("explicit", b"true");
+    }
     if let Some(session) = session {
         line = line.text("sessionId", session);
     }

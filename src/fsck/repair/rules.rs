@@ -2,6 +2,7 @@
 
 use super::draft::{Draft, json};
 use super::{Round, Wishes};
+use crate::format::claude::write;
 use crate::format::{Format, Ids, NotedKind, OtherKind, image};
 use crate::fsck::checks::Check;
 use crate::fsck::examine::{Aim, Examined};
@@ -451,18 +452,11 @@ struct Lines {
     towards: HashMap<Ix, Option<Ix>>,
 }
 
-/// A pointer of Claude Code to an entry.
+/// A pointer of Claude Code to an entry, without the end of its line. `id` is JSON.
 fn pointer(session: &crate::format::Session, stem: &str, id: &[u8], pin: bool) -> Vec<u8> {
-    let mut line = b"{\"type\":\"last-prompt\",\"leafUuid\":".to_vec();
-    line.extend(id);
-    if pin {
-        line.extend(b",\"explicit\":true");
-    }
-    if let Some(own) = own_session(session, stem) {
-        line.extend(b",\"sessionId\":");
-        line.extend(json(Some(&session.entries.sessions()[own])));
-    }
-    line.push(b'}');
+    let own = own_session(session, stem).map(|own| session.entries.sessions()[own].as_str());
+    let mut line = write::pointer(None, Some(id), pin, own);
+    line.pop();
     line
 }
 
