@@ -4,7 +4,7 @@ use super::config::Config;
 use super::files::Files;
 use super::reading::Read;
 use super::{Exit, Failure, complete, exit::Failures, global::Global};
-use crate::format::{Content, OneLine, Session};
+use crate::format::{Content, Format, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::grep::{Hit, Options, Pattern};
 use crate::ops::linearize::Reading;
@@ -212,7 +212,8 @@ impl Search<'_> {
         let mut torn = false;
         let mut one_line = OneLine::default();
         store::sift(path, self.global.options(), self.pattern.sieve(), &mut |format, offset, line| {
-            if format.dialect().joins_lines() && !is_whole(line) {
+            let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
+            if is_list || format.dialect().joins_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
             }

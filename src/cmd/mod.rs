@@ -185,7 +185,8 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
             Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?
         }
     };
-    cli.global.asks_back = words.iter().any(|word| asks_back(&word.to_string_lossy()));
+    let words: Vec<_> = words.iter().map(|word| word.to_string_lossy()).collect();
+    cli.global.asks_back = asks_back(words.iter().map(|word| &**word));
     Ok(cli)
 }
 
@@ -204,14 +205,29 @@ fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     }
 }
 
-/// Whether a word of the command line may be a revision that asks for the position before the last switch.
-fn asks_back(word: &str) -> bool {
-    let is_dash = |revision: &str| {
-        revision
-            .strip_prefix('-')
-            .is_some_and(|rest| rest.is_empty() || rest.starts_with(['~', '^', ':', '.']))
-    };
-    word.contains("@{-") || is_dash(word) || word.split("..").chain(word.split("::")).any(is_dash)
+/// Whether the command line may have a revision that asks for the position before the last switch; where it does, the
+/// operation log is read.
+fn asks_back<'w>(words: impl Iterator<Item = &'w str>) -> bool {
+    let mut ends = 0;
+    words.into_iter().any(|word| {
+        // The second may be a revision: the ancestors but for the entry itself.
+        ends += usize::from(word == "--");
+        let value = match word.strip_prefix("--") {
+            Some(option) => option.split_once('=').map_or("", |(_, value)| value),
+            None => word,
+        };
+        ends > 1 || value.contains("@{-") || names_former(value)
+    })
+}
+
+/// Whether a dash stands in a revision where an entry may be named.
+fn names_former(revision: &str) -> bool {
+    revision.match_indices('-').any(|(at, _)| {
+        let before = revision[..at].chars().next_back();
+        let behind = revision[at + 1..].chars().next();
+        matches!(before, None | Some('.' | ':'))
+            && matches!(behind, None | Some('~' | '^' | ':' | '.' | '+' | '-'))
+    })
 }
 
 /// The command line with the options of all commands.
@@ -244,11 +260,15 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn the_log_is_read_only_for_revisions_that_ask_for_it() {
-        for word in ["-", "@{-1}", "@{-1}~2", "-~1", "-^", "-..HEAD", "HEAD..-", "HEAD::-", "-..", "..@{-1}"] {
-            assert!(asks_back(word), "{word}");
+        let check = |words: &str, wanted: bool| assert_eq!(asks_back(words.split(' ')), wanted, "{words}");
+        for words in [
+            "-", "@{-1}", "@{-1}~2", "-~1", "-^", "-+", "-..HEAD", "HEAD..-", "HEAD...-", "HEAD::-", "-..", "..@{-1}", "--onto=-",
+            "--onto=-~1", "--contains=-", "-- --",
+        ] {
+            check(words, true);
         }
-        for word in ["HEAD", "-n", "--", "--json", "-20", "s.jsonl", "0198c0de-0000..0198c0de-0001", "a-b", "../-x.jsonl"] {
-            assert!(!asks_back(word), "{word}");
+        for words in ["HEAD", "-n", "--", "--json --", "-20", "-n20", "s.jsonl", "0198c0de-0000..0198c0de-0001", "a-b", "--onto=a-b"] {
+            check(words, false);
         }
     }
 }

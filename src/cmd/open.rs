@@ -111,6 +111,16 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
     ));
 }
 
+/// The session files below a folder. Beside sessions a folder holds files of all sorts; of several only sessions count.
+pub(super) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
+    let mut found = find::in_folder(folder);
+    if found.len() > 1 {
+        let is_none = |error: store::Error| error.is_no_session();
+        found.retain(|path| !store::glance(path, global.options()).is_err_and(is_none));
+    }
+    found
+}
+
 /// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.
 pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(word);
@@ -119,7 +129,7 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
         return Ok(path.to_owned());
     }
     if path.is_dir() {
-        let found = find::in_folder(path);
+        let found = in_folder(global, path);
         return match found.as_slice() {
             [only] => Ok(only.clone()),
             [] => Err(store::Error::NoneInFolder { path: path.to_owned() }.into()),

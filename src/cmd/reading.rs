@@ -6,7 +6,7 @@ use crate::json::string_of;
 use crate::model::{Count, Ix, Source};
 use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, StrandKind};
 use crate::ops::{self, revision};
-use crate::store::{self, Opened, find, project};
+use crate::store::{self, Opened, project};
 use crate::ui::Ui;
 use std::collections::HashMap;
 use std::io;
@@ -40,27 +40,18 @@ pub(super) struct Manner {
 pub(super) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
     let word = global.session.as_deref().or(named)?;
     let path = Path::new(word);
-    let several = path.is_dir() && find::in_folder(path).len() > 1;
-    (several && project::is_project(path)).then(|| path.to_owned())
+    let is_project = path.is_dir() && project::is_project(path);
+    (is_project && open::in_folder(global, path).len() > 1).then(|| path.to_owned())
 }
 
 /// The sessions of the folder that a command was given instead of one, where they are not to be read together; `None` where
 /// it was given one session, or a project.
-///
-/// Beside sessions a folder holds files of all sorts.
 pub(super) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathBuf>> {
     let path = Path::new(global.session.as_deref().or(named)?);
     if !path.is_dir() || project::is_project(path) {
         return None;
     }
-    let is_session =
-        |path: &PathBuf| !store::glance(path, global.options()).is_err_and(|error| error.is_no_session());
-    let mut found = find::in_folder(path);
-    if found.len() < 2 {
-        return None;
-    }
-    found.retain(is_session);
-    Some(found).filter(|found| !found.is_empty())
+    Some(open::in_folder(global, path)).filter(|found| found.len() > 1)
 }
 
 /// Opens the session that a command works on, or the project.
@@ -126,8 +117,8 @@ pub(super) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow
     };
     if matches!(error, ops::Error::NoRevision { .. })
         && let Some(read) = with_agents(&opened, ui)?
-        && let Ok(entries) = all(&read.opened)
     {
+        let entries = all(&read.opened)?;
         return Ok((read.opened, entries));
     }
     Err(error.into())
@@ -349,6 +340,12 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
             word.filter(|word| word.is_dir() && project::is_project(word)).map_or(path, Path::to_owned)
         }
     };
+    if store::is_read_once(&path) {
+        let hint = "name a file, or the folder of a project".into();
+        return Err(
+            Failure::Usage { what: "the documented order is not told from a pipe".into(), hint }.into()
+        );
+    }
     if !path.is_dir() {
         let format = store::sift(&path, global.options(), None, &mut |_, _, _| ControlFlow::Break(()))?;
         if format != Format::Claude {

@@ -278,7 +278,11 @@ impl Builder {
             self.place_held(true);
         }
         match line.bytes {
-            Some(bytes) if self.format == Format::HarnessV4 && bytes.starts_with(b"[") => {
+            Some(bytes)
+                if self.format == Format::HarnessV4
+                    && line.shape == Shape::Scalar
+                    && bytes.trim_ascii_start().starts_with(b"[") =>
+            {
                 self.each_write(line, bytes);
             }
             _ => self.place(line),

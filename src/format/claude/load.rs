@@ -205,6 +205,9 @@ pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix
     let is_there = trunk.iter().any(|step| step.entry == tip);
     let as_linked = trunk.iter().all(|step| step.way != Way::Kept);
     let mut path: Vec<Ix> = trunk.into_iter().map(|step| step.entry).collect();
+    // Notes behind it hang below it.
+    let end = path.iter().rposition(|ix| *ix == tip || session.entries.kind(*ix).is_turn());
+    path.truncate(end.map_or(0, |end| end + 1));
     // On all paths in one order.
     let is_result = |ix: &Ix| session.entries.flags(*ix).has(Flags::RESULT);
     for results in path.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {

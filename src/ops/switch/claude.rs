@@ -11,7 +11,7 @@ use crate::format::claude::{Boundary, KeptLists, is_typed, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Span, Time};
 use crate::ops::{Error, Whole, label};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
@@ -207,11 +207,18 @@ fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
 pub(crate) fn above(whole: Whole<'_>, turn: Ix) -> io::Result<Option<Ix>> {
     let session = whole.session;
     let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
+    let mut known: Option<HashSet<Key>> = None;
     for boundary in distinct_boundaries(session) {
         let Some(line) = as_it_was(whole, boundary)? else { continue };
         let first = copies(session, boundary).last().unwrap_or(boundary);
-        for kept in kept(session, &Boundary::of(boundary, &line)) {
-            keeping.entry(kept).or_default().push((first, boundary));
+        let lists = Boundary::of(boundary, &line);
+        let kept = kept(session, &lists);
+        // Lists that name what is not in the file have no effect.
+        let known = known.get_or_insert_with(|| session.entries.keys().iter().copied().collect());
+        if lists.anchor.iter().chain(&kept).all(|key| known.contains(key)) {
+            for kept in kept {
+                keeping.entry(kept).or_default().push((first, boundary));
+            }
         }
     }
     let mut below = turn;
