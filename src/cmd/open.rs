@@ -115,10 +115,19 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
 pub(super) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
     let mut found = find::in_folder(folder);
     if found.len() > 1 {
-        let is_none = |error: store::Error| error.is_no_session();
-        found.retain(|path| !store::glance(path, global.options()).is_err_and(is_none));
+        found.retain(|path| may_be_session(global, path));
     }
     found
+}
+
+/// Whether there are several of the files that [`in_folder`] gives. Looks at no more of them than it takes to know.
+pub(super) fn has_several(global: &Global, folder: &Path) -> bool {
+    find::in_folder(folder).iter().filter(|path| may_be_session(global, path)).nth(1).is_some()
+}
+
+/// Whether a file is a session, or can't be read, so that nobody knows.
+fn may_be_session(global: &Global, path: &Path) -> bool {
+    !store::glance(path, global.options()).is_err_and(|error| error.is_no_session())
 }
 
 /// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.

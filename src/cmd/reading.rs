@@ -41,7 +41,7 @@ pub(super) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
     let word = global.session.as_deref().or(named)?;
     let path = Path::new(word);
     let is_project = path.is_dir() && project::is_project(path);
-    (is_project && open::in_folder(global, path).len() > 1).then(|| path.to_owned())
+    (is_project && open::has_several(global, path)).then(|| path.to_owned())
 }
 
 /// The sessions of the folder that a command was given instead of one, where they are not to be read together; `None` where

@@ -399,12 +399,13 @@ impl Dialect for V4 {
     }
 
     fn head(&self, session: &Session) -> Head {
-        match session.pointers.last().map(|pointer| pointer.target) {
-            Some(None) => session.head_at(None, "the leaf stands before the first entry"),
-            Some(Some(target)) if session.find(target).is_some() => {
-                session.head_at(session.find(target), "the leaf of the lane `main`")
-            }
-            _ => session.head_at(session.tree.standing().next_back(), "the last entry in the file"),
+        let pointer = session.pointers.last();
+        if pointer.is_some_and(|pointer| pointer.target.is_none()) {
+            return session.head_at(None, "the leaf stands before the first entry");
+        }
+        match pointer.and_then(|pointer| session.find(pointer.target?)) {
+            Some(leaf) => session.head_at(Some(leaf), "the leaf of the lane `main`"),
+            None => session.head_at(session.tree.standing().next_back(), "the last entry in the file"),
         }
     }
 }

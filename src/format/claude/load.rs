@@ -201,18 +201,13 @@ pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
 pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix>> {
     let mut loader = Loader::new(session);
     let from = loader.leaf_at(tip).from?;
-    let trunk = loader.trunk(from);
+    let trunk = loader.sent_trunk(from);
     let is_there = trunk.iter().any(|step| step.entry == tip);
     let as_linked = trunk.iter().all(|step| step.way != Way::Kept);
     let mut path: Vec<Ix> = trunk.into_iter().map(|step| step.entry).collect();
     // Notes behind it hang below it.
     let end = path.iter().rposition(|ix| *ix == tip || session.entries.kind(*ix).is_turn());
     path.truncate(end.map_or(0, |end| end + 1));
-    // On all paths in one order.
-    let is_result = |ix: &Ix| session.entries.flags(*ix).has(Flags::RESULT);
-    for results in path.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {
-        results.sort_unstable();
-    }
     (is_there && as_linked).then_some(path)
 }
 
@@ -326,6 +321,17 @@ impl<'s> Loader<'s> {
         }
         let way = self.chain(from.0);
         self.whole(&way)
+    }
+
+    /// The trunk as it is sent: the results of one reply in the order of the file, also those that were put back.
+    pub fn sent_trunk(&mut self, from: Ix) -> Vec<Step> {
+        let mut trunk = self.trunk(from);
+        let is_result =
+            |step: &Step| step.way != Way::Kept && self.session.entries.flags(step.entry).has(Flags::RESULT);
+        for results in trunk.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {
+            results.sort_by_key(|step| step.entry);
+        }
+        trunk
     }
 
     /// What readers by other rules take for the leaf.

@@ -5,7 +5,7 @@
 //! entries those come along that say how the session is to be gone on with.
 
 use super::{Export, Wish, changes_of, created, pieces_of};
-use crate::format::claude::load::{Loader, Step, Way};
+use crate::format::claude::load::{Loader, Way};
 use crate::format::claude::{KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
@@ -49,13 +49,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
                 instead: None,
             });
         };
-        let mut trunk = loader.trunk(from);
-        // The client sends the results of one reply in the order of the file, also those that it puts back.
-        let is_result =
-            |step: &Step| step.way != Way::Kept && session.entries.flags(step.entry).has(Flags::RESULT);
-        for results in trunk.chunk_by_mut(|one, next| is_result(one) && is_result(next)) {
-            results.sort_by_key(|step| step.entry);
-        }
+        let trunk = loader.sent_trunk(from);
         let beside = trunk.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
         (trunk.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
     };

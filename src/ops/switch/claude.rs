@@ -160,13 +160,14 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
     }
     // Small enough to be tried: the first way that lands, with the messages in sight that belong there.
     let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
+    let compaction = above(whole, turn)?;
     let kept = match loader.is_kept(turn) {
         // It is in its old place and behind the summary as well; the client has it in the latter.
         true => Some(true),
-        false => keeps(whole, turn)?,
+        false => keeps(whole, turn, compaction)?,
     };
     drop(loader);
-    let ways = ways(whole, turn)?;
+    let ways = ways(whole, compaction)?;
     // Lists that name what is not in the file have no effect: then any way that lands is as good.
     for kept in [kept, None] {
         for way in &ways {
@@ -275,10 +276,10 @@ fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
     session.entries.all().rev().filter(move |ix| session.entries.key(*ix) == key)
 }
 
-/// Whether the model should see messages that the compaction above an entry kept; `None` where either will do.
-fn keeps(whole: Whole<'_>, turn: Ix) -> io::Result<Option<bool>> {
+/// Whether the model should see messages that the compaction before an entry kept, if there is one; `None` where either will do.
+fn keeps(whole: Whole<'_>, turn: Ix, compaction: Option<Ix>) -> io::Result<Option<bool>> {
     let session = whole.session;
-    let Some(boundary) = above(whole, turn)? else { return Ok(Some(false)) };
+    let Some(boundary) = compaction else { return Ok(Some(false)) };
     let Some(line) = as_it_was(whole, boundary)? else { return Ok(Some(false)) };
     // They come behind the summary, so that the summary alone shows none.
     let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
@@ -299,11 +300,11 @@ pub(crate) fn as_it_was(whole: Whole<'_>, boundary: Ix) -> io::Result<Option<Vec
 
 type WayThere = Vec<(Vec<u8>, &'static str)>;
 
-/// The lines that may have to stand before the pin, the fewest first.
+/// The lines that may have to stand before the pin, the fewest first; `compaction` is that which the entry comes after.
 ///
 /// None where the client was seen not to follow any: between two compactions that kept messages, since it heeds the lists
 /// of either only where no other has any.
-fn ways(whole: Whole<'_>, turn: Ix) -> Result<Vec<WayThere>, Error> {
+fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error> {
     let session = whole.session;
     let with_end = |mut line: Vec<u8>| {
         line.push(b'\n');
@@ -311,7 +312,7 @@ fn ways(whole: Whole<'_>, turn: Ix) -> Result<Vec<WayThere>, Error> {
     };
     let mut ways = vec![Vec::new()];
     let boundaries = distinct_boundaries(session);
-    let above = above(whole, turn)?.map(|above| session.entries.key(above));
+    let above = compaction.map(|above| session.entries.key(above));
     let (mut without, mut again, mut listed) = (Vec::new(), Vec::new(), Vec::new());
     for boundary in &boundaries {
         let key = session.entries.key(*boundary);
