@@ -5,6 +5,7 @@
 //! ```text
 //! cmd                      the command line: what is asked, what is printed, the exit status
 //! ops  fsck  store  ui     verbs · checks · the only code that touches files · what a person sees
+//! context                  what an agent would send to the model, and what it would leave out
 //! format                   what differs from format to format: bytes in, bytes out
 //! json                     fields of one line without building the rest, and edits to one line
 //! model                    entries, the tree, paths, plans: no I/O, no formats, no text
@@ -12,7 +13,7 @@
 //!
 //! A layer uses those below it. The four in the second row do not use one another: [`ops`] and
 //! [`fsck`] are pure and reach the bytes of a line through [`model::Source`], which [`store`]
-//! implements; [`ui`] uses only [`model`].
+//! implements; [`ui`] uses none of the others.
 //!
 //! # Reading
 //!
@@ -27,6 +28,7 @@
 //! A verb of [`ops`] gives a [`model::Plan`] and touches nothing; `store` carries it out.
 
 pub mod cmd;
+pub mod context;
 pub mod format;
 pub mod fsck;
 pub mod json;

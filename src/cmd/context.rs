@@ -1,9 +1,9 @@
 //! `bough context`: what the model would be sent.
 
 use super::{Exit, Failure, complete, entry, global::Global, open};
+use crate::context::{Context, Dropped, Message, Patch, Said};
 use crate::format::{Block, Session};
 use crate::model::{Count, Ix, Source};
-use crate::ops::context::{Context, Dropped, Message, Patch, Said};
 use crate::ops::{ids, revision};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;

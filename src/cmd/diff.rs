@@ -3,10 +3,10 @@
 use super::reading::Read;
 use super::view::ink_of;
 use super::{Exit, Failure, complete, global::Global, open};
+use crate::context::Context;
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind, Tree};
 use crate::ops::Whole;
-use crate::ops::context::Context;
 use crate::ops::diff::{self, Item, Step};
 use crate::ops::{ids, revision};
 use crate::store::Opened;

@@ -3,7 +3,6 @@
 
 pub mod branches;
 pub mod calls;
-pub mod context;
 pub mod diff;
 mod error;
 pub mod export;

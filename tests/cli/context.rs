@@ -1,9 +1,9 @@
 //! The context that the real programs build of their files, where their answer is recorded.
 
 use crate::shared;
+use bough::context::Context;
 use bough::format::{Format, Session};
 use bough::model::{Source, Table};
-use bough::ops::context::Context;
 use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 /// The messages of a context as the recorded answers have them: role, first characters, digest of the text.
 pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
-    let message = |message: &bough::ops::context::Message| {
+    let message = |message: &bough::context::Message| {
         let said = message.said(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         json!({ "role": message.role, "text": head, "text_sha": &sha256(said.text.as_bytes())[..16] })
@@ -140,7 +140,7 @@ fn what_chimera_would_send_is_what_chimera_says() {
 /// The messages of a context as Chimera's recorded answers have them.
 pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
-    let message = |message: &bough::ops::context::Message| {
+    let message = |message: &bough::context::Message| {
         let said = message.said(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         let mut calls = Vec::new();

@@ -8,11 +8,12 @@ const LAYERS: &[(&str, &[&str])] = &[
     ("model", &[]),
     ("json", &["model"]),
     ("format", &["model", "json"]),
-    ("ops", &["model", "json", "format"]),
-    ("fsck", &["model", "json", "format"]),
+    ("context", &["model", "json", "format"]),
+    ("ops", &["model", "json", "format", "context"]),
+    ("fsck", &["model", "json", "format", "context"]),
     ("store", &["model", "json", "format"]),
-    ("ui", &["model"]),
-    ("cmd", &["model", "json", "format", "ops", "fsck", "store", "ui"]),
+    ("ui", &[]),
+    ("cmd", &["model", "json", "format", "context", "ops", "fsck", "store", "ui"]),
 ];
 
 #[test]

@@ -9,9 +9,9 @@
 use crate::claude_load::{answer, fits};
 use crate::context::{chimera_messages, messages, sha256};
 use crate::{cases, shared};
+use bough::context::Context;
 use bough::format::{Format, Ids};
 use bough::model::{Piece, Target, parse_time};
-use bough::ops::context::Context;
 use bough::ops::{self, Whole, export, label, migrate, revision, switch};
 use bough::store::{self, Opened, Options};
 use std::collections::{BTreeMap, HashMap};

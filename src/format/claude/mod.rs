@@ -26,6 +26,7 @@
 //! The client's rules for what it loads are in [`load`], those for what it sends in [`sent`].
 
 mod bridge;
+pub mod compactions;
 mod facts;
 mod kept;
 pub mod load;

@@ -11,7 +11,7 @@ pub use align::{Step, align};
 pub use say::{said_of, says};
 
 use super::Whole;
-use super::context::Context;
+use crate::context::Context;
 use crate::format::{Block, Content, Format, Usage};
 use crate::json::each_item;
 use crate::model::{Flags, Ix, Key, Kind};

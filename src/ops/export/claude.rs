@@ -5,6 +5,7 @@
 //! entries those come along that say how the session is to be gone on with.
 
 use super::{Export, Wish, changes_of, created, pieces_of};
+use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::load::{Loader, Way};
 use crate::format::claude::{KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
@@ -23,7 +24,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         });
     }
     // What a compaction replaced is gone for the client; to get at it, the compaction is looked away from.
-    let plain = switch::claude::before_it_was_gone(whole, wish.entry)?;
+    let plain = before_it_was_gone(whole.session, whole.source, wish.entry)?;
     let mut loader = Loader::new(plain.as_ref().unwrap_or(session));
     let (entries, beside, head) = if wish.subtree {
         let (entries, head) = subtree(session, &mut loader, wish.entry);

@@ -6,12 +6,12 @@
 //! the loader's rules before any is written.
 
 use super::{Lines, Switch, To, Wish};
+use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
 use crate::format::claude::load::{Loader, Rule, Way};
 use crate::format::claude::{Boundary, KeptLists, is_typed, write};
 use crate::format::{Content, Session};
-use crate::model::{Flags, Ix, Key, Kind, Moved, Plan, Span, Time};
+use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
 use crate::ops::{Error, Whole, label};
-use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
@@ -160,7 +160,7 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
     }
     // Small enough to be tried: the first way that lands, with the messages in sight that belong there.
     let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
-    let compaction = above(whole, turn)?;
+    let compaction = above(session, source, turn)?;
     let kept = match loader.is_kept(turn) {
         // It is in its old place and behind the summary as well; the client has it in the latter.
         true => Some(true),
@@ -203,99 +203,14 @@ fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
     loader.is_loaded(turn) && !loader.is_gone(turn)
 }
 
-/// The compaction that an entry comes after: the nearest boundary above it, or one that kept a message above it, below which
-/// the conversation went on behind the boundary.
-pub(crate) fn above(whole: Whole<'_>, turn: Ix) -> io::Result<Option<Ix>> {
-    let session = whole.session;
-    let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
-    let mut known: Option<HashSet<Key>> = None;
-    for boundary in distinct_boundaries(session) {
-        let Some(line) = as_it_was(whole, boundary)? else { continue };
-        let first = copies(session, boundary).last().unwrap_or(boundary);
-        let lists = Boundary::of(boundary, &line);
-        let kept = kept(session, &lists);
-        // Lists that name what is not in the file have no effect.
-        let known = known.get_or_insert_with(|| session.entries.keys().iter().copied().collect());
-        if lists.anchor.iter().chain(&kept).all(|key| known.contains(key)) {
-            for kept in kept {
-                keeping.entry(kept).or_default().push((first, boundary));
-            }
-        }
-    }
-    let mut below = turn;
-    for ix in session.tree.ancestors(turn) {
-        if session.entries.kind(ix) == Kind::Compaction {
-            return Ok(Some(ix));
-        }
-        let by = keeping.get(&session.entries.key(ix)).into_iter().flatten();
-        if let Some((_, boundary)) = by.filter(|(first, _)| ix < *first && *first < below).max() {
-            return Ok(Some(*boundary));
-        }
-        below = ix;
-    }
-    Ok(None)
-}
-
-/// The session as it was for an entry that a later compaction replaced; `None` where the entry is not gone.
-pub(crate) fn before_it_was_gone(whole: Whole<'_>, entry: Ix) -> io::Result<Option<Session>> {
-    let loader = Loader::new(whole.session);
-    if loader.is_loaded(entry) && !loader.is_gone(entry) {
-        return Ok(None);
-    }
-    let mut plain = whole.session.clone();
-    // The compaction above the entry, if there is one, is in force there.
-    plain.claude.boundary = match above(whole, entry)? {
-        Some(above) => as_it_was(whole, above)?.map(|line| Boundary::of(above, &line)),
-        None => None,
-    };
-    Ok(Some(plain))
-}
-
-/// The messages that a boundary's lists name, or that stand between the ends that they name.
-fn kept(session: &Session, boundary: &Boundary) -> Vec<Key> {
-    match (&boundary.kept, boundary.ends) {
-        (kept, Some((head, tail))) if kept.is_empty() => {
-            let Some(tail) = session.find(tail) else { return Vec::new() };
-            let above = session.tree.ancestors(tail).map(|ix| session.entries.key(ix));
-            let mut between: Vec<Key> = Vec::new();
-            for key in above {
-                between.push(key);
-                if key == head {
-                    return between;
-                }
-            }
-            Vec::new()
-        }
-        (kept, _) => kept.clone(),
-    }
-}
-
-/// The copies of a boundary, the last first.
-fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
-    let key = session.entries.key(boundary);
-    session.entries.all().rev().filter(move |ix| session.entries.key(*ix) == key)
-}
-
 /// Whether the model should see messages that the compaction before an entry kept, if there is one; `None` where either will do.
 fn keeps(whole: Whole<'_>, turn: Ix, compaction: Option<Ix>) -> io::Result<Option<bool>> {
     let session = whole.session;
     let Some(boundary) = compaction else { return Ok(Some(false)) };
-    let Some(line) = as_it_was(whole, boundary)? else { return Ok(Some(false)) };
+    let Some(line) = as_it_was(session, whole.source, boundary)? else { return Ok(Some(false)) };
     // They come behind the summary, so that the summary alone shows none.
     let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
     Ok((!is_summary).then_some(true))
-}
-
-/// The line of a boundary with its lists, where a copy of it has any.
-pub(crate) fn as_it_was(whole: Whole<'_>, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
-    let session = whole.session;
-    for ix in copies(session, boundary) {
-        let line = whole.line(ix)?;
-        if Boundary::of(ix, &line).keeps() {
-            return Ok(Some(line));
-        }
-    }
-    Ok(None)
 }
 
 type WayThere = Vec<(Vec<u8>, &'static str)>;
@@ -316,7 +231,7 @@ fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error
     let (mut without, mut again, mut listed) = (Vec::new(), Vec::new(), Vec::new());
     for boundary in &boundaries {
         let key = session.entries.key(*boundary);
-        let Some(line) = as_it_was(whole, *boundary)? else { continue };
+        let Some(line) = as_it_was(session, whole.source, *boundary)? else { continue };
         listed.push(key);
         if above == Some(key) {
             again.push((with_end(line), "puts the compaction above the entry in force again"));
@@ -339,22 +254,6 @@ fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error
         ways.push(without);
     }
     Ok(ways)
-}
-
-/// The compactions of the file, each once: the last copy of each, in the order in which they came first.
-fn distinct_boundaries(session: &Session) -> Vec<Ix> {
-    let mut last: Vec<(Key, Ix)> = Vec::new();
-    for ix in session.entries.all() {
-        if session.entries.kind(ix) != Kind::Compaction || session.entries.file(ix) != 0 {
-            continue;
-        }
-        let key = session.entries.key(ix);
-        match last.iter_mut().find(|(known, _)| *known == key) {
-            Some((_, at)) => *at = ix,
-            None => last.push((key, ix)),
-        }
-    }
-    last.into_iter().map(|(_, ix)| ix).collect()
 }
 
 /// Reads the session as it would be; gives the turn on which the client would be, if that is the wanted one, or

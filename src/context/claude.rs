@@ -5,12 +5,11 @@
 
 use super::told::{told, told_block};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
+use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::load::Way;
 use crate::format::claude::sent::{self, Made, Role, Sending};
 use crate::format::{Block, Content, Format, Session, blocks_of_item};
 use crate::model::{Flags, Ix, Kind, Source};
-use crate::ops::Whole;
-use crate::ops::switch::claude::before_it_was_gone;
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
@@ -25,7 +24,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
         if let Some(asked) = asked
-            && let Some(plain) = before_it_was_gone(Whole { session, source }, asked)?
+            && let Some(plain) = before_it_was_gone(session, source, asked)?
             && sent::sending(&plain, source, Some(asked))?.leaf.from.is_some()
         {
             let mut context = build(&plain, source, Some(asked))?;

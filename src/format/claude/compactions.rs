@@ -1,0 +1,111 @@
+//! The compactions of a transcript as they were when they were written, whatever a later line makes of them.
+
+use super::Boundary;
+use super::load::Loader;
+use crate::format::Session;
+use crate::model::{Ix, Key, Kind, Source};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// The compaction that an entry comes after: the nearest boundary above it, or one that kept a message above it, below which
+/// the conversation went on behind the boundary.
+pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
+    let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
+    let mut known: Option<HashSet<Key>> = None;
+    for boundary in distinct_boundaries(session) {
+        let Some(line) = as_it_was(session, source, boundary)? else { continue };
+        let first = copies(session, boundary).last().unwrap_or(boundary);
+        let lists = Boundary::of(boundary, &line);
+        let kept = kept(session, &lists);
+        // Lists that name what is not in the file have no effect.
+        let known = known.get_or_insert_with(|| session.entries.keys().iter().copied().collect());
+        if lists.anchor.iter().chain(&kept).all(|key| known.contains(key)) {
+            for kept in kept {
+                keeping.entry(kept).or_default().push((first, boundary));
+            }
+        }
+    }
+    let mut below = turn;
+    for ix in session.tree.ancestors(turn) {
+        if session.entries.kind(ix) == Kind::Compaction {
+            return Ok(Some(ix));
+        }
+        let by = keeping.get(&session.entries.key(ix)).into_iter().flatten();
+        if let Some((_, boundary)) = by.filter(|(first, _)| ix < *first && *first < below).max() {
+            return Ok(Some(*boundary));
+        }
+        below = ix;
+    }
+    Ok(None)
+}
+
+/// The session as it was for an entry that a later compaction replaced; `None` where the entry is not gone.
+pub(crate) fn before_it_was_gone(
+    session: &Session,
+    source: &dyn Source,
+    entry: Ix,
+) -> io::Result<Option<Session>> {
+    let loader = Loader::new(session);
+    if loader.is_loaded(entry) && !loader.is_gone(entry) {
+        return Ok(None);
+    }
+    let mut plain = session.clone();
+    // The compaction above the entry, if there is one, is in force there.
+    plain.claude.boundary = match above(session, source, entry)? {
+        Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line)),
+        None => None,
+    };
+    Ok(Some(plain))
+}
+
+/// The messages that a boundary's lists name, or that stand between the ends that they name.
+fn kept(session: &Session, boundary: &Boundary) -> Vec<Key> {
+    match (&boundary.kept, boundary.ends) {
+        (kept, Some((head, tail))) if kept.is_empty() => {
+            let Some(tail) = session.find(tail) else { return Vec::new() };
+            let above = session.tree.ancestors(tail).map(|ix| session.entries.key(ix));
+            let mut between: Vec<Key> = Vec::new();
+            for key in above {
+                between.push(key);
+                if key == head {
+                    return between;
+                }
+            }
+            Vec::new()
+        }
+        (kept, _) => kept.clone(),
+    }
+}
+
+/// The copies of a boundary, the last first.
+pub(crate) fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
+    let key = session.entries.key(boundary);
+    session.entries.all().rev().filter(move |ix| session.entries.key(*ix) == key)
+}
+
+/// The line of a boundary with its lists, where a copy of it has any.
+pub(crate) fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
+    for ix in copies(session, boundary) {
+        let line = source.bytes(session.span(ix))?;
+        if Boundary::of(ix, &line).keeps() {
+            return Ok(Some(line));
+        }
+    }
+    Ok(None)
+}
+
+/// The compactions of the file, each once: the last copy of each, in the order in which they came first.
+pub(crate) fn distinct_boundaries(session: &Session) -> Vec<Ix> {
+    let mut last: Vec<(Key, Ix)> = Vec::new();
+    for ix in session.entries.all() {
+        if session.entries.kind(ix) != Kind::Compaction || session.entries.file(ix) != 0 {
+            continue;
+        }
+        let key = session.entries.key(ix);
+        match last.iter_mut().find(|(known, _)| *known == key) {
+            Some((_, at)) => *at = ix,
+            None => last.push((key, ix)),
+        }
+    }
+    last.into_iter().map(|(_, ix)| ix).collect()
+}
