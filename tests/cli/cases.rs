@@ -4,7 +4,7 @@
 //! case's own, with standard error behind standard output; `? N` on the line below is its exit status (0 where there is
 //! none), and what follows must be printed. `[..]` stands for anything on a line, `...` for any lines. The folder begins with
 //! a copy of `<name>.in/`, if there is one, and of the files that a comment names, by their paths from `tests/cli/sessions` or
-//! from the project: `<!-- files: pi/labels.jsonl=labels.jsonl examples/parser.jsonl -->` (a name behind `=` is the name of
+//! from the project: `<!-- files: pi/labels.jsonl=labels.jsonl examples/sessions/parser.jsonl -->` (a name behind `=` is the name of
 //! the copy). The clock, the width, the home folder and the source of ids are fixed.
 //!
 //! `BOUGH_BLESS=1 cargo test cases` writes what is printed into the pages; read the change before it is committed.

@@ -53,7 +53,7 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
     let is_root = fs::metadata(at("")).unwrap().uid() == 0;
     copy_of_bough(&at("bough"));
     fs::create_dir_all(at("open/shut")).unwrap();
-    fs::copy(project().join("examples/parser.jsonl"), at("open/shut/s.jsonl")).unwrap();
+    fs::copy(project().join("examples/sessions/parser.jsonl"), at("open/shut/s.jsonl")).unwrap();
     set("open/shut", 0);
     let check = |words: &[&str], wanted: &str| {
         let mut command = Command::new(at("bough"));

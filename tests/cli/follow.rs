@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 fn log_follows_a_growing_session() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("parser.jsonl");
-    copy(&project().join("examples/parser.jsonl"), &path);
+    copy(&project().join("examples/sessions/parser.jsonl"), &path);
     follows(&path, ["f6b1835c", "9d1c40aa"]);
 }
 
@@ -35,7 +35,7 @@ fn log_follows_a_session_that_is_read_from_its_end() {
 fn log_ends_when_nobody_reads_any_more() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("parser.jsonl");
-    copy(&project().join("examples/parser.jsonl"), &path);
+    copy(&project().join("examples/sessions/parser.jsonl"), &path);
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
         .args(["log", "--follow", "--oneline"])
         .arg(path)
@@ -59,7 +59,7 @@ fn log_ends_when_nobody_reads_any_more() {
 fn log_goes_on_behind_a_cut_and_says_that_the_file_is_gone() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("parser.jsonl");
-    let text = std::fs::read_to_string(project().join("examples/parser.jsonl")).unwrap();
+    let text = std::fs::read_to_string(project().join("examples/sessions/parser.jsonl")).unwrap();
     std::fs::write(&path, &text).unwrap();
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
         .args(["log", "--follow", "-n", "1", "--format", "%H"])

@@ -113,8 +113,8 @@ fn json_output_fits_its_schema() {
     let sessions = project().join("tests/cli/sessions");
     for (name, file) in [
         ("S.jsonl", sessions.join("pi/pi16-labels.jsonl")),
-        ("D.jsonl", project().join("examples/broken.jsonl")),
-        ("P.jsonl", project().join("examples/parser.jsonl")),
+        ("D.jsonl", project().join("examples/sessions/broken.jsonl")),
+        ("P.jsonl", project().join("examples/sessions/parser.jsonl")),
         ("O.jsonl", sessions.join(OLD)),
         ("B.jsonl", sessions.join("claude-code/bad-lines.jsonl")),
     ] {
