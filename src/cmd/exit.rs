@@ -277,7 +277,10 @@ pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
 /// Has a panic told as other errors are, as the bug that it is, and the program end with the exit status for it.
 pub fn tell_bugs() {
     std::panic::set_hook(Box::new(|panic| {
-        let what = panic.payload_as_str().unwrap_or("no words");
+        let payload = panic.payload();
+        let words = payload.downcast_ref::<&str>().copied();
+        let what =
+            words.or_else(|| payload.downcast_ref::<String>().map(String::as_str)).unwrap_or("no words");
         let place =
             panic.location().map(|place| format!(" ({}:{})", place.file(), place.line())).unwrap_or_default();
         let message = format!("a bug in bough: {what}{place}");

@@ -68,7 +68,7 @@ fn usual(text: &[u8]) -> Option<Time> {
 
 #[inline(always)]
 fn words(text: &[u8]) -> Option<&[[u8; 8]; 3]> {
-    <&[u8; 24]>::try_from(text).ok()?.as_chunks().0.as_array()
+    <&[u8; 24]>::try_from(text).ok()?.as_chunks().0.try_into().ok()
 }
 
 /// The days from 1970 up to the last before a month, which is spelled `2026-03-`.
