@@ -8,8 +8,9 @@ fn main() {
     println!("cargo:rerun-if-env-changed=BOUGH_SHARED");
     println!("cargo:rustc-check-cfg=cfg(shared)");
     let folder = std::env::var_os("BOUGH_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
-    println!("cargo:rerun-if-changed={}", folder.join("design.md").display());
     if folder.join("cases").is_dir() {
+        // Only a path that exists is watched: cargo would build everything again each time for one that does not.
+        println!("cargo:rerun-if-changed={}", folder.join("design.md").display());
         println!("cargo:rustc-cfg=shared");
     }
     println!("cargo:rustc-check-cfg=cfg(may, values(\"mount\", \"be-another\"))");
@@ -40,12 +41,14 @@ fn capabilities() -> u64 {
     told.and_then(|told| u64::from_str_radix(told.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// A program at a fixed address has nothing to be moved when it is loaded, which is a third of the work of a short run. And of two
-/// libraries that are loaded, that of the compiler is a tenth: what is needed of it is put into the program, where it is there to be.
+/// Links release builds for Linux so that the program starts quickly.
+///
+/// A program at a fixed address needs no relocations when it is loaded: `log -n 20` of 1 MB takes 15 % less time, measured in turns with a
+/// program that can be anywhere. For the same reason the compiler's own library is linked into the program if it can be.
 fn link_for_a_quick_start() {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
     let is = |name: &str, value: &str| var(name) == value;
-    // One that is linked as a whole is told by the compiler how, and would not start.
+    // The compiler decides how a static program is linked; it would not start otherwise.
     let whole = var("CARGO_CFG_TARGET_FEATURE").split(',').any(|it| it == "crt-static");
     if !whole
         && is("PROFILE", "release")
@@ -62,12 +65,12 @@ fn link_for_a_quick_start() {
     }
 }
 
-/// Where the C compiler has a library of its own.
+/// Returns the folder in which the C compiler has `library`, if it has it.
 fn folder_of(library: &str) -> Option<PathBuf> {
     let linker = std::env::var_os("RUSTC_LINKER").unwrap_or_else(|| "cc".into());
     let asked =
         std::process::Command::new(linker).arg(format!("-print-file-name={library}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim());
-    // Of what it does not have it gives the name alone.
+    // For a library that it does not have, it prints only the name.
     path.parent().filter(|_| path.is_absolute() && path.is_file()).map(PathBuf::from)
 }
