@@ -59,6 +59,8 @@ pub struct Args {
     porcelain: bool,
 
     /// Print the ids of the leaves alone, one a line
+    ///
+    /// A leaf without an id, and without `-z` one whose id has a line break in it, is printed as `line:N`.
     #[arg(long)]
     ids: bool,
 
@@ -102,15 +104,21 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     if args.ids {
         for branch in &list {
-            let id = view.id(branch.leaf)?;
+            let id = ids::in_row(session, branch.leaf, view.id(branch.leaf)?, end);
             let id = ui.look.shown(&id);
             write!(ui.out(), "{id}{end}")?;
         }
     } else if args.porcelain {
         for branch in &list {
-            let fork = branch.fork_point.map(|ix| view.id(ix)).transpose()?.unwrap_or_default();
+            // A tab would be another field.
+            let id = |ix: Ix| -> anyhow::Result<String> {
+                let id = ids::in_row(session, ix, view.id(ix)?, end);
+                Ok(if id.contains('\t') { format!("line:{}", session.entries.line(ix)) } else { id })
+            };
+            let fork = branch.fork_point.map(id).transpose()?.unwrap_or_default();
+            let leaf = id(branch.leaf)?;
             let mark = if branch.current { '*' } else { ' ' };
-            let (leaf, name) = (view.id(branch.leaf)?, name(&mut view, branch.tip)?.0);
+            let name = text::one_line(&name(&mut view, branch.tip)?.0);
             let row = format!("{mark}\t{leaf}\t{}\t{}\t{fork}\t{name}", branch.entries, branch.own);
             let row = ui.look.shown(&row);
             write!(ui.out(), "{row}{end}")?;
@@ -138,6 +146,11 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     for line in &document.lines {
         let name = document.line_id(line.name);
         if args.ids {
+            let name = match line.nodes.first().and_then(|node| documented.entries[*node as usize]) {
+                Some(ix) => ids::in_row(&opened.session, ix, name, end),
+                None => name,
+            };
+            let name = ui.look.shown(&name);
             write!(ui.out(), "{name}{end}")?;
             continue;
         }

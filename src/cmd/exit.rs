@@ -258,7 +258,12 @@ pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
         };
     }
     if !json {
-        let _ = error.print();
+        // A word of the command line may be the name of a file, and that may hold anything.
+        let is_safe = std::env::args_os().all(|word| word.to_str().is_some_and(crate::ui::text::is_safe));
+        let _ = match is_safe {
+            true => error.print(),
+            false => write!(io::stderr(), "{}", crate::ui::text::safe(&error.to_string())),
+        };
         return Exit::Usage;
     }
     // The words that clap has for a person: what is wrong, then paragraphs with tips and the usage.

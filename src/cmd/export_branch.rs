@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let is_found = |to: &Path| format != Format::Claude || finds(to, &session);
     let resume = to.as_deref().filter(|to| is_found(to));
-    let resume = resume.and_then(|to| landing::resume_command(format, to, Some(session.clone())));
+    let resume = resume.and_then(|to| landing::resume_command(format, to));
     if args.store
         && let Some(resume) = &resume
     {

@@ -66,7 +66,7 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
             Count("token", "tokens", usize::try_from(tokens).unwrap_or(usize::MAX))
         ));
     }
-    if let Some(command) = resume_command(opened.session.format, opened.files.path(0), opened.session.id()) {
+    if let Some(command) = resume_command(opened.session.format, opened.files.path(0)) {
         ui.hint(format_args!("resume with: {command}"));
     }
     if let Some(to) = switch.to
@@ -76,7 +76,7 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
         ui.hint(format_args!(
             "this is a prompt, and the next one will follow it; `bough switch --rewind {}` goes before it and prints \
              its text",
-            short(to)?
+            text::shell_word(&ids::ShortIds::default().of(&opened.session, &opened.files, to)?)
         ));
     }
     Ok(())
@@ -112,13 +112,19 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
     None
 }
 
-/// The command by which the agent goes on with a session.
-pub(super) fn resume_command(format: Format, path: &Path, id: Option<String>) -> Option<String> {
-    let path = shlex::try_quote(path.to_str()?).ok()?.into_owned();
+/// Returns the command by which the agent goes on with a session, fit to be pasted into a shell.
+///
+/// Claude Code finds a session by the name of its file, whatever id is in it.
+pub(super) fn resume_command(format: Format, path: &Path) -> Option<String> {
     match format {
-        Format::Claude => Some(format!("claude --resume {}", id?)),
-        Format::Omp => Some(format!("omp --resume {path}")),
-        Format::Pi | Format::PiV1 | Format::PiV2 => Some(format!("pi --session {path}")),
+        Format::Claude => {
+            let stem = path.file_stem().filter(|_| path != Path::new("-"))?.to_str()?;
+            Some(format!("claude --resume {}", text::shell_word(stem)))
+        }
+        Format::Omp => Some(format!("omp --resume {}", text::shell_word(path.to_str()?))),
+        Format::Pi | Format::PiV1 | Format::PiV2 => {
+            Some(format!("pi --session {}", text::shell_word(path.to_str()?)))
+        }
         _ => None,
     }
 }

@@ -97,7 +97,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         Made::Ahead => {
             ui.note("nothing to merge: that branch goes on from HEAD");
-            ui.hint(format_args!("`bough switch {}` goes there", text::one_line(tip)));
+            ui.hint(format_args!("`bough switch {}` goes there", text::shell_word(tip)));
             return Ok(Exit::No);
         }
     }

@@ -45,7 +45,7 @@ pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
     }
     let path = latest(global)?;
     if !ui.look.quiet && Ui::talks_to_a_person() {
-        ui.note(format_args!("session: {}", path.display()));
+        ui.note(format_args!("session: {}", text::one_line(&path.display().to_string())));
     }
     Ok(path)
 }

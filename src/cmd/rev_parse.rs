@@ -9,7 +9,8 @@ use clap_complete::engine::ArgValueCompleter;
 /// Print the ids that revisions stand for
 ///
 /// One id a line, in the order of the revisions: of a range in the order of the path, of another set in file order. Sets
-/// follow the links as they are stored, as `bough log --dag` does. Entries without an id are printed as `line:N`.
+/// follow the links as they are stored, as `bough log --dag` does. Entries without an id are printed as `line:N`,
+/// and without `-z` those too whose id has a line break in it.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough rev-parse [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -69,8 +70,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             object["kind"] = entries.kind(ix).word().into();
             writeln!(ui.out(), "{object}")?;
         } else {
+            let end = if args.nul { '\0' } else { '\n' };
+            let name = ids::in_row(session, ix, name, end);
             let name = ui.look.shown(&name);
-            write!(ui.out(), "{name}{}", if args.nul { '\0' } else { '\n' })?;
+            write!(ui.out(), "{name}{end}")?;
         }
     }
     Ok(Exit::Done)

@@ -66,6 +66,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(prompt) = &switch.prompt
         && !args.writing.dry_run
     {
+        let prompt = ui.look.shown(prompt).into_owned();
         writeln!(ui.out(), "{prompt}")?;
     }
     landing::tell(&opened, &switch, args.writing.dry_run, ui)?;

@@ -3,6 +3,7 @@
 use crate::format::Session;
 use crate::json;
 use crate::model::{Flags, Ix, Key, Seen, Source};
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
 
@@ -29,6 +30,21 @@ pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>
 pub fn name(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
     let id = id(session, source, ix)?;
     Ok(if id.is_empty() { format!("line:{}", session.entries.line(ix)) } else { id })
+}
+
+/// Returns a name as one word of a command line, to be copied into a shell.
+pub fn quoted(name: &str) -> String {
+    shlex::try_quote(name).map_or_else(|_| name.replace('\0', ""), Cow::into_owned)
+}
+
+/// Returns the name of an entry for a row of output that ends with `end`: `name`, or `line:N` if that would be more
+/// than one row, or more than one field of it.
+pub fn in_row(session: &Session, ix: Ix, name: String, end: char) -> String {
+    let breaks = |sign: char| match end {
+        '\0' => sign == '\0',
+        _ => matches!(sign, '\n'..='\r' | '\u{1c}'..='\u{1e}' | '\u{85}' | '\u{2028}' | '\u{2029}'),
+    };
+    if name.contains(breaks) { format!("line:{}", session.entries.line(ix)) } else { name }
 }
 
 /// The fewest bytes of an id that are shown.

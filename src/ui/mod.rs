@@ -1,6 +1,7 @@
 //! What a person sees: color, width, a pager, and text made safe for a terminal.
 
 mod columns;
+mod filter;
 mod pager;
 mod paint;
 mod progress;

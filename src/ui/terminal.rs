@@ -1,3 +1,4 @@
+use super::filter::{Filter, filtered};
 use super::pager::Pager;
 use super::{Ink, paint};
 use std::borrow::Cow;
@@ -41,8 +42,13 @@ pub struct Ui {
 impl Ui {
     /// Writes to the standard streams.
     pub fn standard(look: Look) -> Ui {
-        let out = Box::new(BufWriter::with_capacity(64 * 1024, Stdout(io::stdout())));
+        let out = Ui::guarded(look, Box::new(BufWriter::with_capacity(64 * 1024, Stdout(io::stdout()))));
         Ui { look, out, pager: None, closed: false, spelled: false }
+    }
+
+    /// What a person sees has no escapes but those of colors, whatever a command writes.
+    fn guarded(look: Look, out: Box<dyn Write>) -> Box<dyn Write> {
+        if look.terminal { Box::new(Filter::new(out, look.json)) } else { out }
     }
 
     /// Says which pager [`Ui::page`] starts, as a command; without one, none is started.
@@ -57,7 +63,7 @@ impl Ui {
         }
         if let Some(pager) = self.pager.take().and_then(|command| Pager::start(&command)) {
             let _ = self.out.flush();
-            self.out = Box::new(BufWriter::with_capacity(64 * 1024, pager));
+            self.out = Ui::guarded(self.look, Box::new(BufWriter::with_capacity(64 * 1024, pager)));
             if std::mem::take(&mut self.spelled) {
                 self.for_people();
             }
@@ -97,7 +103,7 @@ impl Ui {
         let _ = self.out.flush();
         let words = words.to_string();
         let words = if self.look.ascii && !self.look.json { spelled(&words) } else { words };
-        let _ = writeln!(io::stderr().lock(), "{words}");
+        let _ = writeln!(io::stderr().lock(), "{}", filtered(&words, self.look.json));
     }
 
     /// Gives a hint on standard error, unless the user wants none.

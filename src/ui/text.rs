@@ -9,20 +9,34 @@ pub fn safe(text: &str) -> String {
     if is_plain(text) {
         return text.to_owned();
     }
-    let mut out = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '\n' | '\t' => out.push(character),
-            '\u{0}'..='\u{1F}' => out.push(char::from_u32(0x2400 + character as u32).unwrap_or('\u{FFFD}')),
-            '\u{7F}' => out.push('\u{2421}'),
-            '\u{80}'..='\u{9F}' => out.push('\u{FFFD}'),
-            '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}' => {
-                out.push('\u{FFFD}');
-            }
-            _ => out.push(character),
+    text.chars()
+        .map(|character| match character {
+            '\n' | '\t' => character,
+            _ => harmless(character).unwrap_or(character),
+        })
+        .collect()
+}
+
+/// Returns what is shown in the place of a character that a terminal must not be sent; `None` if it may be sent.
+///
+/// These are control characters but for the new line and the tab, and those that turn the direction of writing.
+pub(super) fn harmless(character: char) -> Option<char> {
+    match character {
+        '\n' | '\t' => None,
+        '\u{0}'..='\u{1F}' => Some(char::from_u32(0x2400 + character as u32).unwrap_or('\u{FFFD}')),
+        '\u{7F}' => Some('\u{2421}'),
+        '\u{80}'..='\u{9F}' => Some('\u{FFFD}'),
+        '\u{202A}'..='\u{202E}' | '\u{2066}'..='\u{2069}' | '\u{200E}' | '\u{200F}' | '\u{061C}' => {
+            Some('\u{FFFD}')
         }
+        _ => None,
     }
-    out
+}
+
+/// Whether text is one line that a terminal may be sent as it is.
+pub fn is_safe(text: &str) -> bool {
+    is_plain(text)
+        || !text.chars().any(|character| matches!(character, '\n' | '\t') || harmless(character).is_some())
 }
 
 /// Safe text on one line: white space of any length becomes one blank, and colors are left out.
@@ -44,10 +58,35 @@ pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
-/// Text as one word of a command line, to be copied into a shell.
+/// Returns text as one word of a command line, to be copied into a shell.
+///
+/// Characters that a terminal must not be sent are spelled as bash and zsh have them: `$'\x1b'`.
 pub fn shell_word(text: &str) -> String {
-    let word = shlex::try_quote(text).map_or_else(|_| text.to_owned(), Cow::into_owned);
-    safe(&word)
+    match shlex::try_quote(text) {
+        Ok(word) if is_safe(text) => word.into_owned(),
+        _ => spelled_word(text),
+    }
+}
+
+/// A word in the quotes of bash and zsh in which bytes can be spelled.
+fn spelled_word(text: &str) -> String {
+    let mut out = String::from("$'");
+    for character in text.chars() {
+        match character {
+            '\'' | '\\' => out.extend(['\\', character]),
+            '\n' => out.push_str("\\n"),
+            '\t' => out.push_str("\\t"),
+            _ if harmless(character).is_none() => out.push(character),
+            _ => {
+                let mut bytes = [0; 4];
+                for byte in character.encode_utf8(&mut bytes).bytes() {
+                    out.push_str(&format!("\\x{byte:02x}"));
+                }
+            }
+        }
+    }
+    out.push('\'');
+    out
 }
 
 /// Text without the escapes that set colors, which the output of programs is full of. Other escapes stay, to be shown
@@ -168,6 +207,19 @@ mod tests {
         assert_eq!(safe("abc\u{202e}cba"), "abc\u{fffd}cba");
         assert_eq!(one_line(" a\n\n  b\tc "), "a b c");
         assert_eq!(one_line("\u{1b}[1;31mred\u{1b}[0m \u{1b}[2J\u{1b}[3"), "red ␛[2J␛[3");
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_word_for_a_shell_is_one_word_without_escapes() {
+        let check = |text: &str, wanted: &str| assert_eq!(shell_word(text), wanted);
+        check("s.jsonl",             "s.jsonl");
+        check("two words.jsonl",     "'two words.jsonl'");
+        check("a;touch b.jsonl",     "'a;touch b.jsonl'");
+        check("it's.jsonl",          r#""it's.jsonl""#);
+        check("e\u{1b}]52;'\u{7}",   r"$'e\x1b]52;\'\x07'");
+        check("two\nlines\\",        r"$'two\nlines\\'");
+        check("bidi\u{202e}",        r"$'bidi\xe2\x80\xae'");
     }
 
     #[test]

@@ -6,6 +6,7 @@ mod claude_load;
 mod claude_random;
 mod context;
 mod corpus;
+mod escapes;
 mod exits;
 mod follow;
 mod fsck;

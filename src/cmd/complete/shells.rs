@@ -13,7 +13,7 @@ use std::io::{self, Write};
 use std::path::Path;
 
 /// The shells that are answered.
-pub(super) const ALL: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &AsMade(Elvish), &AsMade(Powershell)]);
+pub(super) const ALL: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &OfElvish, &OfPowershell]);
 
 /// What may stand in the place of the last word.
 fn offers(
@@ -30,6 +30,8 @@ fn offers(
     if bare && !out.iter().all(is_option) {
         out.retain(|offer| !is_option(offer));
     }
+    // A label or a file may have any name. One that a terminal must not be sent, or that would be two rows, is not offered.
+    out.retain(|offer| offer.get_value().to_str().is_some_and(text::is_safe));
     let mut seen = std::collections::HashSet::new();
     out.retain(|offer| seen.insert(offer.get_value().to_owned()));
     Ok(out)
@@ -181,7 +183,7 @@ fn quoted(value: &str, quote: Option<char>, first: bool) -> String {
     let special = match quote {
         Some('"') => "\"\\$`",
         Some(_) => "",
-        None => " \t\"'\\$`|&;()<>*?[]!",
+        None => " \t\"'\\$`|&;()<>*?[]{}!",
     };
     let mut out = String::new();
     for (at, sign) in value.char_indices() {
@@ -295,16 +297,16 @@ impl EnvCompleter for Fish {
     }
 }
 
-/// A shell that is asked and answered as the package does it.
-struct AsMade<S>(S);
+/// Elvish quotes what it puts in.
+struct OfElvish;
 
-impl<S: EnvCompleter> EnvCompleter for AsMade<S> {
+impl EnvCompleter for OfElvish {
     fn name(&self) -> &'static str {
-        self.0.name()
+        Elvish.name()
     }
 
     fn is(&self, name: &str) -> bool {
-        self.0.is(name)
+        Elvish.is(name)
     }
 
     fn write_registration(
@@ -315,7 +317,7 @@ impl<S: EnvCompleter> EnvCompleter for AsMade<S> {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        self.0.write_registration(var, name, bin, completer, buf)
+        Elvish.write_registration(var, name, bin, completer, buf)
     }
 
     fn write_complete(
@@ -325,9 +327,67 @@ impl<S: EnvCompleter> EnvCompleter for AsMade<S> {
         folder: Option<&Path>,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        line::read(command, args.clone());
-        self.0.write_complete(command, args, folder, buf)
+        let end = std::env::var("_CLAP_IFS").unwrap_or_else(|_| "\n".into());
+        let values: Vec<String> = offers(command, args, folder)?.iter().map(|offer| parts(offer).0).collect();
+        write!(buf, "{}", values.join(&end))
     }
+}
+
+struct OfPowershell;
+
+impl EnvCompleter for OfPowershell {
+    fn name(&self) -> &'static str {
+        Powershell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Powershell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        Powershell.write_registration(var, name, bin, completer, buf)
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        args: Vec<OsString>,
+        folder: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> io::Result<()> {
+        for offer in offers(command, args, folder)? {
+            let (value, help) = parts(&offer);
+            let tab = if help.is_empty() { "" } else { "\t" };
+            writeln!(buf, "{}{tab}{help}", powershell_word(&value))?;
+        }
+        Ok(())
+    }
+}
+
+/// A value as PowerShell takes it for one word and for no code: it puts in what it is given as it is.
+fn powershell_word(value: &str) -> String {
+    let plain = |sign: char| sign.is_alphanumeric() || "_-./:~^+=%\\".contains(sign);
+    if !value.is_empty() && value.chars().all(plain) {
+        return value.to_owned();
+    }
+    // These end a word in single quotes, too.
+    let quotes = ['\'', '\u{2018}', '\u{2019}', '\u{201A}', '\u{201B}'];
+    let mut out = String::from("'");
+    for sign in value.chars() {
+        out.push(sign);
+        if quotes.contains(&sign) {
+            out.push(sign);
+        }
+    }
+    out.push('\'');
+    out
 }
 
 /// A script with the names that stand in it in capitals.
@@ -378,5 +438,18 @@ mod tests {
         check("#1",        None,       r"\#1");
         check("HEAD~1",    None,       "HEAD~1");
         check("it's",      None,       r"it\'s");
+        check("{a,b}",     None,       r"\{a,b\}");
+    }
+
+    #[test]
+    fn powershell_gets_one_word_and_no_code() {
+        let check = |value: &str, wanted: &str| assert_eq!(powershell_word(value), wanted);
+        check("--all", "--all");
+        check("HEAD~1", "HEAD~1");
+        check("keep this", "'keep this'");
+        check("a;Remove-Item b", "'a;Remove-Item b'");
+        check("$(a)", "'$(a)'");
+        check("it's", "'it''s'");
+        check("a\u{2019}b", "'a\u{2019}\u{2019}b'");
     }
 }

@@ -150,7 +150,10 @@ fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
         let name = super::ids::name(session, into.source, onto)?;
         return Err(super::Error::NoPlace {
             what: format!("`{name}` is gone with what a compaction replaced, so no branch can begin there"),
-            instead: Some(format!("`bough export-branch {name}` makes a session of its own of it")),
+            instead: Some(format!(
+                "`bough export-branch {}` makes a session of its own of it",
+                super::ids::quoted(&name)
+            )),
         }
         .into());
     }

@@ -202,7 +202,8 @@ impl Refusal {
             Refusal::Pairs { .. } => "without `--no-pairs` they are brought along".into(),
             Refusal::InsideCall { result, .. } => {
                 format!(
-                    "`--onto {result}` puts the copies behind the result; `--force` puts them there all the same"
+                    "`--onto {}` puts the copies behind the result; `--force` puts them there all the same",
+                    crate::ops::ids::quoted(result)
                 )
             }
             Refusal::NoSummary { .. } => {
