@@ -3,10 +3,13 @@
 use super::writing::{self, Writing};
 use super::{Exit, Failure, clock, complete, global::Global, landing, open};
 use crate::format::Format;
-use crate::model::{Change, Count, Piece, Plan, Span, Target};
+use crate::fsck::{self, Check};
+use crate::model::{Change, Count, Piece, Plan, Planned, Span, Target};
 use crate::ops::export::{self, Export};
 use crate::ops::{label, revision};
-use crate::store::{self, Opened, companions, find};
+use crate::store::companions::{self, Companion};
+use crate::store::write::Refusal;
+use crate::store::{self, Opened, find};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -84,17 +87,29 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         from: from.clone(),
     };
     let mut export = export::plan(open::whole(&opened), &wish, &mut ids, now)?;
-    let mut left = 0;
+    let mut left = Left::default();
     if let Some(from) = &from {
+        let id = opened.session.id();
+        let all = companions::companions(from, format, id.as_deref())?;
+        left.sidecars = companions::sidecars(from, id.as_deref())?;
+        left.unknown = all.unknown;
         match &to {
-            Some(to) => add_companions(&mut opened, from, to, &session, &mut export)?,
-            None => left = companions::companions(from)?.len(),
+            Some(to) => add_companions(&mut opened, all.files, to, &session, &mut export)?,
+            None => left.companions = all.files.len(),
         }
     }
+    if let Some(to) = to.as_ref().filter(|to| !args.writing.force && to.symlink_metadata().is_ok()) {
+        // Said of the session before it is said of a file that belongs to it.
+        return Err(Refusal::Exists { path: to.clone() }.into());
+    }
+    let damage = Damage::of(&opened, &export.plan, &session)?;
     writing::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
     if args.writing.dry_run {
+        damage.tell(to.as_deref(), ui);
         return Ok(Exit::Done);
     }
+    // That it is exported is said once it is.
+    ui.out().flush()?;
     let is_found = |to: &Path| format != Format::Claude || finds(to, &session);
     let resume = to.as_deref().filter(|to| is_found(to));
     let resume = resume.and_then(|to| landing::resume_command(format, to));
@@ -104,14 +119,53 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         writeln!(ui.out(), "{resume}")?;
     }
     let is_lost = resume.is_none() && format == Format::Claude && to.is_some();
-    tell(&export, to.as_deref(), &session, left, resume.filter(|_| !args.store), ui);
+    tell(&export, to.as_deref(), &session, &left, resume.filter(|_| !args.store), ui);
+    damage.tell(to.as_deref(), ui);
     if is_lost {
         ui.hint("Claude Code finds sessions in the folders of its projects alone; `--store` writes there");
     }
     Ok(Exit::Done)
 }
 
-fn tell(export: &Export, to: Option<&Path>, session: &str, left: usize, resume: Option<String>, ui: &mut Ui) {
+/// What does not come along.
+#[derive(Default)]
+struct Left {
+    /// How many files of the session, since the new one is printed.
+    companions: usize,
+    /// What an extension keeps beside the session.
+    sidecars: Vec<PathBuf>,
+    /// What is in the folder of the session and of no kind that its format names.
+    unknown: Vec<PathBuf>,
+}
+
+impl Left {
+    fn tell(&self, ui: &mut Ui) {
+        if self.companions > 0 {
+            ui.note(format_args!(
+                "warning: {} beside the session did not come along; `-o` or `--store` takes them",
+                Count("file", "files", self.companions)
+            ));
+        }
+        for path in &self.sidecars {
+            ui.note(format_args!(
+                "warning: `{}` beside the session did not come along: it is not the agent's, and may name the old session",
+                text::one_line(&path.display().to_string())
+            ));
+        }
+        if let [first, more @ ..] = &*self.unknown {
+            let more = match more.len() {
+                0 => String::new(),
+                more => format!(" and {more} more in that folder"),
+            };
+            ui.note(format_args!(
+                "warning: `{}`{more} did not come along: the agent is not known to keep such files",
+                text::one_line(&first.display().to_string())
+            ));
+        }
+    }
+}
+
+fn tell(export: &Export, to: Option<&Path>, session: &str, left: &Left, resume: Option<String>, ui: &mut Ui) {
     if ui.look.quiet {
         return;
     }
@@ -126,14 +180,65 @@ fn tell(export: &Export, to: Option<&Path>, session: &str, left: usize, resume: 
         "exported {}{beside}{to} · session {session}",
         Count("entry", "entries", export.entries)
     ));
-    if left > 0 {
-        ui.note(format_args!(
-            "warning: {} beside the session did not come along; `-o` or `--store` takes them",
-            Count("file", "files", left)
-        ));
-    }
+    left.tell(ui);
     if let Some(resume) = resume {
         ui.hint(format_args!("resume with: {resume}"));
+    }
+}
+
+/// The errors that `fsck` finds in the new session: what is damaged on the path is copied as it is.
+#[derive(Default)]
+struct Damage {
+    /// The checks that found something, and how often.
+    found: Vec<(Check, u64)>,
+    /// Whether a repair can do something about it without being asked for more.
+    is_repairable: bool,
+}
+
+impl Damage {
+    /// Looks through the session that a plan makes, before it is written.
+    fn of(opened: &Opened, plan: &Plan, session: &str) -> anyhow::Result<Damage> {
+        let Some(Target::Create { pieces, .. }) = plan.targets.last() else { return Ok(Damage::default()) };
+        let planned = Planned::new(&opened.files, pieces);
+        let format = opened.session.format;
+        // Its lines belong to it, whatever name it gets.
+        let stem = if format == Format::Claude { session } else { "" };
+        let len = planned.bytes_in_all();
+        let examined = match fsck::examine(None, &planned, len, Some(format), &fsck::Alone(stem)) {
+            Ok(examined) => examined,
+            Err(fsck::Unreadable::Io(error)) => return Err(error.into()),
+            Err(fsck::Unreadable::Unknown) => return Ok(Damage::default()),
+        };
+        let errors = fsck::CHECKS.iter().filter(|row| row.level == fsck::Level::Error);
+        let found = errors.map(|row| (row.check, examined.findings.count(row.check)));
+        let list = &examined.findings.list;
+        let is_repairable = list.iter().any(|finding| {
+            finding.check.level() == fsck::Level::Error
+                && finding.is_mendable()
+                && finding.check.mend() == fsck::Mend::ByDefault
+        });
+        Ok(Damage { found: found.filter(|(_, count)| *count > 0).collect(), is_repairable })
+    }
+
+    fn tell(&self, to: Option<&Path>, ui: &mut Ui) {
+        if self.found.is_empty() {
+            return;
+        }
+        let all: u64 = self.found.iter().map(|(_, count)| count).sum();
+        let checks = self.found.iter().map(|(check, count)| match count {
+            1 => check.id().to_owned(),
+            count => format!("{} ({count})", check.id()),
+        });
+        let checks = checks.collect::<Vec<_>>().join(", ");
+        ui.note(format_args!(
+            "warning: the path is damaged, and so is the new session: {}: {checks}",
+            Count("error", "errors", usize::try_from(all).unwrap_or(usize::MAX))
+        ));
+        let file = to.map_or("FILE".into(), |to| text::shell_word(&to.display().to_string()));
+        match self.is_repairable {
+            true => ui.hint(format_args!("`bough fsck --repair {file}` repairs the new session")),
+            false => ui.hint(format_args!("`bough fsck {file}` says where")),
+        }
     }
 }
 
@@ -178,20 +283,21 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     find::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store is not to be found").into())
 }
 
-/// Adds the files in the folder of the session: agents' transcripts under the new id, the rest as they are.
+/// Adds the files that belong to the session: agents' transcripts under the new id, the rest as they are. The session
+/// itself is written last, so that half an export is no session.
 ///
 /// An agent that was called from an entry that does not come along stays behind.
 fn add_companions(
     opened: &mut Opened,
-    from: &Path,
+    all: Vec<Companion>,
     to: &Path,
     session: &str,
     export: &mut Export,
 ) -> anyhow::Result<()> {
-    let all = companions::companions(from)?;
     if all.is_empty() {
         return Ok(());
     }
+    let (changes, targets) = (export.plan.changes.len(), export.plan.targets.len());
     let (whole, files) = (&opened.session, &opened.files);
     let ours = export::claude::anchors(whole, files, export.taken.iter())?;
     let everywhere: Vec<_> = whole.entries.all().filter(|ix| !export.taken.contains(ix)).collect();
@@ -215,6 +321,8 @@ fn add_companions(
         };
         add(&mut export.plan, companions::folder_of(to).join(&companion.inside), pieces);
     }
+    export.plan.changes.rotate_left(changes);
+    export.plan.targets.rotate_left(targets);
     Ok(())
 }
 
@@ -230,9 +338,9 @@ fn add(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
 }
 
 /// The agents that were called from entries that do not come along.
-fn agents_elsewhere(all: &[companions::Companion], elsewhere: &HashSet<String>) -> HashSet<String> {
+fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -> HashSet<String> {
     let mut out: HashSet<String> = elsewhere.clone();
-    for sidecar in all.iter().filter_map(companions::Companion::sidecar) {
+    for sidecar in all.iter().filter_map(Companion::sidecar) {
         if sidecar.tool_use.is_some_and(|call| elsewhere.contains(&call)) {
             out.insert(sidecar.agent);
         }

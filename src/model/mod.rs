@@ -15,7 +15,7 @@ pub use count::Count;
 pub use entries::{Entries, Entry, Flags, Ix, Kind};
 pub use fault::{Fault, FaultKind};
 pub use key::Key;
-pub use plan::{Change, Moved, Piece, Plan, Target};
+pub use plan::{Change, Moved, Piece, Plan, Planned, Target};
 pub use source::{Source, Span, Table};
 pub use time::{Clock, Time, parse_time};
 pub(crate) use tree::Seen;

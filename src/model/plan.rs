@@ -72,6 +72,14 @@ pub enum Piece {
 }
 
 impl Piece {
+    /// Returns how many bytes a piece has.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Piece::Keep(span) => span.len,
+            Piece::New(bytes) => bytes.len() as u64,
+        }
+    }
+
     /// Puts pieces together in memory.
     pub fn join(pieces: &[Piece], source: &dyn Source) -> io::Result<Vec<u8>> {
         let (mut out, mut kept) = (Vec::new(), Vec::new());
@@ -111,4 +119,83 @@ pub struct Change {
     pub bytes: i64,
     /// Why, as words.
     pub why: String,
+}
+
+/// The content that a plan gives a file, to be read as file 0 before it is written.
+pub struct Planned<'a> {
+    source: &'a dyn Source,
+    pieces: &'a [Piece],
+    /// Where each piece begins.
+    starts: Vec<u64>,
+    len: u64,
+}
+
+impl<'a> Planned<'a> {
+    /// Returns the content that pieces make; kept ones are read from `source`.
+    pub fn new(source: &'a dyn Source, pieces: &'a [Piece]) -> Planned<'a> {
+        let mut len = 0;
+        let starts = pieces.iter().map(|piece| {
+            let start = len;
+            len += piece.bytes();
+            start
+        });
+        let starts = starts.collect();
+        Planned { source, pieces, starts, len }
+    }
+
+    /// Returns how many bytes the content has.
+    pub fn bytes_in_all(&self) -> u64 {
+        self.len
+    }
+}
+
+impl Source for Planned<'_> {
+    fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
+        into.clear();
+        if span.file != 0 || span.offset + span.len > self.len {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        let (mut at, end) = (span.offset, span.offset + span.len);
+        let mut place = self.starts.partition_point(|start| *start <= at).saturating_sub(1);
+        let mut kept = Vec::new();
+        while at < end {
+            let from = at - self.starts[place];
+            let len = (self.pieces[place].bytes() - from).min(end - at);
+            match &self.pieces[place] {
+                Piece::New(bytes) => into.extend_from_slice(&bytes[from as usize..(from + len) as usize]),
+                Piece::Keep(span) => {
+                    self.source.read(Span { offset: span.offset + from, len, ..*span }, &mut kept)?;
+                    into.extend_from_slice(&kept);
+                }
+            }
+            at += len;
+            place += 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Table;
+
+    #[test]
+    fn planned_content_is_read_as_it_will_be_written() {
+        let source = Table(vec![b"0123456789".to_vec(), b"abc".to_vec()]);
+        let keep = |file, offset, len| Piece::Keep(Span { file, offset, len });
+        let new = |text: &str| Piece::New(text.into());
+        let pieces = [keep(0, 2, 3), new(""), new("xy"), keep(1, 0, 3), keep(0, 9, 0), new("z"), new("")];
+        let whole = Piece::join(&pieces, &source).unwrap();
+        assert_eq!(whole, b"234xyabcz");
+        let planned = Planned::new(&source, &pieces);
+        assert_eq!(planned.bytes_in_all(), 9);
+        for offset in 0..=9 {
+            for len in 0..=9 - offset {
+                let span = Span { file: 0, offset, len };
+                assert_eq!(planned.bytes(span).unwrap(), whole[offset as usize..(offset + len) as usize]);
+            }
+        }
+        assert!(planned.bytes(Span { file: 0, offset: 5, len: 5 }).is_err());
+    }
 }

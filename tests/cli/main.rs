@@ -8,6 +8,7 @@ mod context;
 mod corpus;
 mod escapes;
 mod exits;
+mod exports;
 mod follow;
 mod fsck;
 mod fsck_claude;

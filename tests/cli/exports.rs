@@ -1,0 +1,48 @@
+//! Exports of all sessions that the tests have, sound and damaged.
+
+use crate::cases::{copy, project};
+use crate::place::{bough, code, said};
+use std::path::{Path, PathBuf};
+
+fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            sessions_below(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            out.push(path);
+        }
+    }
+}
+
+/// An export says that it is damaged if, and only if, `fsck` finds errors in it.
+#[test]
+fn a_damaged_export_is_said_to_be_so() {
+    let mut sessions = Vec::new();
+    sessions_below(&project().join("tests/cli/sessions"), &mut sessions);
+    sessions.retain(|path| path.metadata().unwrap().len() < 32 << 10);
+    let home = tempfile::tempdir().unwrap();
+    let (mut exported, mut damaged) = (0, 0);
+    for (at, session) in sessions.iter().enumerate() {
+        let name = session.file_name().unwrap();
+        // In a folder of its own, so that nothing belongs to it.
+        let from = home.path().join(format!("{at}")).join(name);
+        copy(session, &from);
+        let to = home.path().join(format!("to-{at}/5e550001-0000-4000-8000-000000000001.jsonl"));
+        let export = bough(home.path())
+            .args(["export-branch".as_ref(), from.as_os_str(), "-o".as_ref(), to.as_os_str()])
+            .output();
+        let export = export.unwrap();
+        if code(&export) != 0 {
+            continue;
+        }
+        exported += 1;
+        let says = said(&export).contains("and so is the new session");
+        let check = bough(home.path()).arg("fsck").arg(&to).output().unwrap();
+        assert!(code(&check) < 2, "{}: {}", session.display(), said(&check));
+        let shown = String::from_utf8_lossy(&check.stdout);
+        assert_eq!(says, code(&check) == 1, "{}: {}\n{shown}", session.display(), said(&export));
+        damaged += usize::from(says);
+    }
+    assert!(exported > 100 && damaged > 5, "{exported} exports, {damaged} of them damaged");
+}
