@@ -10,6 +10,7 @@ mod tree;
 use claude::Kept;
 pub(super) use claude::{kept_lists, own_session, tip};
 pub(super) use copies::{Original, Same};
+pub(super) use tools::{is_not_sent, repeated};
 
 use super::Around;
 use super::checks::{Check, Mend};

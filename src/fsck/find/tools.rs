@@ -1,8 +1,9 @@
-use super::Finder;
-use crate::format::{Format, ToolRef};
+use super::{Finder, Lineage};
+use crate::format::{Content, Format, Session, ToolRef};
 use crate::fsck::checks::Check;
-use crate::model::{Ix, Key, Kind, Seen};
+use crate::model::{Flags, Ix, Key, Kind, Seen, Source};
 use std::cell::OnceCell;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
@@ -59,6 +60,53 @@ impl Paired {
     }
 }
 
+/// The results that repeat one above them, each with that one: on the path to them no call of the same id comes between. `tools`
+/// are those of one id, sorted by their entries.
+///
+/// Results of one call on different branches are not repeated: each is the answer of its branch.
+pub(in crate::fsck) fn repeated(tools: &[ToolRef], session: &Session, lineage: &Lineage) -> Vec<(Ix, Ix)> {
+    let mut again = Vec::new();
+    let calls_it =
+        |entry: Ix| tools.binary_search_by_key(&(entry, false), |tool| (tool.entry, tool.result)).is_ok();
+    let mut results = tools.iter().filter(|tool| tool.result).map(|tool| tool.entry);
+    let mut before = None;
+    // Nearly all results are children of their calls.
+    let placed = results.all(|result| {
+        before.replace(result) != Some(result) && session.tree.parent(result).is_some_and(calls_it)
+    });
+    if placed || tools.iter().filter(|tool| tool.result).count() < 2 {
+        return again;
+    }
+    let intervals = lineage.intervals(session);
+    // By the walk through the tree; a call in the entry of a result is no call of that result.
+    let mut ordered: Vec<(u32, bool, Ix)> =
+        tools.iter().map(|tool| (intervals.first(tool.entry), !tool.result, tool.entry)).collect();
+    ordered.sort_unstable();
+    let mut above: Vec<(Ix, bool)> = Vec::new();
+    for (_, is_call, ix) in ordered {
+        while above.last().is_some_and(|(other, _)| !intervals.is_above(*other, ix)) {
+            above.pop();
+        }
+        if !is_call && let Some((other, false)) = above.last() {
+            again.push((ix, *other));
+        }
+        above.push((ix, is_call));
+    }
+    again
+}
+
+/// Whether an entry is a reply that its agent does not send, nor the calls in it: it ended in an error, or was broken off.
+pub(in crate::fsck) fn is_not_sent(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<bool> {
+    if matches!(session.format, Format::Claude | Format::Chimera)
+        || !session.entries.flags(ix).has(Flags::ENDED_BADLY)
+    {
+        return Ok(false);
+    }
+    let line = source.bytes(session.span(ix))?;
+    let content = Content::of(session.format, &line);
+    Ok(&*content.role == "assistant" && matches!(content.ended.as_deref(), Some("error" | "aborted")))
+}
+
 impl Finder<'_> {
     /// Tool calls without results, and results that are out of place.
     pub(super) fn tools(&mut self) -> io::Result<()> {
@@ -78,14 +126,14 @@ impl Finder<'_> {
             match (calls().count(), results().count()) {
                 (0, _) => found.extend(results().map(|r| (r.entry, Check::OrphanToolResult, None, key))),
                 (_, 0) => found.extend(calls().map(|c| (c.entry, Check::UnpairedToolUse, None, key))),
-                (calls, results_) if results_ > calls => {
-                    let results: Vec<Ix> = results().map(|tool| tool.entry).collect();
-                    for at in calls..results.len() {
-                        let other = self.result_before(&results, at);
-                        found.push((results[at], Check::DuplicateToolResult, Some(other), key));
-                    }
+                _ => {
+                    let again = repeated(group, session, &self.lineage);
+                    found.extend(
+                        again
+                            .into_iter()
+                            .map(|(result, other)| (result, Check::DuplicateToolResult, Some(other), key)),
+                    );
                 }
-                _ => {}
             }
             if session.format == Format::Claude && calls().count() > 1 {
                 let calls: Vec<Ix> = calls().map(|tool| tool.entry).collect();
@@ -105,7 +153,19 @@ impl Finder<'_> {
         found.sort_unstable();
         // What stands in the line at hand, which may hold many calls.
         let mut ids: (Option<Ix>, HashMap<Key, String>) = Default::default();
+        // Calls that a misplaced result could be put under.
+        let mut sent: HashMap<Key, Vec<Ix>> = HashMap::new();
         for (ix, check, other, key) in found {
+            let not_sent = match check {
+                Check::UnpairedToolUse => is_not_sent(session, self.source, ix)?,
+                Check::MisplacedToolResult => {
+                    if let Entry::Vacant(calls) = sent.entry(key) {
+                        calls.insert(self.calls_that_are_sent(&tools, key)?);
+                    }
+                    sent[&key].iter().all(|call| *call == ix)
+                }
+                _ => false,
+            };
             self.entry(check, ix, other, |finder, _| {
                 if ids.0 != Some(ix) {
                     ids = (Some(ix), finder.tool_ids(ix)?);
@@ -116,30 +176,45 @@ impl Finder<'_> {
                     Check::OrphanToolResult => {
                         format!("result of `{id}`, a call that is not in this session")
                     }
+                    Check::UnpairedToolUse if not_sent => {
+                        format!(
+                            "tool call `{id}` has no result, and needs none: the reply failed and is not sent"
+                        )
+                    }
                     Check::UnpairedToolUse => format!("tool call `{id}` has no result"),
                     Check::DuplicateToolResult => format!("a further result of `{id}`, after line {line}"),
                     Check::DuplicateToolId => {
                         format!("tool call `{id}` has the id of one above it, on line {line}")
                     }
+                    _ if sent.get(&key).is_some_and(|calls| calls.contains(&ix)) && not_sent => {
+                        format!("the call `{id}` and its result are in one entry")
+                    }
+                    _ if not_sent => {
+                        format!("the result of `{id}` is not below its call, whose reply is not sent")
+                    }
                     _ => format!("another message stands between the call `{id}` and its result"),
                 })
             })?;
-            // What hangs below a result that has a branch of its own needs it.
-            let is_needed = check == Check::DuplicateToolResult
-                && !session.tree.is_leaf(ix)
-                && !other.is_some_and(|other| self.is_above(other, ix));
-            if session.format == Format::PiV1 || is_needed {
+            if session.format == Format::PiV1 || not_sent {
                 self.unmendable();
             }
         }
         Ok(())
     }
 
-    /// Of the results of one call, in file order, one that stands before another of them: one above it, where there is one among
-    /// those that are likely, else the first.
-    fn result_before(&self, results: &[Ix], at: usize) -> Ix {
-        let likely = results[..1].iter().chain(results[at.saturating_sub(16)..at].iter().rev());
-        likely.copied().find(|other| self.is_above(*other, results[at])).unwrap_or(results[0])
+    /// The first calls of an id in replies that are sent, two at the most: one may be in the entry of its own result.
+    fn calls_that_are_sent(&self, tools: &[ToolRef], id: Key) -> io::Result<Vec<Ix>> {
+        let mut sent = Vec::new();
+        let from = tools.partition_point(|tool| tool.id < id);
+        for call in tools[from..].iter().take_while(|tool| tool.id == id).filter(|tool| !tool.result) {
+            if !is_not_sent(self.session, self.source, call.entry)? {
+                sent.push(call.entry);
+                if sent.len() == 2 {
+                    break;
+                }
+            }
+        }
+        Ok(sent)
     }
 
     /// The ids of tool calls that stand in an entry.

@@ -10,7 +10,7 @@ use crate::fsck::find::{Original, Same, id_of, kept_lists, own_session, tip};
 use crate::fsck::finding::Finding;
 use crate::fsck::slot::{self, Fitted, fitted};
 use crate::json::{each_item, place_in, set_field, string_of, value};
-use crate::model::{Flags, Ix, Key, Parent, Source, Span, Time};
+use crate::model::{Flags, Ix, Key, Kind, Parent, Source, Span, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -330,8 +330,14 @@ impl Round<'_> {
         ix: Ix,
         lines: &mut Lines,
     ) -> io::Result<()> {
-        let next = finding.other.and_then(|other| self.towards(ix, other, lines));
-        let kept = next.filter(|next| *next != ix).or_else(|| self.prompt_above(ix, lines));
+        let next = finding.other.and_then(|other| self.towards(ix, other, lines)).filter(|next| *next != ix);
+        // What is kept begins with a prompt: begun anywhere else, it could have results without their calls.
+        let is_kind = |ix: &Ix, kind| self.session.entries.kind(*ix) == kind;
+        let prompt = match next.filter(|next| is_kind(next, Kind::User)) {
+            Some(next) => Some(next),
+            None => self.prompt_above(next.unwrap_or(ix), lines),
+        };
+        let kept = prompt.or(next.filter(|next| !is_kind(next, Kind::Tool)));
         if let Some(kept) = kept {
             let id = draft.link_to(kept)?.unwrap_or_else(|| json(None));
             draft.set(ix, &[self.session.format.names().kept], &id, finding.check)?;
@@ -372,7 +378,7 @@ impl Round<'_> {
         let prompt = loop {
             match at {
                 None => break None,
-                Some(ix) if self.session.entries.kind(ix) == crate::model::Kind::User => break Some(ix),
+                Some(ix) if self.session.entries.kind(ix) == Kind::User => break Some(ix),
                 Some(ix) => match lines.prompts.get(&ix) {
                     Some(known) => break *known,
                     None => {

@@ -3,8 +3,9 @@
 use super::draft::{Draft, json};
 use super::{Round, Wishes};
 use crate::format::tools::{ToolId, ToolRole, tool_ids};
-use crate::format::{Format, Ids, Session};
+use crate::format::{Format, Ids, Session, ToolRef};
 use crate::fsck::checks::Check;
+use crate::fsck::find::{Intervals, Lineage, is_not_sent, repeated};
 use crate::fsck::finding::Finding;
 use crate::json::{Edits, each_item, place_in, string_of, value};
 use crate::model::{Ix, Key, Kind, Source, Time};
@@ -22,6 +23,8 @@ struct Tools {
     result_in: HashMap<Ix, Key>,
     /// The calls that have a result anywhere in the file, copies included.
     answered: HashSet<Key>,
+    /// The results that repeat one above them: in which entry, and how many of the same id before them there are none of these.
+    repeated: HashMap<(Ix, Key), usize>,
 }
 
 impl Tools {
@@ -31,6 +34,7 @@ impl Tools {
             results: HashMap::new(),
             result_in: HashMap::new(),
             answered: HashSet::new(),
+            repeated: HashMap::new(),
         };
         for tool in session.side.iter().flat_map(|side| &side.tools) {
             if tool.result {
@@ -48,12 +52,33 @@ impl Tools {
         tools
     }
 
+    /// Finds the results that repeat one above them.
+    fn find_repeated(&mut self, session: &Session, lineage: &Lineage) {
+        for (id, results) in self.results.iter().filter(|(_, results)| results.len() > 1) {
+            let calls = self.calls.get(id).into_iter().flatten().map(|call| (call, false));
+            let all = calls.chain(results.iter().map(|result| (result, true)));
+            let mut tools: Vec<ToolRef> =
+                all.map(|(entry, result)| ToolRef { id: *id, entry: *entry, result }).collect();
+            tools.sort_unstable_by_key(|tool| (tool.entry, tool.result));
+            let again = repeated(&tools, session, lineage);
+            for (result, _) in &again {
+                let from = results.partition_point(|other| other < result);
+                let within = results[from..].iter().take_while(|other| *other == result).count();
+                self.repeated.entry((*result, *id)).or_insert(within);
+            }
+            for (result, _) in again {
+                self.repeated.entry((result, *id)).and_modify(|sound| *sound -= 1);
+            }
+        }
+    }
+
     /// What is wrong with a result: the one with `before` results of the same id before it in its entry.
     fn fault(&self, id: Key, ix: Ix, before: usize) -> Option<Check> {
-        let Some(calls) = self.calls.get(&id) else { return Some(Check::OrphanToolResult) };
-        let results = self.results.get(&id)?;
-        let at = results.partition_point(|result| *result < ix) + before;
-        (at >= calls.len()).then_some(Check::DuplicateToolResult)
+        if !self.calls.contains_key(&id) {
+            return Some(Check::OrphanToolResult);
+        }
+        let sound = *self.repeated.get(&(ix, id))?;
+        (before >= sound).then_some(Check::DuplicateToolResult)
     }
 
     fn is_call(&self, ix: Ix, id: Key) -> bool {
@@ -90,7 +115,10 @@ impl Round<'_> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let tools = Tools::of(self.session);
+        let mut tools = Tools::of(self.session);
+        if wanted.iter().any(|finding| finding.check == Check::DuplicateToolResult) {
+            tools.find_repeated(self.session, &self.lineage);
+        }
         let mut lost: HashSet<Ix> = HashSet::new();
         let mut twice: Vec<Ix> = Vec::new();
         let mut misplaced: Vec<Ix> = Vec::new();
@@ -110,7 +138,7 @@ impl Round<'_> {
         }
         // Where other links change too, that comes first: the next round finds what is still out of place.
         if draft.is_empty() {
-            let mut links = Links { session: self.session, moved: HashMap::new(), gained: HashMap::new() };
+            let mut links = Links::of(self.session, &tools);
             for ix in misplaced {
                 self.put_under_call(draft, ix, &tools, &mut links)?;
             }
@@ -202,32 +230,61 @@ impl Round<'_> {
         links: &mut Links<'_>,
     ) -> io::Result<()> {
         let Some(key) = tools.result_in.get(&ix) else { return Ok(()) };
-        // From the result up to the call: what comes first below the call is hung below the result.
-        let mut way: Vec<Ix> = Vec::new();
-        let mut call = None;
-        for above in links.ancestors(ix).skip(1) {
-            way.push(above);
-            if tools.is_call(above, *key) {
-                call = Some(above);
-                break;
+        let Some(call) = self.call_above(ix, *key, tools, links)? else {
+            return self.bring_under_call(draft, ix, *key, tools, links);
+        };
+        // What comes first below the call is hung below the result; results of the same reply stay above.
+        let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
+        let Some(between) = links.first_below(call, ix, self.lineage.intervals(self.session), of_call) else {
+            return Ok(());
+        };
+        let (under, end) = (links.parent(between), links.parent(ix));
+        for child in links.children(ix) {
+            links.hang(draft, child, end)?;
+        }
+        links.hang(draft, ix, under)?;
+        links.hang(draft, between, Some(ix))?;
+        links.put.insert(ix);
+        links.shuffled |= links.calls.contains(&ix);
+        Ok(())
+    }
+
+    /// The nearest call of a result above it, in a reply that is sent.
+    fn call_above(&self, ix: Ix, id: Key, tools: &Tools, links: &mut Links<'_>) -> io::Result<Option<Ix>> {
+        let Some(calls) = tools.calls.get(&id) else { return Ok(None) };
+        if links.shuffled {
+            for above in links.ancestors(ix).skip(1) {
+                if tools.is_call(above, id) && !is_not_sent(self.session, self.source, above)? {
+                    return Ok(Some(above));
+                }
+            }
+            return Ok(None);
+        }
+        if links.looked_up.insert(id) {
+            // Calls keep the entries above and below them: one walk over all with the id finds the nearest of each.
+            let intervals = self.lineage.intervals(self.session);
+            let mut all: Vec<(u32, bool, Ix)> = Vec::with_capacity(calls.len());
+            for call in calls {
+                if !is_not_sent(self.session, self.source, *call)? {
+                    all.push((intervals.first(*call), true, *call));
+                }
+            }
+            let results = tools.results.get(&id).into_iter().flatten();
+            all.extend(results.map(|result| (intervals.first(*result), false, *result)));
+            all.sort_unstable();
+            let mut above: Vec<Ix> = Vec::new();
+            for (_, is_call, ix) in all {
+                while above.last().is_some_and(|call| !intervals.is_above(*call, ix)) {
+                    above.pop();
+                }
+                match (is_call, above.last()) {
+                    (true, _) => above.push(ix),
+                    (false, Some(call)) => _ = links.nearest.insert(ix, *call),
+                    (false, None) => {}
+                }
             }
         }
-        let Some(call) = call else { return self.bring_under_call(draft, ix, *key, tools, links) };
-        // Results of the same reply stay above.
-        let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
-        let mut last = way.len() - 1;
-        while last > 0 && of_call(way[last - 1]) {
-            last -= 1;
-        }
-        if last == 0 {
-            return Ok(());
-        }
-        let (under, between, end) = (way[last], way[last - 1], way[0]);
-        for child in links.children(ix) {
-            links.hang(draft, child, Some(end))?;
-        }
-        links.hang(draft, ix, Some(under))?;
-        links.hang(draft, between, Some(ix))
+        Ok(links.nearest.get(&ix).copied())
     }
 
     /// Hangs a result that does not stand below its call under it.
@@ -239,10 +296,16 @@ impl Round<'_> {
         tools: &Tools,
         links: &mut Links<'_>,
     ) -> io::Result<()> {
-        let Some(calls) = tools.calls.get(&id).filter(|calls| !calls.is_empty()) else { return Ok(()) };
+        let mut calls = Vec::new();
+        for call in tools.calls.get(&id).into_iter().flatten().copied().filter(|call| *call != ix) {
+            if !is_not_sent(self.session, self.source, call)? {
+                calls.push(call);
+            }
+        }
         // The nearest call before it, or the first behind it.
         let before = calls.partition_point(|call| *call < ix);
-        let call = calls[before.saturating_sub(1)];
+        let Some(call) = calls.get(before.saturating_sub(1)).copied() else { return Ok(()) };
+        links.shuffled = true;
         let above: Vec<Ix> = links.ancestors(call).collect();
         let parent = links.parent(ix);
         if let Some(at) = above.iter().position(|above| *above == ix) {
@@ -342,9 +405,83 @@ struct Links<'s> {
     moved: HashMap<Ix, Option<Ix>>,
     /// The entries that were hung under others, also where they stand elsewhere by now.
     gained: HashMap<Ix, Vec<Ix>>,
+    /// All entries with calls.
+    calls: HashSet<Ix>,
+    /// Results that were put in their places on the path that they were on.
+    put: HashSet<Ix>,
+    /// Whether an entry was put on another path, or a call in another place: what the session says of the order of calls and
+    /// what is below them does not hold any more.
+    shuffled: bool,
+    /// The ids of which the nearest calls are known, and these.
+    looked_up: HashSet<Key>,
+    nearest: HashMap<Ix, Ix>,
+    /// How far below each call the last search came.
+    reached: HashMap<Ix, Ix>,
+    /// The children of entries that have several, by the walk through the tree.
+    several: HashMap<Ix, Vec<(u32, Ix)>>,
 }
 
-impl Links<'_> {
+impl<'s> Links<'s> {
+    fn of(session: &'s Session, tools: &Tools) -> Links<'s> {
+        Links {
+            session,
+            moved: HashMap::new(),
+            gained: HashMap::new(),
+            calls: tools.calls.values().flatten().copied().collect(),
+            put: HashSet::new(),
+            shuffled: false,
+            looked_up: HashSet::new(),
+            nearest: HashMap::new(),
+            reached: HashMap::new(),
+            several: HashMap::new(),
+        }
+    }
+
+    /// The first entry below a call, on the path to a result, that is not a result of the same reply; `None` if only such are
+    /// between them.
+    fn first_below(
+        &mut self,
+        call: Ix,
+        result: Ix,
+        intervals: &Intervals,
+        of_call: impl Fn(Ix) -> bool,
+    ) -> Option<Ix> {
+        if self.shuffled {
+            let mut way: Vec<Ix> =
+                self.ancestors(result).skip(1).take_while(|above| *above != call).collect();
+            while way.last().is_some_and(|last| of_call(*last)) {
+                way.pop();
+            }
+            return way.pop();
+        }
+        // Many results of one call are looked for on one path: each search goes on where the last ended.
+        let reached = self.reached.get(&call).copied().filter(|reached| intervals.is_above(*reached, result));
+        let mut at = match reached {
+            Some(reached) => reached,
+            None => self.child_towards(call, result, intervals)?,
+        };
+        while at != result && (of_call(at) || self.put.contains(&at)) {
+            at = self.child_towards(at, result, intervals)?;
+        }
+        self.reached.insert(call, at);
+        (at != result).then_some(at)
+    }
+
+    /// The child of an entry that is above another entry, or is that, in the session as it was read.
+    fn child_towards(&mut self, above: Ix, below: Ix, intervals: &Intervals) -> Option<Ix> {
+        let mut children = self.session.tree.children(above);
+        if children.len() < 2 {
+            return children.next();
+        }
+        let several = self.several.entry(above).or_insert_with(|| {
+            let mut several: Vec<(u32, Ix)> = children.map(|child| (intervals.first(child), child)).collect();
+            several.sort_unstable();
+            several
+        });
+        let at = several.partition_point(|(first, _)| *first <= intervals.first(below));
+        at.checked_sub(1).map(|at| several[at].1)
+    }
+
     fn parent(&self, ix: Ix) -> Option<Ix> {
         self.moved.get(&ix).copied().unwrap_or_else(|| self.session.tree.parent(ix))
     }
