@@ -238,7 +238,7 @@ DanglingKept "dangling-kept" Warning OnRequest
      nearest entry on the path instead."
 KeptOffPath "kept-off-path" Warning OnRequest
     "The first entry that a compaction keeps does not stand above it."
-    "The kept messages are silently left out. On request the repair names the nearest entry on the path instead."
+    "The kept messages are silently left out. On request the repair names the nearest prompt on the path instead."
 MissingKept "missing-kept" Error ByDefault
     "A message that a compaction of Claude Code keeps is not in the file."
     "The client then leaves out all kept messages. The repair takes the missing ones out of the lists, where a \
@@ -250,15 +250,16 @@ DanglingLogicalParent "dangling-logical-parent" Warning No
 UnpairedToolUse "unpaired-tool-use" Warning OnRequest
     "A tool call has no result anywhere in the file."
     "The agent was stopped while the tool ran. Most make a result up when they load it. On request the repair appends a \
-     result that says it was lost, and hangs what followed the call below it."
+     result that says it was lost, and hangs what followed the call below it. A reply that failed or was broken off is not sent \
+     by pi and oh-my-pi: its calls need no results, and get none."
 OrphanToolResult "orphan-tool-result" Warning OnRequest
     "A tool result has no call anywhere in the file."
     "Providers refuse a request with it. On request the repair sets the entry aside and hangs its children under its \
      parent; where more stands in the entry, the result alone."
 DuplicateToolResult "duplicate-tool-result" Warning OnRequest
-    "A tool call has a further result."
+    "A tool call has a further result on the same path."
     "Two processes answered, or a made-up result came before the real one. On request the repair keeps the first and sets \
-     the further one aside."
+     the further one aside. Results of one call on different branches are each the answer of their branch."
 MisplacedToolResult "misplaced-tool-result" Warning OnRequest
     "Another message stands between a tool call and its result."
     "Providers want a result right behind its call. On request the repair hangs the result under its call, and what stood \
