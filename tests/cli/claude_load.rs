@@ -1,6 +1,6 @@
 //! What bough says that Claude Code loads and sends is what the real client did, over all files where that was recorded.
 
-use crate::cases::project;
+use crate::files::project;
 use bough::format::Format;
 use bough::format::claude::sent::{self, Made, Part};
 use bough::model::{Ix, Source};

@@ -42,7 +42,7 @@ fn random_transcripts_load_as_in_the_client() {
 }
 
 fn record() -> PathBuf {
-    crate::cases::project().join("tests/cli/sessions/claude/random.tsv")
+    crate::files::project().join("tests/cli/sessions/claude/random.tsv")
 }
 
 /// Asks the real client, where `BOUGH_PEERS` has it: seeds from `BOUGH_FROM`, as many as `BOUGH_RANDOM` says. Transcripts and

@@ -1,6 +1,6 @@
 //! Holds every exit status to a case, and a bug to the status of its own.
 
-use crate::cases::project;
+use crate::files::project;
 use crate::place::copy_of_bough;
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};

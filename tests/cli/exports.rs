@@ -1,6 +1,6 @@
 //! Exports of all sessions that the tests have, sound and damaged.
 
-use crate::cases::{copy, project};
+use crate::files::{copy, project};
 use crate::place::{bough, code, said};
 use std::path::{Path, PathBuf};
 

@@ -1,6 +1,6 @@
 //! `log --follow` goes on as the session grows, and takes no line before it is whole.
 
-use crate::cases::{copy, project};
+use crate::files::{copy, project};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

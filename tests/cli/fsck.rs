@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::cases::project;
+use crate::files::project;
 use crate::shared;
 
 /// The session files below a folder that have their answers beside them.

@@ -1,7 +1,7 @@
 //! Damaged transcripts that a repair brought back, by what Claude Code loads of them: as much as of those mended by hand, which
 //! the real client was tried on.
 
-use crate::cases::project;
+use crate::files::project;
 use bough::format::claude::sent::{self, Part};
 use bough::format::{Format, Ids};
 use bough::fsck::{self, Alone, Check, Wishes};

@@ -1,7 +1,7 @@
 //! Repaired files as the agents' own programs load them, by their recorded answers: `sessions/fsck.tsv`, which `tests/peers-fsck
 //! --record` writes.
 
-use crate::cases::project;
+use crate::files::project;
 use crate::fsck_claude::applied;
 use bough::format::claude::sent::{self, Part};
 use bough::format::{Format, Ids, Session};

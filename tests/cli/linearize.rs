@@ -1,6 +1,6 @@
 //! Claude Code's transcripts as one reading.
 
-use crate::cases;
+use crate::files;
 use bough::format::{Layout, Session};
 use bough::model::{Ix, Source, Span};
 use bough::ops::linearize::{self, Document, Item, Node, Reading, RootClass, Told};
@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
 
 fn corpus() -> PathBuf {
-    cases::project().join("tests/cli/sessions/claude-code")
+    files::project().join("tests/cli/sessions/claude-code")
 }
 
 /// The case of a name: a file, or a project folder.

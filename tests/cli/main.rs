@@ -1,6 +1,5 @@
 //! What a user sees, and what must hold of the whole: one binary, a module for each subject.
 
-mod cases;
 mod claude_facts;
 mod claude_load;
 mod claude_random;
@@ -9,6 +8,7 @@ mod corpus;
 mod escapes;
 mod exits;
 mod exports;
+mod files;
 mod follow;
 mod fsck;
 mod fsck_claude;

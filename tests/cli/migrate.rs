@@ -9,7 +9,7 @@ use std::fs;
 
 /// The old files with what pi 1.6.0 makes of them, ids written as `#1`, `#2` by place.
 fn recorded() -> Vec<(String, Vec<u8>, Vec<u8>)> {
-    let folder = crate::cases::project().join("tests/cli/sessions/pi");
+    let folder = crate::files::project().join("tests/cli/sessions/pi");
     let mut out = Vec::new();
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();

@@ -8,7 +8,7 @@
 
 use crate::claude_load::{answer, fits};
 use crate::context::{chimera_messages, messages, sha256};
-use crate::{cases, shared};
+use crate::{files, shared};
 use bough::context::Context;
 use bough::format::{Format, Ids};
 use bough::model::{Piece, Target, parse_time};
@@ -53,7 +53,7 @@ struct Row<'t> {
 
 /// Asks bough what the programs were asked; gives how many answers there are of each program.
 fn check(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
-    let table = fs::read_to_string(cases::project().join("tests/cli/sessions/peers.tsv")).unwrap();
+    let table = fs::read_to_string(files::project().join("tests/cli/sessions/peers.tsv")).unwrap();
     let mut sessions = Sessions::new();
     let (mut wrong, mut counts) = (Vec::new(), BTreeMap::new());
     for line in table.lines().skip(1) {
@@ -107,7 +107,7 @@ impl Sessions {
 fn read(name: &str) -> (Vec<u8>, String) {
     let path = match name.strip_prefix("shared/") {
         Some(name) => shared::folder().join(name),
-        None => cases::project().join("tests/cli/sessions").join(name),
+        None => files::project().join("tests/cli/sessions").join(name),
     };
     let mut bytes = fs::read(&path).unwrap();
     let stem = path.file_stem().unwrap().to_str().unwrap();

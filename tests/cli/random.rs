@@ -1,7 +1,7 @@
 //! No input makes bough panic, and whatever it reads holds together: over random bytes, random lines, and good sessions with
 //! random damage.
 
-use crate::cases::project;
+use crate::files::project;
 use bough::format::Content;
 use bough::model::{Ix, Source};
 use bough::ops::branches::{self, Of};

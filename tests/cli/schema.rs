@@ -1,6 +1,6 @@
 //! Holds what `--json` prints to the schemas in `docs/schema`.
 
-use crate::cases::{copy, copy_below, project};
+use crate::files::{copy, copy_below, project};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

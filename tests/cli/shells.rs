@@ -4,7 +4,7 @@
 //! What was typed, and what the terminal showed then, is kept in `tests/cli/shells/<shell>.txt`. Versions of shells draw
 //! differently, so the tests look for the words that must be seen; `BOUGH_BLESS=1 cargo test shells` records anew.
 
-use crate::cases::{copy, project};
+use crate::files::{copy, project};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -1,7 +1,7 @@
 //! What must hold of every command that writes: a dry run changes nothing, says what is then done and ends as the real run
 //! does; lines that are not named stay as they are, byte for byte; and `undo` gives everything back, times included.
 
-use crate::cases;
+use crate::files;
 use crate::place::{bough, code, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -23,10 +23,10 @@ impl Place {
         let place = Place { folder: tempfile::tempdir().unwrap() };
         for file in files.split(' ') {
             let (to, from) = file.split_once('=').unwrap();
-            let from = cases::project().join("tests/cli/sessions").join(from);
+            let from = files::project().join("tests/cli/sessions").join(from);
             let to = place.work().join(to);
-            cases::copy(&from, &to);
-            cases::copy_below(&from.with_extension(""), &to.with_extension(""));
+            files::copy(&from, &to);
+            files::copy_below(&from.with_extension(""), &to.with_extension(""));
         }
         place
     }
@@ -120,7 +120,7 @@ fn every_command_that_writes_is_announced_and_taken_back() {
 #[test]
 fn every_repair_is_announced_and_taken_back() {
     let mut repaired = 0;
-    let folder = cases::project().join("tests/cli/sessions/cases");
+    let folder = files::project().join("tests/cli/sessions/cases");
     let mut kinds: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|kind| kind.unwrap().path()).collect();
     kinds.sort();
     for kind in kinds.iter().filter(|kind| kind.is_dir()) {

@@ -496,7 +496,7 @@ fn a_full_disk_changes_nothing() {
 
 /// An old session, which `migrate` makes anew as a whole.
 fn old_session() -> Vec<u8> {
-    fs::read(crate::cases::project().join("tests/cli/sessions/pi/v1-hand-plain.jsonl")).unwrap()
+    fs::read(crate::files::project().join("tests/cli/sessions/pi/v1-hand-plain.jsonl")).unwrap()
 }
 
 #[test]

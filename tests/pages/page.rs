@@ -1,48 +1,16 @@
-//! Runs the cases: pages of Markdown whose `console` blocks are carried out and compared.
+//! Runs one page: a Markdown file whose `console` blocks are carried out, and whose output is compared.
 //!
-//! A case stands in `tests/cli/cases/<command>/<name>.md`. Each line that begins with `$` is run by `sh` in a folder of the
-//! case's own, with standard error behind standard output; `? N` on the line below is its exit status (0 where there is
-//! none), and what follows must be printed. `[..]` stands for anything on a line, `...` for any lines. The folder begins with
-//! a copy of `<name>.in/`, if there is one, and of the files that a comment names, by their paths from `tests/cli/sessions` or
-//! from the project: `<!-- files: pi/labels.jsonl=labels.jsonl examples/sessions/parser.jsonl -->` (a name behind `=` is the name of
-//! the copy). The clock, the width, the home folder and the source of ids are fixed.
-//!
-//! `BOUGH_BLESS=1 cargo test cases` writes what is printed into the pages; read the change before it is committed.
+//! Each line that begins with `$` is run by `sh` in a folder of the page's own, with standard error and standard output in one stream. A
+//! following line `? N` is the exit status; without it the status must be 0. The lines after that must be printed. `[..]` matches anything
+//! on a line, and `...` matches any lines. The folder begins with a copy of `<name>.in/`, if there is one, and of the files that a comment
+//! names, by their paths from `tests/cli/sessions` or from the project: `<!-- files: pi/labels.jsonl=labels.jsonl -->` (the word after
+//! `=` is the name of the copy). The clock, the width, the home folder and the source of new ids are fixed.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
-pub fn project() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
-}
-
-#[test]
-fn cases() {
-    let wanted = std::env::var("BOUGH_CASE").unwrap_or_default();
-    let mut pages = Vec::new();
-    pages_below(&project().join("tests/cli/cases"), &mut pages);
-    pages.sort();
-    // What the project tells its users must be true, too.
-    pages.extend(["README.md", "docs/guide.md"].map(|page| project().join(page)));
-    let failed: Vec<String> = pages
-        .iter()
-        .filter(|page| page.to_string_lossy().contains(&wanted))
-        .filter_map(|page| run(page).err())
-        .collect();
-    assert!(failed.is_empty(), "{}\n{} of {} cases failed", failed.join("\n"), failed.len(), pages.len());
-}
-
-fn pages_below(folder: &Path, pages: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() && path.extension().is_none() {
-            pages_below(&path, pages);
-        } else if path.extension().is_some_and(|extension| extension == "md") {
-            pages.push(path);
-        }
-    }
-}
+use crate::files::{copy, copy_below, project};
 
 /// Runs one page; gives what differs.
 pub fn run(page: &Path) -> Result<(), String> {
@@ -163,24 +131,4 @@ fn fits_line(expected: &str, printed: &str) -> bool {
             (0..=tail.len()).filter(|at| tail.is_char_boundary(*at)).any(|at| fits_line(rest, &tail[at..]))
         }),
     }
-}
-
-pub fn copy_below(from: &Path, to: &Path) {
-    for entry in fs::read_dir(from).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        let to = to.join(path.file_name().unwrap());
-        if path.is_dir() {
-            copy_below(&path, &to);
-        } else {
-            copy(&path, &to);
-        }
-    }
-}
-
-/// Copies a file, and makes it old, so that it does not look as if an agent were writing to it.
-pub fn copy(from: &Path, to: &Path) {
-    fs::create_dir_all(to.parent().unwrap()).unwrap();
-    fs::write(to, fs::read(from).unwrap()).unwrap();
-    let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_767_225_600);
-    fs::File::options().write(true).open(to).unwrap().set_modified(old).unwrap();
 }
