@@ -81,6 +81,8 @@ pub enum Field {
     MessageId,
     /// `message.stopReason`
     StopReason,
+    /// `message.usage`: an object, see [`Fields::object`].
+    Usage,
     /// `message.toolCallId`
     ToolCallId,
     /// `message.call_id`
@@ -143,6 +145,7 @@ pub(super) static IN_MESSAGE: Keys<Field> = Keys::new(&[
     ("role", Field::Role),
     ("id", Field::MessageId),
     ("stopReason", Field::StopReason),
+    ("usage", Field::Usage),
     ("toolCallId", Field::ToolCallId),
     ("call_id", Field::CallId),
     ("content", Field::Content),
@@ -293,6 +296,8 @@ pub struct Block<'l> {
     pub content: Option<Str<'l>>,
     /// Whether its `content` is a list, or anything else that is no string.
     pub nested: bool,
+    /// Whether it has `arguments` that are not `null`.
+    pub arguments: bool,
 }
 
 /// The kinds of [`Block`].
@@ -392,7 +397,22 @@ impl<'l> Fields<'l> {
             empty: block.empty,
             content: self.string(block.content),
             nested: block.nested,
+            arguments: block.arguments,
         }
+    }
+
+    /// Whether an item of the message's content, or of `tool_calls`, is not an object.
+    #[inline]
+    pub fn has_odd_items(&self) -> bool {
+        self.found.odd_items != [false; 2]
+    }
+
+    /// The bytes of the object at a field, if the field is [`Field::Usage`] and the line is held as a whole.
+    #[inline]
+    pub fn object(&self, field: Field) -> Option<&'l [u8]> {
+        let slot = self.found.slot(field).filter(|slot| slot.sort == Sort::Object)?;
+        let Stretch { from, to } = slot.stretch;
+        (from < to).then(|| &self.bytes[from as usize..to as usize])
     }
 
     #[inline(always)]
@@ -435,6 +455,7 @@ struct RawBlock {
     says: bool,
     empty: bool,
     nested: bool,
+    arguments: bool,
     id: Option<Stretch>,
     use_id: Option<Stretch>,
     name: Option<Stretch>,
@@ -450,6 +471,7 @@ pub(super) enum InBlock {
     Name,
     Text,
     Content,
+    Arguments,
 }
 
 /// The members of a block.
@@ -460,6 +482,7 @@ pub(super) static IN_BLOCK: Keys<InBlock> = Keys::new(&[
     ("name", InBlock::Name),
     ("text", InBlock::Text),
     ("content", InBlock::Content),
+    ("arguments", InBlock::Arguments),
 ]);
 
 /// What was found in one line; its memory serves for all lines.
@@ -468,6 +491,8 @@ pub(super) struct Found {
     present: u64,
     slots: [Slot; Field::COUNT],
     blocks: Vec<RawBlock>,
+    /// Whether the content, and `tool_calls`, have an item that is not an object.
+    odd_items: [bool; 2],
 }
 
 const _: () = assert!(Field::COUNT <= 64, "a bit for each field");
@@ -475,7 +500,7 @@ const _: () = assert!(Field::COUNT <= 64, "a bit for each field");
 impl Found {
     pub(super) fn new() -> Found {
         let slot = Slot { sort: Sort::Null, stretch: Stretch::default() };
-        Found { present: 0, slots: [slot; Field::COUNT], blocks: Vec::new() }
+        Found { present: 0, slots: [slot; Field::COUNT], blocks: Vec::new(), odd_items: [false; 2] }
     }
 
     /// Begins a line.
@@ -483,6 +508,7 @@ impl Found {
     pub(super) fn clear(&mut self) {
         self.present = 0;
         self.blocks.clear();
+        self.odd_items = [false; 2];
     }
 
     /// What stands at a field.
@@ -522,6 +548,7 @@ impl Found {
             Field::Role,
             Field::MessageId,
             Field::StopReason,
+            Field::Usage,
             Field::ToolCallId,
             Field::CallId,
             Field::Content,
@@ -532,10 +559,14 @@ impl Found {
             Field::Message => {
                 self.present &= !OF_MESSAGE;
                 self.blocks.clear();
+                self.odd_items = [false; 2];
             }
             Field::ToolUseResult => self.present &= !bits(&[Field::ResultAgent]),
-            Field::Content => self.blocks.retain(|block| block.call),
-            Field::ToolCalls => self.blocks.retain(|block| !block.call),
+            Field::Content | Field::ToolCalls => {
+                let call = field == Field::ToolCalls;
+                self.blocks.retain(|block| block.call != call);
+                self.odd_items[usize::from(call)] = false;
+            }
             _ => {}
         }
     }
@@ -555,6 +586,7 @@ impl Found {
             says: false,
             empty: false,
             nested: false,
+            arguments: false,
             id: None,
             use_id: None,
             name: None,
@@ -562,9 +594,16 @@ impl Found {
         });
     }
 
-    /// Notes a member of the last block: where the string stands in `bytes`; `None` where it is no string.
+    /// Notes that an item of the content, or of `tool_calls`, is not an object.
     #[inline]
-    pub(super) fn in_block(&mut self, member: InBlock, bytes: &[u8], at: Option<Stretch>) {
+    pub(super) fn odd_item(&mut self, call: bool) {
+        self.odd_items[usize::from(call)] = true;
+    }
+
+    /// Notes a member of the last block: where the string stands in `bytes`; `None` where it is no string. `null` says
+    /// whether it is `null`.
+    #[inline]
+    pub(super) fn in_block(&mut self, member: InBlock, bytes: &[u8], at: Option<Stretch>, null: bool) {
         let Some(block) = self.blocks.last_mut() else { return };
         let string = at.map(|at| Str { raw: &bytes[at.from as usize..at.to as usize] });
         match member {
@@ -573,6 +612,7 @@ impl Found {
             InBlock::Id => block.id = at,
             InBlock::UseId => block.use_id = at,
             InBlock::Name => block.name = at,
+            InBlock::Arguments => block.arguments = !null,
             InBlock::Content => (block.content, block.nested) = (at, at.is_none()),
             InBlock::Text => {
                 block.says = string.is_some_and(|text| !text.is_blank());

@@ -84,6 +84,12 @@ impl Walk<'_> {
             let behind = match (field, self.byte(at)) {
                 (Field::Content, b'[') => self.blocks(at, false, found)?,
                 (Field::ToolCalls, b'[') => self.blocks(at, true, found)?,
+                (Field::Usage, b'{') => {
+                    let behind = self.skip_container(at)?;
+                    let (from, to) = (self.mark(at).at() as u32, self.mark(behind - 1).at() as u32 + 1);
+                    found.put(field, Slot { sort: Sort::Object, stretch: Stretch { from, to } });
+                    return Some(behind);
+                }
                 _ => return self.value(at, field, found),
             };
             found.put(field, Slot { sort: Sort::List, stretch: Stretch::default() });
@@ -97,19 +103,24 @@ impl Walk<'_> {
                 found.block(call);
                 self.object(at, |at, key| {
                     let Some(member) = IN_BLOCK.at(self.bytes, key) else { return self.skip(at) };
-                    let (behind, string) = match self.byte(at) {
+                    let first = self.byte(at);
+                    let (behind, string) = match first {
                         b'"' => (at + 2, Some(self.string(at))),
                         _ => (self.skip(at)?, None),
                     };
-                    found.in_block(member, self.bytes, string);
+                    found.in_block(member, self.bytes, string, first == b'n');
                     Some(behind)
                 })
             }
             b'[' => {
+                found.odd_item(call);
                 found.block(call);
                 self.skip(at)
             }
-            _ => self.skip(at),
+            _ => {
+                found.odd_item(call);
+                self.skip(at)
+            }
         })
     }
 

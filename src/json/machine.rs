@@ -266,6 +266,11 @@ impl Machine {
 
     fn value(&mut self, byte: u8, found: &mut Found) {
         self.began = self.at;
+        if let Some(Level { place: Place::Blocks { call }, .. }) = self.open.last()
+            && !matches!(byte, b'{' | b'[')
+        {
+            found.odd_item(*call);
+        }
         let number = match byte {
             b'{' | b'[' => return self.open(byte == b'{', found),
             b'"' => return self.begin_string(false),
@@ -294,6 +299,9 @@ impl Machine {
             (_, Wanted::Field(Field::Content), false) => Place::Blocks { call: false },
             (_, Wanted::Field(Field::ToolCalls), false) => Place::Blocks { call: true },
             (Some(Place::Blocks { call }), ..) if found.blocks() < self.limits.blocks => {
+                if !object {
+                    found.odd_item(call);
+                }
                 found.block(call);
                 if object { Place::Block } else { Place::Elsewhere }
             }
@@ -347,7 +355,8 @@ impl Machine {
             Wanted::Field(_) | Wanted::InBlock(_) if copied && self.copy_most == 0 => {}
             Wanted::Field(field) => found.put(field, Slot { sort, stretch }),
             Wanted::InBlock(member) => {
-                found.in_block(member, &self.copies, (sort == Sort::String).then_some(stretch));
+                let string = (sort == Sort::String).then_some(stretch);
+                found.in_block(member, &self.copies, string, sort == Sort::Null);
             }
         }
     }

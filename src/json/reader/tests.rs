@@ -15,6 +15,7 @@ const FIELDS: &[(&str, Field)] = &[
     ("message.role", Field::Role),
     ("message.id", Field::MessageId),
     ("message.stopReason", Field::StopReason),
+    ("message.usage", Field::Usage),
     ("message.content", Field::Content),
     ("message.tool_calls", Field::ToolCalls),
     ("toolUseResult", Field::ToolUseResult),
@@ -48,7 +49,11 @@ fn fields(fields: &Fields<'_>) -> String {
     for block in fields.blocks() {
         let text = |string: Option<crate::json::Str<'_>>| string.map(|string| string.text().into_owned());
         let _ = write!(out, " <{:?} {:?} {:?}", block.kind, text(block.id), text(block.name));
-        let _ = write!(out, " says={} empty={}>", block.says, block.empty);
+        let arguments = if block.arguments { " arguments" } else { "" };
+        let _ = write!(out, " says={} empty={}{arguments}>", block.says, block.empty);
+    }
+    if fields.has_odd_items() {
+        out.push_str(" odd items");
     }
     out
 }
@@ -155,7 +160,12 @@ fn fields_are_found() {
     // Of blocks: those of the content first, whichever way round the keys stand.
     check(r#"{"message":{"tool_calls":[{"id":"c","name":"n","type":"function"}],"content":[{"type":"text","text":" x"},1,[2]]}}"#,
           "message={} message.content=[] message.tool_calls=[] <Text None None says=true empty=false> \
-           <Other None None says=false empty=false> <Call Some(\"c\") Some(\"n\") says=false empty=false>");
+           <Other None None says=false empty=false> <Call Some(\"c\") Some(\"n\") says=false empty=false> odd items");
+    check(r#"{"message":{"content":[{"type":"toolCall","arguments":{}},{"type":"toolCall","arguments":null},{"arguments":1,"arguments":null}]}}"#,
+          "message={} message.content=[] <Call None None says=false empty=false arguments> <Call None None says=false empty=false> \
+           <Other None None says=false empty=false>");
+    check(r#"{"message":{"content":[null],"content":[{}],"tool_calls":[]}}"#, "message={} message.content=[] message.tool_calls=[] <Other None None says=false empty=false>");
+    check(r#"{"message":{"usage":{"input":1},"usage":null}}"#, "message={} message.usage=null");
     check(r#"{"message":{"content":[{"tool_use_id":"t","id":"i","type":"tool_result"},{"id":"i","type":"tool_\u0075se"}]}}"#,
           "message={} message.content=[] <Result Some(\"t\") None says=false empty=false> <Call Some(\"i\") None says=false empty=false>");
     check(r#"{"message":{"content":[{"type":"text","text":""},{"type":"text","text":"x","text":1}]}}"#,
@@ -163,6 +173,25 @@ fn fields_are_found() {
     // A broken line gives what stands before the flaw.
     check(r#"{"type":"a","message":{"role":"user","content":[{"type":"text","te"#,
           r#"type="a" message={} message.role="user" message.content=[] <Text None None says=false empty=false>"#);
+}
+
+#[test]
+fn the_bytes_of_a_usage_are_at_hand() {
+    let usage = |line: &str| {
+        let mut out = None;
+        Reader::new().feed(format!("{line}\n").as_bytes(), |line| {
+            out = line.fields.object(Field::Usage).map(|usage| String::from_utf8_lossy(usage).into_owned());
+        });
+        out
+    };
+    let object = r#"{"input": 1, "cost":{"total":[2]} }"#;
+    assert_eq!(
+        usage(&format!(r#"{{"message": {{ "usage" : {object} , "role":"x"}}}}"#)),
+        Some(object.into())
+    );
+    assert_eq!(usage(r#"{"message":{"usage":{}}}"#), Some("{}".into()));
+    assert_eq!(usage(r#"{"message":{"usage":[{}]}}"#), None);
+    assert_eq!(usage(r#"{"usage":{}}"#), None);
 }
 
 #[test]
@@ -583,8 +612,16 @@ fn by_tree(tree: &serde_json::Value) -> String {
             let says = text("text").is_some_and(|text| !text.trim().is_empty());
             let empty = text("text").is_some_and(str::is_empty);
             let _ = write!(out, " <{:?} {:?} {:?}", kind, ids[0].or(ids[1]), text("name"));
-            let _ = write!(out, " says={says} empty={empty}>");
+            let arguments = item.get("arguments").is_some_and(|arguments| !arguments.is_null());
+            let arguments = if arguments { " arguments" } else { "" };
+            let _ = write!(out, " says={says} empty={empty}{arguments}>");
         }
+    }
+    let lists =
+        ["content", "tool_calls"].map(|list| tree.get("message").and_then(|message| message.get(list)));
+    let mut items = lists.into_iter().flatten().filter_map(|list| list.as_array()).flatten();
+    if items.any(|item| !item.is_object()) {
+        out.push_str(" odd items");
     }
     out
 }
