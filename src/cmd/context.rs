@@ -15,7 +15,7 @@ use std::io;
 /// Prints the messages that the agent would send if it went on at HEAD, or at REV: what a compaction left, summaries of
 /// branches, messages of extensions, edits. Where the agent changes what it sends, that is said below the message:
 /// a call that is left out since nothing answers it, a result that is made up, a reply that failed and stays behind.
-/// The prompt that would come next, the system prompt and the tools are not in the file, and not shown.
+/// The prompt that would come next is not shown; of the system prompt and the tools only what is in the file is.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough context [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -120,6 +120,10 @@ impl Show<'_> {
             for patch in &message.patches {
                 let by = match patch {
                     Patch::Edited { by } => format!(" ({})", self.name(*by)?),
+                    Patch::NoCall { why, .. } => match why.by() {
+                        Some(by) => format!(" ({})", self.name(by)?),
+                        None => String::new(),
+                    },
                     _ => String::new(),
                 };
                 writeln!(ui.out(), "  ! {}{by}", text::one_line(&patch.to_string()))?;
@@ -268,7 +272,7 @@ impl Show<'_> {
             object["line"] = self.session.entries.line(entry).into();
         }
         object["origin"] = message.origin.word().into();
-        object["text"] = said.text.as_ref().into();
+        object["text"] = said.all().into();
         object["blocks"] = said.blocks.iter().map(entry::block).collect();
         if !message.is_sent() {
             object["sent"] = false.into();
@@ -294,9 +298,25 @@ impl Show<'_> {
                 object["text"] = (*text).into();
             }
             Patch::MadeUp { text } => object["text"] = (*text).into(),
-            Patch::ResultLeftOut { call } | Patch::NoCall { call } => object["call"] = call.as_str().into(),
+            Patch::ResultLeftOut { call } | Patch::AsText { call } => object["call"] = call.as_str().into(),
+            Patch::NoResult { call, tool } => {
+                object["call"] = call.as_str().into();
+                object["tool"] = tool.as_str().into();
+            }
+            Patch::NoCall { call, why } => {
+                object["call"] = call.as_str().into();
+                object["why"] = why.word().into();
+                if let Some(by) = why.by() {
+                    object["by"] = ids::name(self.session, self.source, by)?.into();
+                }
+            }
             Patch::ProviderHistory { items } => object["items"] = (*items).into(),
-            Patch::Excluded | Patch::EndedBadly | Patch::PutBack | Patch::Kept | Patch::Bridged => {}
+            Patch::Excluded
+            | Patch::EndedBadly
+            | Patch::UnknownRole
+            | Patch::PutBack
+            | Patch::Kept
+            | Patch::Bridged => {}
         }
         Ok(object)
     }
@@ -322,7 +342,7 @@ fn block_text(block: &Block<'_>) -> String {
 }
 
 fn in_short(said: &Said<'_>) -> String {
-    let words = text::one_line(&said.text);
+    let words = text::one_line(&said.all());
     if words.is_empty() && !said.blocks.is_empty() {
         return said
             .blocks

@@ -1,8 +1,9 @@
 //! Entries as `bough.entry/1`, for scripts.
 
+use super::summary::Facts;
 use crate::format::{Block, Content, Format, Session};
 use crate::json::{self, member, string};
-use crate::model::{Flags, Ix, Source};
+use crate::model::{Flags, Ix, Kind, Source};
 use crate::ops::ids;
 use serde_json::{Value, json};
 use std::io;
@@ -55,8 +56,19 @@ pub(super) fn object(
     if whole {
         set("model", content.model.as_deref().map(Value::from));
         set("blocks", Some(content.blocks.iter().map(block).collect::<Vec<_>>().into()));
+        if matches!(entries.kind(entry), Kind::Compaction | Kind::Summary) {
+            set("summary", Facts::of(session.format, line).json());
+        }
+        if is_hidden(line) {
+            set("display", Some(false.into()));
+        }
     }
     Ok(object)
+}
+
+/// Whether a message of an extension goes to the model, and is not shown by the agent.
+pub(super) fn is_hidden(line: &[u8]) -> bool {
+    json::text(line, "type") == "custom_message" && member(line, "display") == Some(b"false")
 }
 
 /// A part of a message.

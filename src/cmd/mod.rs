@@ -31,6 +31,7 @@ mod sessions;
 mod show;
 mod stats;
 mod status;
+mod summary;
 mod switch;
 mod template;
 mod undo;

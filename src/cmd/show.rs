@@ -1,9 +1,11 @@
 //! `bough show`: whole entries.
 
+use super::entry::is_hidden;
+use super::summary::Facts;
 use super::view::{Body, View, ink_of};
 use super::{Exit, clock, complete, global::Global, open, reading};
 use crate::format::Session;
-use crate::model::{Count, Ix};
+use crate::model::{Count, Ix, Kind};
 use crate::ops::calls;
 use crate::store::{Opened, Part};
 use crate::ui::{Ink, Ui, text};
@@ -11,7 +13,8 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Show whole entries: text, thinking, tool calls and results
 ///
-/// Pictures are shown as a note. With `--json` each entry is an object with its whole text and its parts.
+/// Pictures are shown as a note. Of a compaction and of the summary of a branch it also shows the tokens before it, the first
+/// entry that is kept, where the branch was left, and the files that were read and changed. With `--json` each entry is an object with its whole text and its parts.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough show [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -120,6 +123,13 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         }
         tokens += &format!(", {} out", Count("token", "tokens", usage.output as usize));
         rows.push(("usage", tokens));
+    }
+    if matches!(kind, Kind::Compaction | Kind::Summary) {
+        let facts = Facts::of(session.format, &line).rows();
+        rows.extend(facts.into_iter().map(|(name, value)| (name, text::one_line(&value))));
+    }
+    if is_hidden(&line) {
+        rows.push(("display", "no: it goes to the model, and the agent does not show it".into()));
     }
     let span = session.span(ix);
     let path = view.files.path(span.file).display().to_string();

@@ -1,11 +1,18 @@
 //! What Chimera sends: every message and compaction of the path, each in its place. A compaction leaves nothing out.
+//!
+//! Nothing is made up or taken out on the way to the model: a call without its result goes as it is, and so does a result
+//! without its call.
 
 use super::told::told;
-use super::{Context, Message, Model, Origin, Part, Said, Why, member, string, text};
+use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, member, string, text};
 use crate::format::{Content, Format, Session};
 use crate::model::{Ix, Kind, Source};
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::io;
+
+/// Of an entry that ends the agent when it opens the session.
+const NO_MESSAGE: &str = "Chimera can't read a message that is not an object, and ends";
 
 /// What the program puts around the summary of a compaction.
 const SUMMARY: Part = Part::Wrapped("[Session compacted. Summary: ", "]");
@@ -13,12 +20,19 @@ const SUMMARY: Part = Part::Wrapped("[Session compacted. Summary: ", "]");
 pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
     let mut context = Context::default();
     let mut line = Vec::new();
+    let mut pairs = Pairs::default();
     for entry in leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default() {
         match (session.entries.ty(entry), session.entries.kind(entry)) {
             ("message", _) => {
                 source.read(session.span(entry), &mut line)?;
-                let role = text(member(&line, "message").unwrap_or_default(), "role").into_owned();
-                context.messages.push(Message::new(entry, role, Origin::Message, Part::Message));
+                let message = member(&line, "message").unwrap_or_default();
+                if !message.starts_with(b"{") {
+                    context.refused = Some(NO_MESSAGE);
+                }
+                let role = text(message, "role").into_owned();
+                let mut sent = Message::new(entry, role, Origin::Message, Part::Message);
+                pairs.take(context.messages.len(), &Content::of(Format::Chimera, &line), &mut sent);
+                context.messages.push(sent);
             }
             (_, Kind::Compaction) => {
                 context.messages.push(Message::new(entry, "user", Origin::Compaction, SUMMARY));
@@ -39,7 +53,51 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
             _ => context.drop(entry, Why::NoPart),
         }
     }
+    for (at, call, tool) in pairs.open() {
+        context.messages[at].patches.push(Patch::NoResult { call, tool });
+    }
     Ok(context)
+}
+
+/// Calls with the results that follow them.
+#[derive(Default)]
+struct Pairs {
+    calls: Vec<Call>,
+    /// The last call of each id.
+    by_id: HashMap<String, usize>,
+}
+
+struct Call {
+    /// The message that it is in.
+    at: usize,
+    id: String,
+    tool: String,
+    answered: bool,
+}
+
+impl Pairs {
+    /// Takes the calls and the result of a message, and notes of a result whether it has its call.
+    fn take(&mut self, at: usize, content: &Content<'_>, message: &mut Message) {
+        if let Some(id) = content.answers().next() {
+            let call = self.by_id.get(id).map(|place| &mut self.calls[*place]);
+            let why = match call {
+                _ if id.is_empty() => Some(NoCall::Unnamed),
+                None => Some(NoCall::NotOnPath),
+                Some(call) => std::mem::replace(&mut call.answered, true).then_some(NoCall::Answered),
+            };
+            message.patches.extend(why.map(|why| Patch::NoCall { call: id.to_owned(), why }));
+        }
+        for (id, tool, _) in content.calls().filter(|_| message.role == "assistant") {
+            self.by_id.insert(id.to_owned(), self.calls.len());
+            let (id, tool) = (id.to_owned(), tool.to_owned());
+            self.calls.push(Call { at, id, tool, answered: false });
+        }
+    }
+
+    /// The calls that have no result: the message of each, its id and its tool.
+    fn open(self) -> impl Iterator<Item = (usize, String, String)> {
+        self.calls.into_iter().filter(|call| !call.answered).map(|call| (call.at, call.id, call.tool))
+    }
 }
 
 pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
@@ -47,13 +105,13 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
         let summary = member(line, "summary").unwrap_or_default();
         let text: Cow<'l, str> = format!("{before}{}{behind}", string(summary).unwrap_or_default()).into();
         let blocks = vec![super::Block::Text(text.clone())];
-        return Said { text, blocks, usage: None, bytes: summary.len() };
+        return Said { text, blocks, bytes: summary.len(), ..Said::default() };
     }
     let content = member(member(line, "message").unwrap_or_default(), "content").unwrap_or_default();
     Said {
         text: told(content),
         blocks: Content::of(Format::Chimera, line).blocks,
-        usage: None,
         bytes: content.len(),
+        ..Said::default()
     }
 }

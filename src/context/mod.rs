@@ -146,11 +146,27 @@ pub enum Patch {
     Kept,
     /// Reached over a gap: its child names a parent that is not there.
     Bridged,
-    /// A result without its call is sent as it is; services refuse that.
+    /// A result without its call is sent as it is; providers refuse that.
     NoCall {
         /// The call that it names.
         call: String,
+        /// Why its call is not there.
+        why: NoCall,
     },
+    /// A call without its result is sent as it is; providers refuse that.
+    NoResult {
+        /// The id of the call.
+        call: String,
+        /// The tool.
+        tool: String,
+    },
+    /// A result without its call is sent as a text in the role of the user.
+    AsText {
+        /// The call that it names.
+        call: String,
+    },
+    /// Not sent after all: the agent does not know its role.
+    UnknownRole,
     /// The kept messages are not sent one by one: the provider's own record of them is.
     ProviderHistory {
         /// How many items that has.
@@ -161,7 +177,7 @@ pub enum Patch {
 impl Patch {
     /// Whether the message is not sent because of it.
     pub fn withholds(&self) -> bool {
-        matches!(self, Patch::Excluded | Patch::EndedBadly)
+        matches!(self, Patch::Excluded | Patch::EndedBadly | Patch::UnknownRole)
     }
 
     /// The patch as one word, as `--json` gives it.
@@ -178,6 +194,9 @@ impl Patch {
             Patch::Kept => "kept",
             Patch::Bridged => "bridged",
             Patch::NoCall { .. } => "no-call",
+            Patch::NoResult { .. } => "no-result",
+            Patch::AsText { .. } => "as-text",
+            Patch::UnknownRole => "unknown-role",
             Patch::ProviderHistory { .. } => "provider-history",
         }
     }
@@ -198,11 +217,84 @@ impl fmt::Display for Patch {
             Patch::PutBack => write!(f, "put back: it hangs beside the path"),
             Patch::Kept => write!(f, "kept by the compaction"),
             Patch::Bridged => write!(f, "reached over a gap in the file"),
-            Patch::NoCall { .. } => write!(f, "sent as it is, though no call asked for it"),
+            Patch::NoCall { why, .. } => write!(f, "sent as it is, and providers refuse it: {why}"),
+            Patch::NoResult { tool, .. } => {
+                write!(f, "sent as it is, and providers refuse it: nothing answers the call of {tool}")
+            }
+            Patch::AsText { .. } => write!(f, "sent as a text of the user: no call asked for the result"),
+            Patch::UnknownRole => write!(f, "not sent: the agent does not know its role"),
             Patch::ProviderHistory { items } => {
                 write!(f, "kept messages are sent as the provider's own history of {items} items")
             }
         }
+    }
+}
+
+/// Why the call of a tool result is not among the messages before it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum NoCall {
+    /// The result names no call.
+    Unnamed,
+    /// No entry of the path has the call.
+    NotOnPath,
+    /// The call comes after the result.
+    Later,
+    /// The reply with the call ended in an error, or was broken off, and is not sent.
+    Failed,
+    /// The entry with the call gives no message.
+    NotSent(Why),
+    /// An edit replaced the content of the reply.
+    Edited {
+        /// The edit.
+        by: Ix,
+    },
+    /// The call has its result already.
+    Answered,
+    /// The agent made up a result for the call before this one.
+    TooLate,
+}
+
+impl NoCall {
+    /// The reason as one word, as `--json` gives it.
+    pub fn word(self) -> &'static str {
+        match self {
+            NoCall::Unnamed => "unnamed",
+            NoCall::NotOnPath => "not-on-path",
+            NoCall::Later => "later",
+            NoCall::Failed => "ended-badly",
+            NoCall::NotSent(why) => why.word(),
+            NoCall::Edited { .. } => "edited",
+            NoCall::Answered => "answered",
+            NoCall::TooLate => "too-late",
+        }
+    }
+
+    /// The entry that is the reason.
+    pub fn by(self) -> Option<Ix> {
+        match self {
+            NoCall::NotSent(why) => why.by(),
+            NoCall::Edited { by } => Some(by),
+            _ => None,
+        }
+    }
+}
+
+impl fmt::Display for NoCall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            NoCall::Unnamed => "the result names no call",
+            NoCall::NotOnPath => "no entry of the path has its call",
+            NoCall::Later => "its call comes later",
+            NoCall::Failed => "its call is in a reply that failed, which is not sent",
+            NoCall::NotSent(Why::Compacted { .. } | Why::OlderCompaction { .. }) => {
+                "its call is cut off by a compaction"
+            }
+            NoCall::NotSent(Why::EditedOut { .. }) | NoCall::Edited { .. } => "its call is edited out",
+            NoCall::NotSent(Why::InProviderHistory { .. }) => "its call is in the provider's own history",
+            NoCall::NotSent(_) => "its call is not sent",
+            NoCall::Answered => "its call has a result already",
+            NoCall::TooLate => "the agent made up a result for its call before it",
+        })
     }
 }
 
@@ -329,6 +421,8 @@ enum Part {
     System,
     /// An item of `retainedTail` of the line.
     Tail(usize),
+    /// `data.text` of the line.
+    Notes,
     /// `replacement.content` of another line, which is an edit.
     Edit(Ix),
     /// Parts of a message of Claude Code.
@@ -347,6 +441,19 @@ pub struct Said<'l> {
     pub usage: Option<Usage>,
     /// How many bytes the content has, as stored.
     pub bytes: usize,
+    /// What a message of the system changes beside its text: sections of the prompt, and tools. The blocks have it, too.
+    pub changes: String,
+}
+
+impl Said<'_> {
+    /// Returns all that the message says, what it changes included.
+    pub fn all(&self) -> Cow<'_, str> {
+        match (self.text.is_empty(), self.changes.is_empty()) {
+            (_, true) => Cow::Borrowed(&self.text),
+            (true, false) => Cow::Borrowed(&self.changes),
+            (false, false) => Cow::Owned(format!("{}\n{}", self.text, self.changes)),
+        }
+    }
 }
 
 impl Context {

@@ -6,10 +6,12 @@
 //! compactions name the kept entry by its place among the lines, and that is read as pi's own migration does.
 
 use super::told::{told, told_where};
-use super::{Context, Message, Model, Origin, Part, Patch, Said, Why, blocks, member, text};
+use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, blocks, member, text};
+use crate::format::content::instructions;
+use crate::format::flaws::is_role;
 use crate::format::{Block, Content, Format, OtherKind, Session};
-use crate::json::each_item;
-use crate::model::{FaultKind, Ix, Key, Kind, Source};
+use crate::json::{each_item, each_member, string};
+use crate::model::{FaultKind, Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -23,6 +25,28 @@ const OF_ITS_TIME: &str =
 /// Custom messages that oh-my-pi keeps from the model.
 const KEPT_FROM_MODEL: [&str; 2] = ["prewalk-plan", "vibe-mode-context"];
 
+/// The custom entry of oh-my-pi with the agent's notes, which are sent before all else.
+const NOTES: &str = "experimental_context_notes";
+
+/// How long notes may be, in bytes.
+const LONGEST_NOTES: usize = 16_384;
+
+/// The kind of a compaction of oh-my-pi that keeps the last request of the user.
+const ROLLOVER: &str = "experimental-context-rollover";
+
+/// Of a compaction that oh-my-pi has written since version 18.3.
+const KEPT_SINCE_18_3: &str =
+    "oh-my-pi before version 18.3 does not send what this compaction keeps after the provider's snapshot";
+
+/// Of an entry that ends the agent when it builds the context.
+const NO_MESSAGE: &str = "the agent can't read an entry without a message, and ends";
+
+/// Of a reply that ends oh-my-pi when it builds the context.
+const NO_LIST: &str = "oh-my-pi can't read a reply whose content is not a list, and ends";
+
+/// Of an edit that ends pi when it builds the context.
+const NO_REPLACEMENT: &str = "pi can't read an edit without a replacement, and ends";
+
 /// The custom message that lets oh-my-pi send a broken reply before it.
 const INTERRUPTED: &str = "interrupted-thinking";
 
@@ -32,15 +56,23 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     };
     let path = session.tree.path(leaf);
     let mut build = Build { session, source, line: Vec::new(), context: Context::default() };
+    let path = build.without_popped(path)?;
     let from = build.begins(&path)?;
     build.settings(&path[from..])?;
     let chosen = build.choose(&path)?;
     let mut drafts = build.drafts(&chosen)?;
     if session.format == Format::Omp {
+        build.put_notes_first(&path, &mut drafts)?;
         build.leave_out_calls(&mut drafts);
         build.leave_out_failures(&mut drafts);
+        leave_out_roles(session.format, &mut drafts);
+        pair_as_omp(&mut drafts);
     } else {
+        if matches!(session.format, Format::Pi | Format::PiV1 | Format::PiV2 | Format::Harness) {
+            leave_out_roles(session.format, &mut drafts);
+        }
         on_the_way(&mut drafts);
+        build.explain(&path, &mut drafts)?;
     }
     let Build { mut context, .. } = build;
     context.messages = drafts.into_iter().map(|draft| draft.message).collect();
@@ -87,6 +119,31 @@ impl Build<'_> {
         self.session.format == Format::Omp
     }
 
+    /// The path without what a `stack_pop` of version 1 took off the stack: all from the entry that it goes back to, up to
+    /// itself. No release wrote such entries.
+    fn without_popped(&mut self, mut path: Vec<Ix>) -> io::Result<Vec<Ix>> {
+        let session = self.session;
+        if session.format != Format::PiV1 || !path.iter().any(|ix| session.entries.ty(*ix) == "stack_pop") {
+            return Ok(path);
+        }
+        let mut left: Vec<Ix> = Vec::with_capacity(path.len());
+        for ix in path.drain(..) {
+            if session.entries.ty(ix) == "stack_pop" {
+                let line = self.read(ix)?;
+                let index = member(line, "backToIndex")
+                    .and_then(|index| std::str::from_utf8(index).ok()?.parse().ok());
+                if let Some(back) = index.and_then(|index| parsed_entry(session, index)) {
+                    let from = left.partition_point(|entry| *entry < back);
+                    for entry in left.split_off(from) {
+                        self.leave(entry, Why::Compacted { by: ix });
+                    }
+                }
+            }
+            left.push(ix);
+        }
+        Ok(left)
+    }
+
     /// The place on the path at which the settings begin to count: its start, but for the harness, which goes up no
     /// further than to the first entry that a compaction keeps; an older compaction on the way moves that on.
     fn begins(&mut self, path: &[Ix]) -> io::Result<usize> {
@@ -130,6 +187,12 @@ impl Build<'_> {
                 }
                 "model_change" => (model, replied) = (Some(entry), None),
                 "message" if entries.kind(entry) == Kind::Assistant && !explicit => replied = Some(entry),
+                "message" if entries.kind(entry) == Kind::Other => {
+                    if !member(self.read(entry)?, "message").is_some_and(|message| message.starts_with(b"{"))
+                    {
+                        self.context.refused = Some(NO_MESSAGE);
+                    }
+                }
                 _ => {}
             }
         }
@@ -187,9 +250,13 @@ impl Build<'_> {
         if let Some((items, from)) = self.provider_history(&path[..at], by)? {
             chosen.history = Some(items);
             (first, why) = (from, Why::InProviderHistory { by });
+        } else if let Some(from) = self.behind_snapshot(&path[..at], by)? {
+            first = Some(from);
+            self.context.note = Some(KEPT_SINCE_18_3);
         }
+        let request = self.request_before(&path[..at], first, by)?;
         for (place, &entry) in path[..at].iter().enumerate() {
-            let kept = first.is_some_and(|first| place >= first);
+            let kept = first.is_some_and(|first| place >= first) || request == Some(place);
             // The system message of that time is stale; the compaction has the one that counts.
             let stale = !matches!(self.session.format, Format::Omp | Format::Harness | Format::HarnessV4)
                 && self.session.entries.kind(entry) == Kind::System;
@@ -206,7 +273,11 @@ impl Build<'_> {
     fn leave(&mut self, entry: Ix, why: Why) {
         let why = match (self.session.entries.ty(entry), why) {
             ("compaction", Why::Compacted { by }) => Why::OlderCompaction { by },
-            ("message" | "custom_message" | "branch_summary" | "compaction", why) => why,
+            (
+                "message" | "custom_message" | "branch_summary" | "compaction" | "stack_summary"
+                | "stack_pop",
+                why,
+            ) => why,
             _ => Why::NoPart,
         };
         self.context.drop(entry, why);
@@ -264,6 +335,144 @@ impl Build<'_> {
         Ok(Some((each_item(items).count(), place.map(|place| place + 1))))
     }
 
+    /// The place on the path from which on a compaction with a snapshot of Anthropic's keeps entries, if it names no first
+    /// kept entry, but the last that the snapshot holds.
+    fn behind_snapshot(&mut self, before: &[Ix], compaction: Ix) -> io::Result<Option<usize>> {
+        if !self.omp() {
+            return Ok(None);
+        }
+        let session = self.session;
+        let line = self.read(compaction)?;
+        let snapshot = member(line, "preserveData").and_then(|data| member(data, "anthropicCompaction"));
+        let is_text = |key| snapshot.and_then(|snapshot| member(snapshot, key)).and_then(string).is_some();
+        if member(line, "firstKeptEntryId") != Some(b"\"\"") || !is_text("provider") || !is_text("content") {
+            return Ok(None);
+        }
+        let through = text(line, "providerReplayThroughEntryId");
+        let through = Some(Key::of(through.as_bytes())).filter(|_| !through.is_empty());
+        let place = before.iter().position(|entry| Some(session.entries.key(*entry)) == through);
+        Ok(place.map(|place| place + 1))
+    }
+
+    /// The place of the user's last request before a compaction that keeps it without a summary, if it is not kept anyway.
+    fn request_before(
+        &mut self,
+        before: &[Ix],
+        first: Option<usize>,
+        compaction: Ix,
+    ) -> io::Result<Option<usize>> {
+        if !self.omp() {
+            return Ok(None);
+        }
+        let line = self.read(compaction)?;
+        if member(line, "details").is_none_or(|details| text(details, "kind") != ROLLOVER) {
+            return Ok(None);
+        }
+        for (place, &entry) in before.iter().enumerate().rev() {
+            if self.session.entries.ty(entry) == "reset_boundary" {
+                break;
+            }
+            if self.is_request(entry)? {
+                return Ok(Some(place).filter(|place| first.is_some_and(|first| *place < first)));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Whether an entry is what a user asked: a prompt, or a message of a skill or of a peer in the user's name.
+    fn is_request(&mut self, entry: Ix) -> io::Result<bool> {
+        let is_custom = match (self.session.entries.ty(entry), self.session.entries.kind(entry)) {
+            ("message", Kind::User) => return Ok(true),
+            ("message", Kind::Custom) => false,
+            ("custom_message", _) => true,
+            _ => return Ok(false),
+        };
+        let line = self.read(entry)?;
+        let message = if is_custom { line } else { member(line, "message").unwrap_or_default() };
+        let content = member(message, "content");
+        let is_sent = !is_custom || content.is_some_and(|content| matches!(content[0], b'[' | b'"'));
+        let by_user = text(message, "attribution") == "user";
+        let is_of_user = matches!(&*text(message, "customType"), "skill-prompt" | "collab-prompt");
+        let is_custom = is_custom || text(message, "role") == "custom";
+        Ok(is_custom && is_sent && by_user && is_of_user)
+    }
+
+    /// Puts the agent's notes before all messages: the last that are well-formed, if they were made after the context was
+    /// last cleared, and are not empty.
+    fn put_notes_first(&mut self, path: &[Ix], drafts: &mut Vec<Draft>) -> io::Result<()> {
+        for &entry in path.iter().rev() {
+            match self.session.entries.ty(entry) {
+                "reset_boundary" => return Ok(()),
+                "custom" => {}
+                _ => continue,
+            }
+            let line = self.read(entry)?;
+            if text(line, "customType") != NOTES {
+                continue;
+            }
+            let Some(notes) = member(line, "data").and_then(well_formed_notes) else { continue };
+            if !notes.is_empty() {
+                let message = Message::new(entry, "custom", Origin::Custom, Part::Notes);
+                drafts.insert(0, Draft::of(message));
+                self.context.dropped.retain(|dropped| dropped.entry != entry);
+            }
+            return Ok(());
+        }
+        Ok(())
+    }
+
+    /// Says of each result that is sent without its call where the call is.
+    fn explain(&self, path: &[Ix], drafts: &mut [Draft]) -> io::Result<()> {
+        let unknown = |patch: &Patch| matches!(patch, Patch::NoCall { why: NoCall::NotOnPath, .. });
+        if !drafts.iter().any(|draft| draft.message.patches.iter().any(unknown)) {
+            return Ok(());
+        }
+        let (mut line, mut calls) = (Vec::new(), HashMap::new());
+        for (place, &entry) in path.iter().enumerate() {
+            if self.session.entries.kind(entry) == Kind::Assistant
+                && self.session.entries.flags(entry).has(Flags::CALL)
+            {
+                self.source.read(self.session.span(entry), &mut line)?;
+                for (id, ..) in Content::of(self.session.format, &line).calls() {
+                    calls.insert(id.to_owned(), (place, entry));
+                }
+            }
+        }
+        let dropped: HashMap<Ix, Why> =
+            self.context.dropped.iter().map(|dropped| (dropped.entry, dropped.why)).collect();
+        let place: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
+        let mut edited: HashMap<Ix, Ix> = HashMap::new();
+        let mut failed: HashSet<Ix> = HashSet::new();
+        for draft in &*drafts {
+            let Some(entry) = draft.message.entry else { continue };
+            for patch in &draft.message.patches {
+                match patch {
+                    Patch::Edited { by } => drop(edited.insert(entry, *by)),
+                    Patch::EndedBadly => drop(failed.insert(entry)),
+                    _ => {}
+                }
+            }
+        }
+        for draft in drafts {
+            let at = draft.message.entry.and_then(|entry| place.get(&entry).copied());
+            for patch in &mut draft.message.patches {
+                let Patch::NoCall { call, why } = patch else { continue };
+                if *why != NoCall::NotOnPath {
+                    continue;
+                }
+                let Some((asked, entry)) = calls.get(call) else { continue };
+                *why = match (dropped.get(entry), edited.get(entry)) {
+                    (Some(dropped), _) => NoCall::NotSent(*dropped),
+                    (_, Some(by)) => NoCall::Edited { by: *by },
+                    _ if failed.contains(entry) => NoCall::Failed,
+                    _ if at.is_some_and(|at| *asked > at) => NoCall::Later,
+                    _ => NoCall::NotOnPath,
+                };
+            }
+        }
+        Ok(())
+    }
+
     fn drafts(&mut self, chosen: &Chosen) -> io::Result<Vec<Draft>> {
         let edits = self.edits(&chosen.entries)?;
         let mut drafts = Vec::new();
@@ -274,11 +483,14 @@ impl Build<'_> {
                 self.context.drop(entry, why);
             }
             if let Some((edit, kept)) = edits.get(&self.session.entries.key(entry)) {
-                if !kept {
+                if *kept == Some(false) {
                     if drafts.len() > from {
                         self.context.drop(entry, Why::EditedOut { by: *edit });
                     }
                     drafts.truncate(from);
+                }
+                if kept.is_none() && drafts.len() > from {
+                    self.context.refused = Some(NO_REPLACEMENT);
                 }
                 for draft in &mut drafts[from..] {
                     draft.edit(*edit);
@@ -291,8 +503,8 @@ impl Build<'_> {
         Ok(drafts)
     }
 
-    /// The last edit of each entry, and whether it leaves something of it.
-    fn edits(&mut self, entries: &[Ix]) -> io::Result<HashMap<Key, (Ix, bool)>> {
+    /// The last edit of each entry, and whether it leaves something of it; `None` if it does not say.
+    fn edits(&mut self, entries: &[Ix]) -> io::Result<HashMap<Key, (Ix, Option<bool>)>> {
         let mut edits = HashMap::new();
         if !matches!(self.session.format, Format::Pi | Format::PiV2) {
             return Ok(edits);
@@ -300,8 +512,8 @@ impl Build<'_> {
         for &entry in entries {
             if self.session.entries.ty(entry) == "context_edit" {
                 let line = self.read(entry)?;
-                let gone = member(line, "replacement") == Some(b"null");
-                edits.insert(Key::of(text(line, "targetId").as_bytes()), (entry, !gone));
+                let kept = member(line, "replacement").map(|replacement| replacement != b"null");
+                edits.insert(Key::of(text(line, "targetId").as_bytes()), (entry, kept));
             }
         }
         Ok(edits)
@@ -313,9 +525,19 @@ impl Build<'_> {
         match session.entries.ty(entry) {
             "message" => {
                 self.read(entry)?;
+                if !member(&self.line, "message").is_some_and(|message| message.starts_with(b"{")) {
+                    self.context.refused = Some(NO_MESSAGE);
+                    return Ok(Some(Why::Empty));
+                }
                 let draft = message(session.format, entry, &self.line);
                 if omp && self.retried() {
                     return Ok(Some(Why::NotForModel));
+                }
+                if omp && self.failed_without_content() {
+                    return Ok(Some(Why::EndedBadly));
+                }
+                if omp && draft.message.role == "assistant" && !self.has_blocks() {
+                    self.context.refused = Some(NO_LIST);
                 }
                 into.push(draft);
             }
@@ -331,7 +553,9 @@ impl Build<'_> {
                 draft.interrupted = ty == INTERRUPTED;
                 into.push(draft);
             }
-            "branch_summary" => {
+            "branch_summary" | "stack_summary" | "stack_pop"
+                if session.entries.kind(entry) == Kind::Summary =>
+            {
                 if text(self.read(entry)?, "summary").is_empty() {
                     return Ok(Some(Why::Empty));
                 }
@@ -391,6 +615,33 @@ impl Build<'_> {
         let falsy: [&[u8]; 4] = [b"null", b"false", b"0", b"\"\""];
         text(message, "role") == "assistant"
             && member(message, "retryRecovery").is_some_and(|value| !falsy.contains(&value))
+    }
+
+    /// Whether the line at hand has content that oh-my-pi can walk through.
+    fn has_blocks(&self) -> bool {
+        let content = member(&self.line, "message").and_then(|message| member(message, "content"));
+        content.is_some_and(|content| match content[0] {
+            b'[' => !each_item(content).any(|item| item == b"null"),
+            first => first == b'"',
+        })
+    }
+
+    /// Whether the line at hand is a reply that ended in an error, and of which nothing is left.
+    fn failed_without_content(&self) -> bool {
+        let message = member(&self.line, "message").unwrap_or_default();
+        let blank = |block: &[u8], key| text(block, key).trim().is_empty();
+        text(message, "role") == "assistant"
+            && text(message, "stopReason") == "error"
+            && member(message, "content").is_some_and(|content| content.starts_with(b"["))
+            && !each_item(member(message, "content").unwrap_or_default()).any(|block| {
+                match &*text(block, "type") {
+                    "text" => !blank(block, "text"),
+                    "thinking" => !blank(block, "thinking") || !blank(block, "thinkingSignature"),
+                    "redactedThinking" => !blank(block, "data"),
+                    "fallback" => false,
+                    _ => true,
+                }
+            })
     }
 
     /// Takes out calls that no result on the path answers, as oh-my-pi does, and messages of which nothing is left.
@@ -489,7 +740,7 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
             draft.says_more = each_item(member(message, "content").unwrap_or_default())
                 .any(|block| !matches!(&*text(block, "type"), "toolCall" | "redactedThinking"));
         }
-        "toolResult" => draft.answers = content.answers().next().map(str::to_owned),
+        "toolResult" => draft.answers = Some(content.answers().next().unwrap_or_default().to_owned()),
         "bashExecution" if member(message, "excludeFromContext") == Some(b"true") => {
             draft.message.patches.push(Patch::Excluded);
         }
@@ -499,25 +750,83 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
     draft
 }
 
+/// The text of notes that oh-my-pi takes: an object of a version and a text, and nothing else.
+fn well_formed_notes(data: &[u8]) -> Option<String> {
+    let is_1 = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) == Some(1.0);
+    let keys: HashSet<_> = each_member(data).map(|(key, _)| key).collect();
+    let notes = member(data, "text").and_then(string).filter(|notes| notes.len() <= LONGEST_NOTES)?;
+    (keys.len() == 2 && member(data, "version").is_some_and(is_1)).then(|| notes.into_owned())
+}
+
+/// Keeps back messages in roles that the agent does not know.
+fn leave_out_roles(format: Format, drafts: &mut [Draft]) {
+    for draft in drafts {
+        if matches!(draft.message.part, Part::Message | Part::Edit(_))
+            && !is_role(format, &draft.message.role)
+        {
+            draft.message.patches.push(Patch::UnknownRole);
+        }
+    }
+}
+
+/// What oh-my-pi does with results on the way to the model: one that no call asked for becomes a text, or stays behind
+/// while a call waits for its result; so does a further result of a call.
+fn pair_as_omp(drafts: &mut [Draft]) {
+    let calls = |draft: &Draft| {
+        let sent = draft.calls.iter().filter(|(id, _)| !draft.left_out(id));
+        sent.map(|(id, _)| id.clone()).collect::<Vec<_>>()
+    };
+    let asked: HashSet<String> = drafts.iter().flat_map(calls).collect();
+    let (mut answered, mut waiting): (HashSet<String>, Vec<String>) = Default::default();
+    for draft in drafts {
+        if !draft.message.is_sent() {
+            continue;
+        }
+        let Some(call) = draft.answers.clone() else {
+            answered.extend(waiting.drain(..));
+            waiting = calls(draft);
+            continue;
+        };
+        if asked.contains(&call) {
+            if !answered.insert(call.clone()) {
+                draft.message.patches.push(Patch::ResultLeftOut { call });
+            }
+        } else if waiting.iter().any(|id| !answered.contains(id)) {
+            draft.message.patches.push(Patch::ResultLeftOut { call });
+        } else {
+            draft.message.patches.push(Patch::AsText { call });
+        }
+    }
+}
+
 /// What pi does with its context on the way to the model: replies that failed and commands that the user kept to
 /// himself stay behind, and a call that nothing answers before the next turn gets a result.
 fn on_the_way(drafts: &mut [Draft]) {
     let mut asking: Option<usize> = None;
     let mut answered: HashSet<String> = HashSet::new();
     let mut asked: HashSet<String> = HashSet::new();
+    let mut made_up: HashSet<String> = HashSet::new();
     for at in 0..=drafts.len() {
         let Some(draft) = drafts.get_mut(at) else {
-            close(drafts, asking, &answered);
+            close(drafts, asking, &answered, &mut made_up);
             return;
         };
         if !draft.message.is_sent() || draft.message.role == "system" {
             continue;
         }
-        if let Some(call) = &draft.answers {
-            if !asked.contains(call) {
-                draft.message.patches.push(Patch::NoCall { call: call.clone() });
+        if let Some(call) = draft.answers.clone() {
+            let is_asking = asking.is_some_and(|at| drafts[at].calls.iter().any(|(id, _)| *id == call));
+            let why = match asked.contains(&call) {
+                _ if call.is_empty() => Some(NoCall::Unnamed),
+                false => Some(NoCall::NotOnPath),
+                true if is_asking && !answered.contains(&call) => None,
+                true if !is_asking && made_up.contains(&call) => Some(NoCall::TooLate),
+                true => Some(NoCall::Answered),
+            };
+            if let Some(why) = why {
+                drafts[at].message.patches.push(Patch::NoCall { call: call.clone(), why });
             }
-            answered.insert(call.clone());
+            answered.insert(call);
             continue;
         }
         if draft.failed {
@@ -527,7 +836,7 @@ fn on_the_way(drafts: &mut [Draft]) {
         if asks {
             asked.extend(draft.calls.iter().map(|(id, _)| id.clone()));
         }
-        close(drafts, asking.take(), &answered);
+        close(drafts, asking.take(), &answered, &mut made_up);
         if asks {
             asking = Some(at);
             answered.clear();
@@ -536,10 +845,17 @@ fn on_the_way(drafts: &mut [Draft]) {
 }
 
 /// Gives a result to each call of the reply `asking` that has none.
-fn close(drafts: &mut [Draft], asking: Option<usize>, answered: &HashSet<String>) {
+fn close(
+    drafts: &mut [Draft],
+    asking: Option<usize>,
+    answered: &HashSet<String>,
+    made_up: &mut HashSet<String>,
+) {
     let Some(draft) = asking.and_then(|at| drafts.get_mut(at)) else { return };
     for (call, tool) in &draft.calls {
+        made_up.remove(call);
         if !answered.contains(call) {
+            made_up.insert(call.clone());
             let (call, tool) = (call.clone(), tool.clone());
             draft.message.patches.push(Patch::ResultMadeUp { call, tool, text: NO_RESULT });
         }
@@ -581,9 +897,14 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
         Part::Summary | Part::Wrapped(..) => {
             let text = text(line, "summary");
             let blocks = vec![Block::Text(text.clone())];
-            Said { text, blocks, usage: None, bytes: inner("summary").len() }
+            Said { text, blocks, bytes: inner("summary").len(), ..Said::default() }
         }
-        Part::System => of_content(member(inner("systemMessage"), "content").unwrap_or_default()),
+        Part::System => of_system(inner("systemMessage")),
+        Part::Notes => {
+            let notes = member(inner("data"), "text").unwrap_or_default();
+            let text = string(notes).unwrap_or_default();
+            Said { blocks: vec![Block::Text(text.clone())], text, bytes: notes.len(), ..Said::default() }
+        }
         Part::Tail(place) => {
             let item = each_item(inner("retainedTail")).nth(*place).unwrap_or_default();
             of_content(member(item, "content").unwrap_or_default())
@@ -598,14 +919,18 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
             match &*message.role {
                 // A command that the user ran has no content, but what it was and what it gave.
                 "bashExecution" => {
-                    Said { bytes: content.text.len(), usage, text: content.text, blocks: content.blocks }
+                    let (bytes, blocks) = (content.text.len(), content.blocks);
+                    Said { bytes, usage, text: content.text, blocks, ..Said::default() }
                 }
+                "system" => of_system(inner("message")),
                 "pythonExecution" | "fileMention" => {
-                    Said { bytes: content.text.len(), usage, text: told(stored), blocks: content.blocks }
+                    let (bytes, blocks) = (content.text.len(), content.blocks);
+                    Said { bytes, usage, text: told(stored), blocks, ..Said::default() }
                 }
                 _ => {
                     let mut said =
-                        Said { text: told(stored), blocks: content.blocks, usage, bytes: stored.len() };
+                        Said { text: told(stored), blocks: content.blocks, usage, ..Said::default() };
+                    said.bytes = stored.len();
                     without_calls(message, stored, &mut said);
                     said
                 }
@@ -634,8 +959,22 @@ fn without_calls<'l>(message: &Message, stored: &'l [u8], said: &mut Said<'l>) {
     said.blocks.retain(|block| !matches!(block, Block::Call { id, .. } if left_out.contains(&**id)));
 }
 
+/// What a message of the system says: its content, and the sections and tools that it changes.
+fn of_system(message: &[u8]) -> Said<'_> {
+    let mut said = of_content(member(message, "content").unwrap_or_default());
+    let changes = instructions(message);
+    if !changes.is_empty() {
+        let size = |key| member(message, key).map_or(0, <[u8]>::len);
+        said.bytes += size("sections") + size("toolsAdded") + size("toolsRemoved");
+        said.blocks.retain(|block| *block != Block::Text("".into()));
+        said.blocks.push(Block::Text(changes.clone().into()));
+        said.changes = changes;
+    }
+    said
+}
+
 fn of_content(content: &[u8]) -> Said<'_> {
-    Said { text: told(content), blocks: blocks(content), usage: None, bytes: content.len() }
+    Said { text: told(content), blocks: blocks(content), bytes: content.len(), ..Said::default() }
 }
 
 #[cfg(test)]

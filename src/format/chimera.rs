@@ -6,7 +6,7 @@
 
 use super::session::{Gathered, Head, Header, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
+use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
 pub(super) struct Chimera;
@@ -47,7 +47,14 @@ impl Dialect for Chimera {
                 Kind::Header
             }
             b"message" => {
-                let Some(role) = fields.str(Field::Role) else { return Place::Unknown };
+                // A message that is not an object ends the program; one without a role, and a call that lacks a field,
+                // make it pass over the line.
+                match (fields.get(Field::Message), fields.get(Field::Role)) {
+                    (Value::Absent, _) | (Value::Object, Value::Absent) => return Place::Unknown,
+                    _ if lacks_a_field(line) => return Place::Unknown,
+                    _ => {}
+                }
+                let role = fields.str(Field::Role).unwrap_or(Str { raw: b"" });
                 if let Some(text) = fields.str(Field::Content) {
                     flags.set(Flags::TEXT, !text.is_blank());
                 }
@@ -117,6 +124,18 @@ impl Dialect for Chimera {
     fn label(&self, new: &New<'_>, target: &[u8], label: Option<&str>) -> Option<Vec<u8>> {
         Some(entry("label", new).raw("target_id", target).text("label", label.unwrap_or_default()).line())
     }
+}
+
+/// Whether a tool call has no `id`, `name` or `arguments` at all.
+fn lacks_a_field(line: &Line<'_>) -> bool {
+    let mut calls = line.fields.blocks().filter(|block| block.kind == BlockKind::Call);
+    if !calls.any(|call| call.id.is_none() || call.name.is_none() || !call.arguments) {
+        return false;
+    }
+    let calls = line.bytes.and_then(|bytes| crate::json::value(bytes, &["message", "tool_calls"]));
+    each_item(calls.unwrap_or_default())
+        .filter(|call| call.starts_with(b"{"))
+        .any(|call| ["id", "name", "arguments"].iter().any(|key| member(call, key).is_none()))
 }
 
 /// Begins an entry.

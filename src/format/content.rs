@@ -348,12 +348,12 @@ impl<'l> Content<'l> {
     fn pi(&mut self, fields: &Members<'l>) {
         let text = |key| fields.text(key);
         match &*self.ty {
-            "message" => self.pi_message(&Members::of(fields.get("message").unwrap_or_default())),
+            "message" => self.pi_message(fields.get("message").unwrap_or_default()),
             "custom_message" => {
                 self.take(fields.get("content").unwrap_or_default());
                 self.text_of_blocks();
             }
-            "compaction" | "branch_summary" => self.text = text("summary"),
+            "compaction" | "branch_summary" | "stack_summary" | "stack_pop" => self.text = text("summary"),
             "label" => self.text = label(text("targetId"), text("label")),
             "model_change" => {
                 let (provider, model) = (text("provider"), text("modelId"));
@@ -407,7 +407,8 @@ impl<'l> Content<'l> {
         }
     }
 
-    fn pi_message(&mut self, message: &Members<'l>) {
+    fn pi_message(&mut self, object: &'l [u8]) {
+        let message = Members::of(object);
         let text = |key| message.text(key);
         self.role = text("role");
         self.model = message.string("model");
@@ -433,7 +434,7 @@ impl<'l> Content<'l> {
         }
         self.text_of_blocks();
         if self.role == "system" && self.text.trim().is_empty() {
-            self.text = instructions(message).into();
+            self.text = instructions(object).into();
         }
         if self.text.is_empty()
             && let Some(error) = message.string("errorMessage")
@@ -556,8 +557,9 @@ fn landmark(facts: &Members<'_>) -> String {
     words
 }
 
-/// What a system message of pi changes, where it has no text of its own: sections, and tools that come or go.
-fn instructions(message: &Members<'_>) -> String {
+/// What a system message of pi changes beside its text: sections, and tools that come or go.
+pub fn instructions(message: &[u8]) -> String {
+    let message = Members::of(message);
     let mut words: Vec<String> = each_member(message.get("sections").unwrap_or_default())
         .map(|(name, text)| {
             string(text).map_or_else(|| format!("{name}: taken away"), |text| format!("{name}: {text}"))

@@ -7,6 +7,7 @@ mod chimera;
 pub mod claude;
 pub mod content;
 mod detect;
+pub mod flaws;
 mod ids;
 pub mod image;
 mod labels;

@@ -92,7 +92,16 @@ impl Dialect for Pi {
             Ids::Id => parent(fields.get(Field::ParentId)),
             Ids::Uuid => parent(fields.get(Field::ParentUuid)),
         };
-        let (kind, flags) = kind(line, ty, gathered);
+        let (mut kind, flags) = kind(line, ty, gathered);
+        // Only the design document, and what was written before it, knows these.
+        let is_summary = match self.ids {
+            Ids::None => ty.is_some_and(|ty| ty.is("stack_pop")),
+            Ids::Id => false,
+            Ids::Uuid => ty.is_some_and(|ty| ty.is("stack_summary")),
+        };
+        if is_summary {
+            kind = Kind::Summary;
+        }
         Place::Entry(Link {
             id,
             parent,

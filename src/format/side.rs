@@ -1,6 +1,6 @@
 //! Columns beside the tree, which only `fsck` asks for: tool calls and results, and what rare lines name.
 
-use super::{Format, Link, OtherKind, ParentRef, image};
+use super::{Format, Link, OtherKind, ParentRef, flaws, image};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
 use crate::model::{Flags, Ix, Key, Kind};
 use memchr::memmem::Finder;
@@ -88,6 +88,8 @@ pub enum NotedKind {
     Kept,
     /// A summary of a branch that names the entry at which it was left.
     From,
+    /// An entry that may have a field that its agent can't read or send: [`flaws`] tells from the bytes of the line.
+    Flawed,
 }
 
 impl Side {
@@ -118,6 +120,9 @@ impl Side {
         let mut note = |kind, key| self.notes.push(Noted::of(line, kind, ix, file, key));
         if link.ty.is_none() {
             note(NotedKind::NoType, Key::NONE);
+        }
+        if flaws::may_have(format, line, link) {
+            note(NotedKind::Flawed, Key::NONE);
         }
         match link.kind {
             Kind::Compaction if !claude => {

@@ -280,12 +280,25 @@ impl Work<'_> {
                 "compaction" => self.kept(ix, place, &items)?,
                 _ => Kept::NoIndex,
             };
+            let popped = match self.session.entries.ty(ix) {
+                "stack_pop" if !self.options.exact => self.popped(ix, &items)?,
+                _ => None,
+            };
             self.edit(ix, |edits, options| {
                 had_ids |= edits.at("id").is_some() && edits.at("parentId").is_some();
                 if !keep {
                     edits.set("id", &quoted(&names[ix.at()], Escapes::Needed));
                     let parent = ix.at().checked_sub(1).map(|before| quoted(&names[before], Escapes::Needed));
                     edits.set("parentId", parent.as_deref().unwrap_or(b"null"));
+                }
+                if let Some(back) = popped {
+                    // What was popped is a branch of its own, and this its summary.
+                    let name = |ix: Option<usize>| ix.map(|ix| quoted(&names[ix], Escapes::Needed));
+                    let before = name(ix.at().checked_sub(1));
+                    edits.set("type", b"\"branch_summary\"");
+                    edits.set("parentId", name(back.at().checked_sub(1)).as_deref().unwrap_or(b"null"));
+                    edits.set("fromId", before.as_deref().unwrap_or(b"\"root\""));
+                    edits.remove("backToIndex");
                 }
                 if !matches!(kept, Kept::NoIndex) {
                     edits.remove("firstKeptEntryIndex");
@@ -302,6 +315,17 @@ impl Work<'_> {
             self.out.notes.insert(0, Note { line: 0, kind: NoteKind::Flattened });
         }
         Ok(())
+    }
+
+    /// The entry that a `stack_pop` of version 1 goes back to.
+    fn popped(&mut self, ix: Ix, items: &[Item]) -> io::Result<Option<Ix>> {
+        self.source.read(self.session.span(ix), &mut self.line)?;
+        let index = crate::json::value(&self.line, &["backToIndex"]);
+        let index = index.and_then(|index| std::str::from_utf8(index).ok()?.parse::<usize>().ok());
+        Ok(match index.and_then(|index| items.get(index)) {
+            Some(Item::Entry(back)) if *back < ix => Some(*back),
+            _ => None,
+        })
     }
 
     /// The entry that a compaction of version 1 keeps first.
@@ -426,6 +450,13 @@ impl Work<'_> {
                 }
                 if let Some(id) = &root_id {
                     edits.set("firstKeptEntryUuid", &quoted(id, Escapes::Needed));
+                }
+                if edits.value("type") == Some(b"\"stack_summary\"") {
+                    edits.set("type", b"\"branch_summary\"");
+                    if edits.at("fromId").is_none() {
+                        let from = edits.value("parentUuid").filter(|id| *id != b"null" && !under_header);
+                        edits.set("fromId", from.unwrap_or(b"\"root\""));
+                    }
                 }
                 rename_role(edits);
             })?;

@@ -1,0 +1,91 @@
+//! What a compaction or a summary of a branch says beside its text.
+
+use crate::format::Format;
+use crate::json::{each_item, member, string, text};
+use crate::model::Count;
+use serde_json::{Map, Value};
+
+/// The facts of a compaction or a summary, as stored: what it stands for, and who made it.
+pub(super) struct Facts<'l> {
+    tokens_before: Option<&'l [u8]>,
+    first_kept: Option<String>,
+    from: Option<String>,
+    method: Option<String>,
+    read_files: Vec<String>,
+    modified_files: Vec<String>,
+    by_extension: bool,
+}
+
+impl<'l> Facts<'l> {
+    /// Reads the facts from the line of an entry.
+    pub(super) fn of(format: Format, line: &'l [u8]) -> Facts<'l> {
+        let chimera = format == Format::Chimera;
+        let details = member(line, "details").unwrap_or_default();
+        let meta = member(line, "compactMetadata").unwrap_or_default();
+        let files = |of: &[u8], key| -> Vec<String> {
+            let files = each_item(member(of, key).unwrap_or_default());
+            files.filter_map(string).map(|file| file.into_owned()).collect()
+        };
+        let named = |of: &[u8], key| Some(text(of, key).into_owned()).filter(|text| !text.is_empty());
+        let is_true = |key| member(line, key) == Some(b"true");
+        let (read, modified) = match chimera {
+            true => (files(line, "read_files"), files(line, "modified_files")),
+            false => (files(details, "readFiles"), files(details, "modifiedFiles")),
+        };
+        let tokens = match format {
+            Format::Chimera => member(line, "tokens_before"),
+            Format::Claude => member(meta, "preTokens"),
+            _ => member(line, "tokensBefore"),
+        };
+        Facts {
+            tokens_before: tokens.filter(|tokens| matches!(tokens[0], b'0'..=b'9')),
+            first_kept: named(line, format.names().kept),
+            from: named(line, "fromId"),
+            method: named(line, "method").or_else(|| named(meta, "trigger")),
+            read_files: read,
+            modified_files: modified,
+            by_extension: is_true("fromHook") || is_true("fromExtension"),
+        }
+    }
+
+    /// The facts as rows for a person: a name and a value.
+    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+        let mut rows = Vec::new();
+        if let Some(tokens) = self.tokens_before {
+            let number = std::str::from_utf8(tokens).ok().and_then(|text| text.parse::<f64>().ok());
+            rows.push(("before", Count("token", "tokens", number.unwrap_or_default() as usize).to_string()));
+        }
+        rows.extend(self.first_kept.clone().map(|kept| ("keeps", format!("from {kept} on"))));
+        rows.extend(self.from.clone().map(|from| ("from", from)));
+        rows.extend(self.method.clone().map(|method| ("method", method)));
+        for (name, files) in [("read", &self.read_files), ("changed", &self.modified_files)] {
+            if !files.is_empty() {
+                rows.push((name, files.join(", ")));
+            }
+        }
+        if self.by_extension {
+            rows.push(("made by", "an extension".into()));
+        }
+        rows
+    }
+
+    /// The facts as an object for scripts; none if there is nothing to say.
+    pub(super) fn json(&self) -> Option<Value> {
+        let mut object = Map::new();
+        let tokens = self.tokens_before.and_then(|tokens| serde_json::from_slice(tokens).ok());
+        object.extend(tokens.map(|tokens| ("tokens_before".into(), tokens)));
+        for (key, value) in [("first_kept", &self.first_kept), ("from", &self.from), ("method", &self.method)]
+        {
+            object.extend(value.clone().map(|value| (key.into(), value.into())));
+        }
+        for (key, files) in [("read_files", &self.read_files), ("modified_files", &self.modified_files)] {
+            if !files.is_empty() {
+                object.insert(key.into(), files.clone().into());
+            }
+        }
+        if self.by_extension {
+            object.insert("by_extension".into(), true.into());
+        }
+        Some(object).filter(|object| !object.is_empty()).map(Value::Object)
+    }
+}
