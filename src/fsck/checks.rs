@@ -264,6 +264,16 @@ MisplacedToolResult "misplaced-tool-result" Warning OnRequest
     "Another message stands between a tool call and its result."
     "Providers want a result right behind its call. On request the repair hangs the result under its call, and what stood \
      between below the result. From another branch the result alone is taken."
+BrokenPair "broken-pair" Warning OnRequest
+    "At HEAD, a tool result is sent without its call, or a call without its result."
+    "Both are in the file, and one of them is not sent: its reply failed, a compaction or an edit cut it off, or it is on another \
+     branch. Providers refuse such a request. On request the repair sets a result aside and hangs its children under its \
+     parent, if it is on no other branch."
+NamelessCall "nameless-call" Warning OnRequest
+    "A tool call has no id or no name, or a tool result names no call."
+    "A reply was cut off while it was streamed. Providers refuse each request with it. On request a call without \
+     an id is set aside, and the whole entry if nothing else is in it; one without a name is called `unknown`. A result that \
+     names no call is set aside, and its children hang under its parent."
 DuplicateToolId "duplicate-tool-id" Error ByDefault
     "Two tool calls on one path have the same id."
     "Claude Code then destroys the second call and its result. The repair gives both a fresh id."
@@ -277,6 +287,28 @@ EmptyContent "empty-content" Warning OnRequest
 ObjectContent "object-content" Error ByDefault
     "The content of a turn is an object."
     "Claude Code does not send such a turn. The repair puts the object in a list."
+NoMessage "no-message" Error ByDefault
+    "An entry of the type `message` has no message."
+    "pi, oh-my-pi and Chimera read a field of the message without asking whether there is one, and end: the session can't be \
+     opened. The repair sets the entry aside and hangs its children under its parent."
+UnreadableField "unreadable-field" Error ByDefault
+    "A field is missing, or is not of the kind that the agent reads."
+    "The agent ends when it opens the session, or when it shows its tree. In pi these are `arguments` of a tool call, \
+     `content` of an extension's message, `summary` of a branch summary, `replacement` of an edit and `command` of a \
+     command; in oh-my-pi `content` of a reply, `injectedRules`, and usage without `cost`; in Chimera `tool_calls`. The repair writes an \
+     empty value of the right kind: `{}`, `[]`, zeros or a text; an item that is not a block is set aside."
+UnsendableContent "unsendable-content" Warning OnRequest
+    "The content of a message is of a kind with which the agent can't make a request."
+    "The session opens, and each request fails. On request the repair puts a text, or a block by itself, into a list, writes \
+     an empty list or text instead of other values, and sets items aside that are not blocks."
+UnsentRole "unsent-role" Warning OnRequest
+    "A message has no role, or one that the agent does not know."
+    "pi and oh-my-pi leave the message out; Chimera sends it without a role, and providers refuse that. On request the \
+     repair sets the entry aside and hangs its children under its parent."
+MissingUsage "missing-usage" Warning OnRequest
+    "Usage that pi adds up is missing, or has no cost."
+    "pi adds up the usage of all entries when it draws its footer, and ends there. `pi -p` goes on. Importers from other \
+     agents write such files. A reply that names no model either is not reported. On request the repair writes zeros."
 OversizeImage "oversize-image" Warning OnRequest
     "A picture is over 8000 pixels a side, or 5 MiB of base64."
     "Each request that has it is refused, those about other things too. On request the repair puts a note in its place."

@@ -2,6 +2,7 @@ use super::{Finder, Original, Same};
 use crate::format::{Format, NotedKind, OtherKind};
 use crate::fsck::checks::Check;
 use crate::fsck::slot;
+use crate::json::value;
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::io;
 
@@ -62,6 +63,14 @@ impl Finder<'_> {
                 if first.key == Key::NONE && session.format != Format::PiDesign {
                     self.at(Check::MissingHeader, u64::from(first.line), first.offset, || {
                         "the header has no id that is a string".into()
+                    });
+                }
+                let time = value(&self.bytes(first)?, &["timestamp"]).map(<[u8]>::to_vec);
+                let is_time = session.header.as_ref().is_some_and(|header| header.time.is_some());
+                if let Some(time) = time.filter(|_| !is_time) {
+                    let time = String::from_utf8_lossy(&time).into_owned();
+                    self.at(Check::BadTimestamp, u64::from(first.line), first.offset, || {
+                        format!("the time of the header can't be read: {time}")
                     });
                 }
                 if first.entry.0 > 0 {

@@ -3,13 +3,16 @@
 mod claude;
 mod compaction;
 mod copies;
+mod flaws;
 mod header;
+mod sent;
 mod tools;
 mod tree;
 
 use claude::Kept;
 pub(super) use claude::{kept_lists, own_session, tip};
 pub(super) use copies::{Original, Same};
+pub(super) use flaws::check_of;
 pub(super) use tools::{is_not_sent, repeated};
 
 use super::Around;
@@ -49,6 +52,8 @@ pub(super) fn all(
     finder.compactions()?;
     finder.tools()?;
     finder.content()?;
+    finder.flaws()?;
+    finder.sent()?;
     finder.claude()
 }
 

@@ -39,7 +39,11 @@ impl Finder<'_> {
         let mut backward = session.tree.rings().len() == 0;
         for ix in session.tree.standing() {
             let time = session.entries.time(ix);
-            if !time.is_some() && session.entries.ty(ix) != "title" {
+            // The form of the design document needs no times.
+            let needs_none = || -> io::Result<bool> {
+                Ok(session.format == Format::PiDesign && value(&self.line(ix)?, &["timestamp"]).is_none())
+            };
+            if !time.is_some() && session.entries.ty(ix) != "title" && !needs_none()? {
                 self.entry(Check::BadTimestamp, ix, None, |_, _| {
                     Ok("the time of the entry is missing, or can't be read".into())
                 })?;

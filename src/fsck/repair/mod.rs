@@ -1,6 +1,7 @@
 //! Plans that mend a session, and the proof that they do.
 
 mod draft;
+mod flaws;
 mod forest;
 mod links;
 mod proof;

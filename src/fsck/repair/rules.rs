@@ -50,6 +50,16 @@ impl Round<'_> {
                 }
                 (Check::EmptyTextBlock, Some(ix)) => self.empty_text(draft, ix)?,
                 (Check::OversizeImage, Some(ix)) => self.image(draft, ix)?,
+                (Check::BrokenPair, Some(ix)) => self.take_out(draft, ix, finding.check)?,
+                (
+                    Check::NoMessage
+                    | Check::UnreadableField
+                    | Check::UnsendableContent
+                    | Check::UnsentRole
+                    | Check::NamelessCall
+                    | Check::MissingUsage,
+                    Some(ix),
+                ) => self.flaws(draft, ix, finding.check)?,
                 (Check::SidechainTrunk, Some(ix)) => self.no_sidechain(draft, ix)?,
                 (Check::PointerToSidechain | Check::ExplicitNullPointer | Check::StalePointer, _) => {
                     self.point(draft, finding.check)?;

@@ -1,0 +1,44 @@
+//! What is done about fields that an agent can't read, or can't send.
+
+use super::Round;
+use super::draft::Draft;
+use crate::format::flaws::{Cure, flaws};
+use crate::fsck::checks::Check;
+use crate::fsck::find::check_of;
+use crate::json::value;
+use crate::model::Ix;
+use std::io;
+
+impl Round<'_> {
+    /// Makes good what one check finds in an entry.
+    pub(super) fn flaws(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
+        if draft.is_gone(ix) {
+            return Ok(());
+        }
+        let of_check = |line: &[u8]| {
+            let found = flaws(self.session.format, line).into_iter();
+            found.filter(|flaw| check_of(flaw.kind) == check).collect::<Vec<_>>()
+        };
+        /// Each cure changes the line that the next is made for; few lines have more than one.
+        const MOST: usize = 16;
+        for _ in 0..MOST {
+            let line = draft.bytes(ix)?;
+            let Some(flaw) = of_check(&line).into_iter().next() else { return Ok(()) };
+            match flaw.cure {
+                Cure::SetAside => return self.take_out(draft, ix, check),
+                Cure::Set(path, new) => draft.set(ix, path, &new, check)?,
+                Cure::TakeOut(path, gone) if gone.contains(&false) || says_more(&line, path) => {
+                    draft.take_items_out(ix, path, &gone, check)?;
+                }
+                Cure::TakeOut(..) => return self.take_out(draft, ix, check),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether something is in a message without its calls, which have a list of their own.
+fn says_more(line: &[u8], path: &[&str]) -> bool {
+    let content = value(line, &["message", "content"]);
+    path == ["message", "tool_calls"] && !matches!(content, None | Some(b"null" | b"\"\"" | b"[]"))
+}
