@@ -5,6 +5,7 @@
 
 use super::told::{told, told_block};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
+use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::load::Way;
 use crate::format::claude::sent::{self, Made, Role, Sending};
@@ -98,6 +99,9 @@ fn of_messages(
             sent::Why::RepeatedCall => Why::Repeated,
             sent::Why::NoCall => Why::NoCall,
             sent::Why::RepeatedResult => Why::Repeated,
+            sent::Why::SaysNothing => Why::Forgotten,
+            sent::Why::Retracted => Why::Retracted,
+            sent::Why::ApiError => Why::EndedBadly,
         };
         match dropped.block {
             Some(block) if sent.contains(&dropped.entry) => {
@@ -148,6 +152,7 @@ pub(super) fn said<'l>(parts: &[sent::Part], line: &'l [u8]) -> Said<'l> {
                 let words = sent::rendered_text(line, *at).unwrap_or_default();
                 said.push(&mut texts, words.into());
             }
+            sent::Part::Attached => said.push(&mut texts, attachment_text(line).into()),
             sent::Part::Made(made) => said.made(&mut texts, made),
         }
     }

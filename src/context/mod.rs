@@ -351,6 +351,10 @@ pub enum Why {
     NoCall,
     /// A call or a result that was there before.
     Repeated,
+    /// A reply that says nothing: the program forgets it.
+    Forgotten,
+    /// A later line takes the reply back.
+    Retracted,
 }
 
 impl Why {
@@ -370,6 +374,8 @@ impl Why {
             Why::CallsLeftOut => "calls-left-out",
             Why::NoCall => "no-call",
             Why::Repeated => "repeated",
+            Why::Forgotten => "forgotten",
+            Why::Retracted => "retracted",
         }
     }
 
@@ -402,6 +408,8 @@ impl fmt::Display for Why {
             Why::CallsLeftOut => "only calls that nothing answers",
             Why::NoCall => "a result that no call asked for",
             Why::Repeated => "a call or a result that was there before",
+            Why::Forgotten => "a reply that says nothing, which the agent forgets",
+            Why::Retracted => "a reply that was taken back",
         })
     }
 }

@@ -45,6 +45,8 @@ pub enum Field {
     LogicalParent,
     /// `sourceToolAssistantUUID`
     SourceAssistant,
+    /// `retractedMessageUuids`, for its sort.
+    Retracted,
     /// `version`
     Version,
     /// `v`
@@ -122,6 +124,7 @@ pub(super) static AT_TOP: Keys<Field> = Keys::new(&[
     ("messageId", Field::SnapshotId),
     ("logicalParentUuid", Field::LogicalParent),
     ("sourceToolAssistantUUID", Field::SourceAssistant),
+    ("retractedMessageUuids", Field::Retracted),
     ("version", Field::Version),
     ("v", Field::V),
     ("kind", Field::Kind),

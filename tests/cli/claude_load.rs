@@ -149,7 +149,7 @@ pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
 /// A letter for the kind of a part; `None` for attachments, which were not recorded.
 fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static str> {
     Some(match part {
-        Part::Rendered(_) => return None,
+        Part::Rendered(_) | Part::Attached => return None,
         Part::Made(Made::Result(_)) => "r",
         Part::Made(_) | Part::Command => "t",
         Part::Stored(at) => {

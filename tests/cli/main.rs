@@ -1,6 +1,7 @@
 //! What a user sees, and what must hold of the whole: one binary, a module for each subject.
 
 mod claude_facts;
+mod claude_grown;
 mod claude_load;
 mod claude_random;
 mod context;

@@ -19,7 +19,7 @@ pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Res
         let kept = kept(session, &lists);
         // Lists that name what is not in the file have no effect.
         let known = known.get_or_insert_with(|| session.entries.keys().iter().copied().collect());
-        if lists.anchor.iter().chain(&kept).all(|key| known.contains(key)) {
+        if kept.iter().all(|key| known.contains(key)) {
             for kept in kept {
                 keeping.entry(kept).or_default().push((first, boundary));
             }
@@ -46,10 +46,11 @@ pub(crate) fn before_it_was_gone(
     entry: Ix,
 ) -> io::Result<Option<Session>> {
     let loader = Loader::new(session);
-    if loader.is_loaded(entry) && !loader.is_gone(entry) {
+    if !loader.is_gone(entry) {
         return Ok(None);
     }
     let mut plain = session.clone();
+    plain.claude.boundaries.clear();
     // The compaction above the entry, if there is one, is in force there.
     plain.claude.boundary = match above(session, source, entry)? {
         Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line)),

@@ -1,6 +1,6 @@
 use super::{KeptLists, Markup};
 use crate::format::session::Gathered;
-use crate::json::{BlockKind, Field, Line, Str, each_item, member, string, value};
+use crate::json::{BlockKind, Field, Line, Str, Value, each_item, member, string, value};
 use crate::model::{Flags, Ix, Key};
 use std::borrow::Cow;
 
@@ -9,8 +9,16 @@ use std::borrow::Cow;
 pub struct Facts {
     /// The last `compact_boundary` of the main file, with the messages that it kept.
     pub boundary: Option<Boundary>,
+    /// All `compact_boundary` lines of the main file, the last included, with whether each has lists of kept messages.
+    pub boundaries: Vec<(Ix, bool)>,
     /// The calls and results of the main file, in file order.
     pub tools: Vec<Tool>,
+    /// Turns that say nothing, in file order: a reply of only such parts is forgotten.
+    pub quiet: Vec<(Ix, Quiet)>,
+    /// Turns whose content is neither a string nor a list, in file order: the client takes such a line for a link only.
+    pub links: Vec<Ix>,
+    /// The entries that a line takes back (`retractedMessageUuids`), by the entry of that line, in file order.
+    pub retracted: Vec<(Ix, Key)>,
     /// The agent whose transcript it is: the first `agentId` on a sidechain line.
     pub agent: Option<String>,
     /// The version of the client that wrote the last line which names one.
@@ -42,6 +50,15 @@ pub struct Tool {
     pub result: bool,
 }
 
+/// How a turn says nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Quiet {
+    /// A part of a reply with only thinking and texts of white space.
+    Silent,
+    /// Its list of blocks is empty.
+    Empty,
+}
+
 /// A `compact_boundary` line: the conversation above it is replaced by the summary below it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Boundary {
@@ -70,7 +87,12 @@ impl Boundary {
 
     /// Whether it names messages that were kept.
     pub fn keeps(&self) -> bool {
-        self.anchor.is_some() && !(self.kept.is_empty() && self.ends.is_none())
+        !self.kept.is_empty() || self.anchor.is_some() && self.ends.is_some()
+    }
+
+    /// Whether it has lists at all: then the client drops what is before the last boundary of the file.
+    pub fn is_listed(&self) -> bool {
+        self.anchor.is_some() || !self.kept.is_empty()
     }
 }
 
@@ -109,6 +131,11 @@ impl Facts {
         if let Some(boundary) = other.boundary {
             self.boundary = Some(Boundary { entry: later(boundary.entry), ..boundary });
         }
+        let earlier = other.boundaries.iter().map(|(ix, listed)| (later(*ix), *listed));
+        self.boundaries.extend(earlier);
+        self.quiet.extend(other.quiet.iter().map(|(ix, quiet)| (later(*ix), *quiet)));
+        self.links.extend(other.links.iter().map(|ix| later(*ix)));
+        self.retracted.extend(other.retracted.iter().map(|(ix, key)| (later(*ix), *key)));
         self.tools.extend(other.tools.iter().map(|tool| Tool { entry: later(tool.entry), ..*tool }));
         if self.first_prompt.is_none() {
             self.first_command = self.first_command.take().or(other.first_command);
@@ -176,6 +203,50 @@ impl Facts {
                 result: block.kind == BlockKind::Result,
             });
         }
+    }
+
+    /// Notes a `compact_boundary` line.
+    pub(super) fn compaction(gathered: &mut Gathered, line: &Line<'_>) {
+        let boundary = Boundary::of(Ix(gathered.entries), line.bytes.unwrap_or_default());
+        gathered.claude.boundaries.push((boundary.entry, boundary.is_listed()));
+        gathered.claude.boundary = Some(boundary);
+    }
+
+    /// Notes what a line takes back.
+    pub(super) fn retracted(gathered: &mut Gathered, line: &Line<'_>) {
+        if line.fields.get(Field::Retracted) != Value::List {
+            return;
+        }
+        let list = line.bytes.and_then(|bytes| member(bytes, "retractedMessageUuids")).unwrap_or_default();
+        let by = Ix(gathered.entries);
+        gathered.claude.retracted.extend(each_item(list).filter_map(id).map(|key| (by, key)));
+    }
+
+    /// Notes a turn that says nothing.
+    pub(super) fn quiet(gathered: &mut Gathered, line: &Line<'_>, is_reply: bool) {
+        let fields = &line.fields;
+        let is_silent = |block: crate::json::Block<'_>| match block.kind {
+            BlockKind::Thinking => true,
+            BlockKind::Text => !block.says,
+            _ => false,
+        };
+        let quiet = match fields.get(Field::Content) {
+            Value::String(_) if is_reply => Quiet::Silent,
+            Value::String(_) => return,
+            Value::List if fields.blocks().next().is_none() => Quiet::Empty,
+            Value::List if is_reply && fields.blocks().all(is_silent) => Quiet::Silent,
+            Value::List => return,
+            _ => {
+                gathered.claude.links.push(Ix(gathered.entries));
+                return;
+            }
+        };
+        gathered.claude.quiet.push((Ix(gathered.entries), quiet));
+    }
+
+    /// How a turn says nothing; `None` if it says something.
+    pub(super) fn quiet_at(&self, ix: Ix) -> Option<Quiet> {
+        self.quiet.binary_search_by_key(&ix, |(of, _)| *of).ok().map(|at| self.quiet[at].1)
     }
 
     /// Notes a prompt, until the first that was typed is known.

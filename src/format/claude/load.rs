@@ -2,18 +2,22 @@
 //!
 //! 1. **Entries.** The last copy of a `uuid` counts. In a file of 5 MiB or more, nothing before the last
 //!    `compact_boundary` is read, pointers included; messages that it kept are.
-//! 2. **Links.** `parentUuid`, through `progress` lines. Where the last boundary names messages that it kept, these are put behind its
-//!    summary, what hung under the summary comes behind the last of them, and all else before the boundary is gone;
-//!    where one of those that it names is not in the file, none of this is done.
+//! 2. **Links.** `parentUuid`, through `progress` lines and turns whose content is neither a string nor a list. If the last boundary names messages that it kept, these come after its
+//!    summary, whatever names the summary as its parent comes after the last of them, and all else before the boundary is gone. The
+//!    summary itself may be missing: the conversation then begins with the first kept message. If a kept message is
+//!    not in the file, none of this is done. If the last boundary has no lists and an earlier one has, all before the last
+//!    boundary is gone too.
 //! 3. **Orphans** are joined to the newest entry that is at most five seconds older ([`Loader::is_bridged`]); else they are roots. A ring is cut
 //!    where the way up closes it, and goes on as from an orphan.
 //! 4. **The tip** is the last entry in the file that is no sidechain and has a turn on its way up; if leaves
-//!    hang below it that are no older, the newest of these. Where messages were kept and but one turn has no other below it, that one.
+//!    hang below it that are no older, the newest of these. If kept messages follow it, the last of these. If messages were kept and
+//!    only one turn has no other below it, that one.
 //! 5. **The pointer** that stands last in the file, behind the last boundary, decides if it names an entry that is not on the way up from the last
 //!    entry. On the way, it decides only as a pin (`explicit`) with no entry behind it in the file; a later pointer to another entry takes a pin
 //!    away. A pin on null with no entry behind it is an empty conversation; a pointer at a sidechain makes a session that can't be opened.
 //! 6. **The leaf** is the turn (`user` or `assistant`) at or above what was chosen. The next prompt hangs behind the
 //!    `system` and `attachment` entries that follow it; where calls of the last reply have no result, behind the last of these.
+//!    A reply that the client forgets is never the leaf ([`super::forgotten`]): the turn before it is.
 //! 7. **The trunk** is the way up from there, with all parts of each reply on it (entries with its `message.id`, on
 //!    whatever branch) put behind the first run of its parts on the way; the results that hang under these; a result elsewhere in the file of a call
 //!    that has none; and the notes of hooks under calls and results.
@@ -25,7 +29,6 @@
 //! Everything here costs passes over columns, in memory that comes and goes: some ten bytes an entry; forty where orphans
 //! are joined. Only entries of the main file take part.
 
-use super::Boundary;
 use super::bridge::Bridger;
 use crate::format::{Head, Session};
 use crate::model::{Copies, Flags, Ix, Key, Kind, Parent, Tree};
@@ -67,6 +70,8 @@ pub struct Loader<'s> {
     place: HashMap<u32, u32>,
     kids: Option<Kids>,
     bridger: Option<Bridger>,
+    /// The last message that the last compaction kept, if that took effect.
+    last_kept: Option<u32>,
 }
 
 /// Where the client would go on.
@@ -89,6 +94,8 @@ pub enum Rule {
     Last,
     /// No pointer counts: the newest leaf below the last entry, which stands before it in the file.
     NewestBelow,
+    /// No pointer counts: the last message that a compaction kept, which hangs below the last entry.
+    LastKept,
     /// No pointer counts, and a compaction kept messages: the only turn without another below it.
     OnlyEnd,
     /// The last pointer, at an entry that is not on the way up from the last.
@@ -115,6 +122,7 @@ impl Rule {
         match self {
             Rule::Last => "the last entry of the conversation in the file",
             Rule::NewestBelow => "the newest leaf below the last entry in the file",
+            Rule::LastKept => "the last message that the compaction kept",
             Rule::OnlyEnd => "the only end of the conversation after the last compaction",
             Rule::Pointer => "the last pointer in the file",
             Rule::Pin => "a pin, with nothing behind it",
@@ -128,6 +136,15 @@ impl Rule {
             Rule::NoTurn => "there is no turn to go on from: the client would not open the session",
         }
     }
+}
+
+/// A pointer that is a pin.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Pin {
+    /// No entry follows it in the file.
+    Last,
+    /// Entries follow it.
+    Followed,
 }
 
 /// One entry of the trunk.
@@ -230,6 +247,7 @@ impl<'s> Loader<'s> {
             place: HashMap::new(),
             kids: None,
             bridger: None,
+            last_kept: None,
         };
         loader.take_in();
         loader.link();
@@ -275,7 +293,13 @@ impl<'s> Loader<'s> {
         }
         let none = |rule| Leaf { turn: None, end: None, from: None, rule };
         let last = self.last_entry();
-        let (pointer, pinned) = self.pointer();
+        let tip = last.map(|last| self.tip(last));
+        // A pointer is compared with the last entry in the file, whatever newer one hangs below it.
+        let last = match tip {
+            Some((kept, Rule::LastKept)) => Some(kept),
+            _ => last,
+        };
+        let (pointer, pin) = self.pointer();
         let mut chosen = None;
         match pointer {
             Some(None) => return none(Rule::Emptied),
@@ -284,11 +308,16 @@ impl<'s> Loader<'s> {
                     && self.stored(target).iter().any(|ix| self.is_turn(*ix))
                 {
                     let sidechain = self.is_sidechain(target);
-                    let older = last.filter(|last| *last != target).is_some_and(|last| {
-                        let way = self.stored(last);
-                        way.contains(&target) || !sidechain && self.is_pulled_in(target, &way)
-                    });
-                    if !older || pinned {
+                    let older = match self.last_kept {
+                        // Among kept messages, the client heeds only pointers at turns without another below.
+                        Some(_) => last != Some(target) && !self.is_last_turn(target),
+                        None => last.filter(|last| *last != target).is_some_and(|last| {
+                            let way = self.stored(last);
+                            way.contains(&target)
+                                || !sidechain && pin.is_none() && self.is_pulled_in(target, &way)
+                        }),
+                    };
+                    if !older || pin == Some(Pin::Last) {
                         if sidechain {
                             return none(Rule::PointerAtSidechain);
                         }
@@ -299,7 +328,7 @@ impl<'s> Loader<'s> {
             None => {}
         }
         let chosen = chosen.or_else(|| self.only_end().map(|end| (end, Rule::OnlyEnd)));
-        match chosen.or_else(|| last.map(|last| self.tip(last))) {
+        match chosen.or(tip) {
             Some((chosen, rule)) => self.settle(chosen, rule),
             None => none(Rule::NoTurn),
         }
@@ -307,10 +336,15 @@ impl<'s> Loader<'s> {
 
     /// Where the client would go on if a pin named `ix`.
     pub fn leaf_at(&mut self, ix: Ix) -> Leaf {
-        if !self.is_loaded(ix) {
+        if ix.0 >= self.count {
             return Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn };
         }
-        self.settle(ix.0, Rule::Asked)
+        // From a line that is a link only, the client goes to the entry above it.
+        let above = Some(self.parent[ix.at()]).filter(|_| self.is_passed(ix.0));
+        match above.unwrap_or(ix.0) {
+            at if at < NONE && self.has(at, IN) => self.settle(at, Rule::Asked),
+            _ => Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn },
+        }
     }
 
     /// The trunk whose way up begins at `from` ([`Leaf::from`]), root first: the way up by links, parts and results put
@@ -365,6 +399,12 @@ impl<'s> Loader<'s> {
         self.kind(ix).is_turn()
     }
 
+    /// Whether a line is a link only: what hangs under it joins its parent.
+    fn is_passed(&self, ix: u32) -> bool {
+        let links = &self.session.claude.links;
+        self.kind(ix) == Kind::Progress || !links.is_empty() && links.binary_search(&Ix(ix)).is_ok()
+    }
+
     pub(super) fn is_sidechain(&self, ix: u32) -> bool {
         self.session.entries.flags(Ix(ix)).has(Flags::SIDECHAIN)
     }
@@ -401,8 +441,7 @@ impl<'s> Loader<'s> {
         let mut kept = boundary.map(|boundary| boundary.kept.clone()).unwrap_or_default();
         kept.sort_unstable();
         for ix in 0..self.count {
-            let chain = !matches!(entries.kind(Ix(ix)), Kind::Progress);
-            if chain && (ix >= self.from || kept.binary_search(&entries.key(Ix(ix))).is_ok()) {
+            if !self.is_passed(ix) && (ix >= self.from || kept.binary_search(&entries.key(Ix(ix))).is_ok()) {
                 self.state[ix as usize] = IN;
             }
         }
@@ -446,12 +485,12 @@ impl<'s> Loader<'s> {
             if at >= NONE || self.has(at, IN) {
                 continue;
             }
-            // Progress lines that are passed get the answer too, so that none is passed twice.
+            // Lines that are passed get the answer too, so that none is passed twice.
             through.push(ix);
-            while at < NONE && self.kind(at) == Kind::Progress && at >= self.from {
+            while at < NONE && self.is_passed(at) && at >= self.from {
                 through.push(at);
                 let next = self.parent[at as usize];
-                // A ring of progress lines leads nowhere.
+                // A ring of such lines leads nowhere.
                 self.parent[at as usize] = LOST;
                 at = next;
             }
@@ -462,21 +501,36 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// Moves the messages that the last boundary kept behind its summary, and drops what it replaced.
+    /// Moves the messages that the last boundary kept below its summary, and drops what it replaced.
     fn keep(&mut self) {
         let session = self.session;
-        let Some(boundary) = session.claude.boundary.as_ref().filter(|boundary| boundary.keeps()) else {
-            return;
-        };
+        let Some(boundary) = session.claude.boundary.as_ref() else { return };
         let at = boundary.entry.0;
-        let Some(anchor) = boundary.anchor.and_then(|anchor| self.find(anchor)) else { return };
-        let kept = if boundary.kept.is_empty() {
-            boundary.ends.and_then(|(head, tail)| self.segment(head, tail))
-        } else {
-            self.find_all(&boundary.kept)
+        if at >= self.count || !self.has(at, IN) {
+            return;
+        }
+        let kept = match (&boundary.kept, boundary.ends) {
+            (kept, _) if !kept.is_empty() => self.find_all(kept),
+            (_, Some((head, tail))) if boundary.anchor.is_some() => self.segment(head, tail),
+            _ => None,
         };
-        let Some(kept) = kept.filter(|_| at < self.count && self.has(at, IN)) else { return };
-        let Some(last) = kept.last().copied() else { return };
+        let kept = match kept {
+            Some(kept) => kept,
+            None if !boundary.is_listed() && self.is_listed_before(at) => Vec::new(),
+            None => return,
+        };
+        // What names the summary as its parent comes after the last kept message, whether there is a summary or not.
+        let anchor = boundary.anchor.and_then(|anchor| self.find(anchor));
+        let mut below_anchor = Seen::new(self.count);
+        for ix in 0..self.count {
+            let is_below = match self.parent[ix as usize] {
+                LOST => boundary.anchor.is_some() && self.lost_parent(ix) == boundary.anchor,
+                parent => parent < NONE && Some(parent) == anchor,
+            };
+            if is_below && self.has(ix, IN) {
+                below_anchor.set(ix);
+            }
+        }
         for ix in &kept {
             self.state[*ix as usize] |= KEPT;
         }
@@ -502,17 +556,37 @@ impl<'s> Loader<'s> {
             let parent = self.parent[ix as usize];
             if self.has(ix, IN)
                 && !self.has(ix, KEPT)
-                && parent < NONE
-                && (parent == anchor || self.has(parent, GONE))
+                && (below_anchor.has(ix) || parent < NONE && self.has(parent, GONE))
             {
-                self.parent[ix as usize] = last;
+                self.parent[ix as usize] = kept.last().copied().unwrap_or(ROOT);
             }
         }
-        let mut before = anchor;
-        for ix in kept.into_iter().filter(|ix| *ix != anchor) {
+        self.last_kept = kept.last().copied();
+        let anchor = anchor.filter(|anchor| self.has(*anchor, IN));
+        let mut before = anchor.unwrap_or(ROOT);
+        for ix in kept.into_iter().filter(|ix| Some(*ix) != anchor) {
             self.parent[ix as usize] = before;
             before = ix;
         }
+    }
+
+    /// Whether a boundary other than the one at `last` has lists, by the last copy of it.
+    fn is_listed_before(&self, last: u32) -> bool {
+        let boundaries = self.session.claude.boundaries.iter();
+        boundaries.filter(|(ix, listed)| *listed && ix.0 != last).any(|(ix, _)| self.has(ix.0, IN))
+    }
+
+    /// The id that an orphan names as its parent, through progress lines.
+    fn lost_parent(&self, ix: u32) -> Option<Key> {
+        let mut at = Ix(ix);
+        for _ in 0..self.count {
+            match self.tree.link(at) {
+                Parent::Missing => return self.session.entries.parent_key(at),
+                Parent::Entry(parent) if parent.0 < self.count && self.is_passed(parent.0) => at = parent,
+                _ => break,
+            }
+        }
+        None
     }
 
     /// The entries with these ids, in order, each once; `None` if one is not there.
@@ -653,7 +727,7 @@ impl<'s> Loader<'s> {
 
     /// Where messages were kept, the only turn that has no other below it, if there is but one.
     fn only_end(&mut self) -> Option<u32> {
-        self.session.claude.boundary.as_ref().filter(|boundary| self.is_kept_by(boundary))?;
+        self.last_kept?;
         let kids = Kids::of_all(self);
         let mut only = None;
         let mut climbed = Seen::new(self.count);
@@ -674,16 +748,17 @@ impl<'s> Loader<'s> {
         only
     }
 
-    /// Whether a boundary's kept messages were put behind its summary.
-    fn is_kept_by(&self, boundary: &Boundary) -> bool {
-        boundary.anchor.and_then(|anchor| self.find(anchor)).is_some_and(|anchor| {
-            self.rows().any(|ix| self.has(ix, KEPT) && self.parent[ix as usize] == anchor)
-        })
-    }
-
     /// The tip, where `last` is the last entry of the main conversation.
     fn tip(&mut self, last: u32) -> (u32, Rule) {
-        self.newest_below(last).map_or((last, Rule::Last), |newest| (newest, Rule::NewestBelow))
+        let newest = self.newest_below(last);
+        let tip = newest.unwrap_or(last);
+        // Kept messages hang below the summary, however old they are.
+        if let Some(kept) = self.last_kept.filter(|kept| *kept != tip)
+            && self.chain(kept).contains(&tip)
+        {
+            return (kept, Rule::LastKept);
+        }
+        (tip, if newest.is_some() { Rule::NewestBelow } else { Rule::Last })
     }
 
     /// The newest leaf below an entry that is not older than it.
@@ -710,8 +785,8 @@ impl<'s> Loader<'s> {
         best
     }
 
-    /// The pointer that counts: what it names, or that it names nothing; and whether it is pinned with no entry behind it.
-    fn pointer(&self) -> (Option<Option<Key>>, bool) {
+    /// The pointer that counts: what it names, or that it names nothing; and whether it is a pin.
+    fn pointer(&self) -> (Option<Option<Key>>, Option<Pin>) {
         let zero = Key::of(b"00000000-0000-0000-0000-000000000000");
         let (mut last, mut pin) = (None, None);
         // A compaction ends the effect of what was pointed at before.
@@ -735,12 +810,12 @@ impl<'s> Loader<'s> {
                 None => {}
             }
         }
-        (last, pin.is_some_and(|(_, before)| !self.goes_on(before)))
+        (last, pin.map(|(_, before)| if self.goes_on(before) { Pin::Followed } else { Pin::Last }))
     }
 
     /// Whether an entry of the main conversation stands in the file from here on.
     fn goes_on(&self, before: u32) -> bool {
-        (before..self.count).any(|ix| !self.is_sidechain(ix) && self.kind(ix) != Kind::Progress)
+        (before..self.count).any(|ix| !self.is_sidechain(ix) && !self.is_passed(ix))
     }
 
     /// From what was chosen to the turn at or above it, and to the end of what follows that.
@@ -766,8 +841,15 @@ impl<'s> Loader<'s> {
             }
         }
         let way = self.chain(at);
-        let Some((turn, pulled)) = self.last_turn(&way) else { return none(Rule::NoTurn) };
-        let end = if pulled { turn } else { at };
+        let Some((mut turn, pulled)) = self.last_turn(&way) else { return none(Rule::NoTurn) };
+        let mut end = pulled.unwrap_or(at);
+        if self.may_be_forgotten(turn) {
+            match self.last_remembered(&way) {
+                Some((last, _)) if last == turn => {}
+                Some(found) => (turn, end) = found,
+                None => return none(Rule::NoTurn),
+            }
+        }
         Leaf { turn: Some(Ix(turn)), end: Some(Ix(end)), from: Some(Ix(at)), rule }
     }
 
@@ -781,13 +863,46 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// Whether an entry off the way is put onto its trunk: as a part of a reply there, or a result of one.
-    pub(super) fn is_pulled_in(&self, ix: u32, way: &[u32]) -> bool {
-        let group = match self.kind(ix) {
-            Kind::Assistant => self.group(ix),
-            _ => self.answers(ix),
+    /// Whether an entry off the way, or the turn that it is a note of, is put onto its trunk: as a part of a reply of which a call is
+    /// on the way, or a result of one.
+    fn is_pulled_in(&self, ix: u32, way: &[u32]) -> bool {
+        let (mut at, mut seen) = (ix, Seen::new(self.count));
+        while !self.is_turn(at) && seen.add(at) {
+            match self.parent[at as usize] {
+                parent if parent < NONE && self.has(parent, IN) => at = parent,
+                _ => return false,
+            }
+        }
+        let group = match self.kind(at) {
+            Kind::Assistant => self.group(at),
+            _ => self.answers(at),
         };
-        group.is_some() && way.iter().any(|ix| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group)
+        let calls = |ix: u32| {
+            self.kind(ix) == Kind::Assistant
+                && self.group(ix) == group
+                && self.session.entries.flags(Ix(ix)).has(Flags::CALL)
+        };
+        group.is_some() && !way.contains(&at) && way.iter().any(|ix| calls(*ix))
+    }
+
+    /// Whether an entry is a turn, and there is no turn below it.
+    fn is_last_turn(&mut self, ix: u32) -> bool {
+        if !self.is_turn(ix) {
+            return false;
+        }
+        let mut todo = vec![ix];
+        let mut seen = Seen::new(self.count);
+        while let Some(at) = todo.pop() {
+            if !seen.add(at) || !self.has_kids(at) {
+                continue;
+            }
+            let kids = self.kids().of(at);
+            if kids.iter().any(|kid| self.is_turn(*kid)) {
+                return false;
+            }
+            todo.extend(kids);
+        }
+        true
     }
 
     /// The last turn of an agent's own transcript, which the client never resumes by itself.

@@ -25,9 +25,11 @@
 //!
 //! The client's rules for what it loads are in [`load`], those for what it sends in [`sent`].
 
+pub mod attachments;
 mod bridge;
 pub mod compactions;
 mod facts;
+pub mod forgotten;
 mod kept;
 pub mod load;
 mod markup;
@@ -35,14 +37,14 @@ pub mod sent;
 mod trunk;
 pub mod write;
 
-pub use facts::{Boundary, Facts};
+pub use facts::{Boundary, Facts, Quiet};
 pub use kept::KeptLists;
 pub use markup::{Markup, is_typed};
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
 use super::{Dialect, LabelLine, Link, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, text};
-use crate::model::{Flags, Ix, Key, Kind, Time};
+use crate::model::{Flags, Key, Kind, Time};
 
 pub(super) struct Claude;
 
@@ -73,8 +75,15 @@ impl Dialect for Claude {
                     return Place::Other(OtherKind::Note);
                 }
                 let kind = message(line, ty.is("user"), &mut flags);
-                if main && (flags.has(Flags::CALL) || flags.has(Flags::RESULT)) {
-                    Facts::turn(gathered, line);
+                if main {
+                    match flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
+                        true => Facts::turn(gathered, line),
+                        false if !flags.has(Flags::TEXT) => {
+                            Facts::quiet(gathered, line, kind == Kind::Assistant);
+                        }
+                        false => {}
+                    }
+                    Facts::retracted(gathered, line);
                 }
                 if kind == Kind::Assistant {
                     group = fields.str(Field::MessageId);
@@ -85,12 +94,14 @@ impl Dialect for Claude {
             }
             b"system" if subtype("compact_boundary") => {
                 if main {
-                    let lists = line.bytes.unwrap_or_default();
-                    gathered.claude.boundary = Some(Boundary::of(Ix(gathered.entries), lists));
+                    Facts::compaction(gathered, line);
                 }
                 Kind::Compaction
             }
             b"system" => {
+                if main && subtype("model_refusal_fallback") {
+                    Facts::retracted(gathered, line);
+                }
                 flags.set(Flags::MARKER, subtype("informational") && is_marker(line));
                 Kind::System
             }

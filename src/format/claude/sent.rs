@@ -2,18 +2,23 @@
 //!
 //! Of the trunk ([`super::load`]) only what stands behind the nearest `compact_boundary` counts. Of that:
 //!
+//! - a reply that the client forgets ([`super::forgotten`]) is not sent, nor is one that is a message about an error of the
+//!   service (`isApiErrorMessage`);
 //! - turns are sent with their blocks; a turn without a message, or with content that is neither a string nor a list, is not;
 //! - a call is sent once, with the first result that names it. A call without a result is left out, or, where the trunk
 //!   ends with calls or results, kept with a made-up result. A second call of the same id gives way to a
 //!   made-up text, and its result is left out, as is a result without a call;
 //! - what would be an empty message says so in a made-up text;
-//! - `system` lines of the subtype `local_command` are sent as text of the user, attachments by their stored `rendered` texts;
+//! - a call of the service's own tools (`server_tool_use`) without its result gives way to a made-up text;
+//! - `system` lines of the subtype `local_command` are sent as text of the user, attachments by their stored `rendered` texts,
+//!   and those without by what is in them ([`super::attachments`]);
 //! - where the last turn is the user's, a made-up reply follows; not behind a command that was run in the client
 //!   (a `<local-command-caveat>`, and nothing but the command and its output after it), nor behind a `<task-notification>` that
 //!   was queued for the transcript alone.
 
-use super::Markup;
-use super::load::{Leaf, Loader, Way};
+use super::forgotten::{self, Forgotten};
+use super::load::{Leaf, Loader, Step, Way};
+use super::{Markup, attachments};
 use crate::format::Session;
 use crate::json::{each_item, member, string};
 use crate::model::{Flags, Ix, Key, Kind, Source};
@@ -62,6 +67,8 @@ pub enum Part {
     Command,
     /// The text of an attachment at this place, from 0: `rendered`.
     Rendered(usize),
+    /// The text that the client makes of an attachment without such a list.
+    Attached,
     /// What the client makes up.
     Made(Made),
 }
@@ -122,6 +129,12 @@ pub enum Why {
     NoCall,
     /// A further result for one call.
     RepeatedResult,
+    /// A reply that says nothing.
+    SaysNothing,
+    /// A reply that a later line takes back.
+    Retracted,
+    /// A message about an error of the service.
+    ApiError,
 }
 
 impl Why {
@@ -135,6 +148,9 @@ impl Why {
             Why::RepeatedCall => "a tool call with the id of an earlier one",
             Why::NoCall => "a tool result without its call",
             Why::RepeatedResult => "a further result for one tool call",
+            Why::SaysNothing => "a reply that says nothing",
+            Why::Retracted => "a reply that was taken back",
+            Why::ApiError => "a message about an error of the service",
         }
     }
 }
@@ -154,32 +170,33 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
     drop(loader);
     let entries = &session.entries;
     let kind = |ix: Ix| entries.kind(ix);
+    let forgotten = Forgotten::on(session, trunk.iter().map(|step| step.entry));
     let first = trunk.iter().rposition(|step| kind(step.entry) == Kind::Compaction).map_or(0, |at| at + 1);
     for step in &trunk[..first] {
         sending.drop_entry(step.entry, Why::Compacted);
     }
-    let trunk = &trunk[first..];
     let mut lines = Lines { session, source, bytes: Vec::new() };
-    let pairs = Pairs::of(trunk.iter().map(|step| step.entry), &mut lines)?;
+    let steps = read_turns(&trunk[first..], &forgotten, &mut lines)?;
+    let pairs = Pairs::of(&steps, session);
     let mut talk = Talk::default();
-    for step in trunk {
+    for (step, read) in &steps {
         let ix = step.entry;
         let message = |role, parts| Message { entry: Some(ix), role, way: step.way, parts };
-        match kind(ix) {
-            Kind::User | Kind::Tool | Kind::Assistant => {
+        match read {
+            Read::Left(why) => sending.drop_entry(ix, *why),
+            Read::Turn(blocks) => {
                 let assistant = kind(ix) == Kind::Assistant;
                 let role = if assistant { Role::Assistant } else { Role::User };
-                let blocks = blocks(lines.of(ix)?);
                 let none =
                     blocks.as_ref().is_none_or(|blocks| blocks.iter().all(|b| matches!(b, Block::None)));
                 match blocks {
-                    Some(_) if none && assistant => {
+                    Some(blocks) if blocks.is_empty() && forgotten.why(ix).is_some() && assistant => {
                         talk.reply(entries.group(ix), message(role, vec![Part::Made(Made::NoContent)]));
                     }
                     Some(blocks) if !none => {
                         pairs.place(
                             message(role, Vec::new()),
-                            &blocks,
+                            blocks,
                             entries.group(ix),
                             &mut talk,
                             &mut sending,
@@ -188,23 +205,103 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
                     _ => sending.drop_entry(ix, Why::NoContent),
                 }
             }
-            Kind::System if !entries.flags(ix).has(Flags::MARKER) && is_command(lines.of(ix)?) => {
-                talk.user(message(Role::User, vec![Part::Command]));
+            Read::Note if kind(ix) == Kind::System => {
+                if !entries.flags(ix).has(Flags::MARKER) && is_command(lines.of(ix)?) {
+                    talk.user(message(Role::User, vec![Part::Command]));
+                } else {
+                    sending.drop_entry(ix, Why::Note);
+                }
             }
-            Kind::Attachment => match rendered(lines.of(ix)?) {
+            Read::Note if kind(ix) == Kind::Attachment => match attached(lines.of(ix)?) {
                 parts if parts.is_empty() => sending.drop_entry(ix, Why::Note),
                 parts => talk.items.push(Item::User(message(Role::User, parts))),
             },
-            _ => sending.drop_entry(ix, Why::Note),
+            Read::Note => sending.drop_entry(ix, Why::Note),
         }
     }
-    sending.messages = talk.messages(&sending.dropped);
-    let turns = trunk.iter().rev().map(|step| step.entry).filter(|ix| kind(*ix).is_turn());
+    sending.messages = talk.messages(&mut sending.dropped);
+    let turns =
+        steps.iter().rev().filter(|(_, read)| matches!(read, Read::Turn(_))).map(|(step, _)| step.entry);
     let open = sending.messages.last().is_some_and(|last| last.entry.is_none());
     if wants_reply(turns, open, &mut lines)? {
         sending.messages.push(made(Role::Assistant, Made::NoResponse));
     }
     Ok(sending)
+}
+
+/// What was read of an entry of the trunk.
+enum Read {
+    /// A turn that is not sent, and why.
+    Left(Why),
+    /// The blocks of a turn; `None` if it has no content that is a string or a list.
+    Turn(Option<Vec<Block>>),
+    /// No turn.
+    Note,
+}
+
+/// Reads the turns of a trunk, each line once.
+fn read_turns(
+    trunk: &[Step],
+    forgotten: &Forgotten<'_>,
+    lines: &mut Lines<'_>,
+) -> io::Result<Vec<(Step, Read)>> {
+    let mut steps = Vec::with_capacity(trunk.len());
+    let mut own = OwnTools::default();
+    for step in trunk {
+        let ix = step.entry;
+        let kind = lines.session.entries.kind(ix);
+        let read = match forgotten.why(ix) {
+            Some(forgotten::Why::SaysNothing) => Read::Left(Why::SaysNothing),
+            Some(forgotten::Why::Retracted) => Read::Left(Why::Retracted),
+            _ if !kind.is_turn() => Read::Note,
+            _ => {
+                let line = lines.of(ix)?;
+                match kind == Kind::Assistant && is_api_error(line) {
+                    true => Read::Left(Why::ApiError),
+                    false => {
+                        own.look(content(line).unwrap_or_default());
+                        Read::Turn(blocks(line, kind == Kind::Assistant))
+                    }
+                }
+            }
+        };
+        steps.push((*step, read));
+    }
+    own.settle(&mut steps);
+    Ok(steps)
+}
+
+/// The ids of results of the service's own tools.
+#[derive(Default)]
+struct OwnTools {
+    answered: HashSet<String>,
+}
+
+impl OwnTools {
+    /// Notes the results in a content.
+    fn look(&mut self, content: &[u8]) {
+        if content.first() != Some(&b'[') || memchr::memmem::find(content, b"_tool_result").is_none() {
+            return;
+        }
+        for block in each_item(content) {
+            let ty = member(block, "type").and_then(string).unwrap_or_default();
+            if ty.ends_with("_tool_result") {
+                self.answered.extend(member(block, "tool_use_id").and_then(string).map(|id| id.into_owned()));
+            }
+        }
+    }
+
+    /// Says of each call of such a tool whether there is a result of it.
+    fn settle(&self, steps: &mut [(Step, Read)]) {
+        for (_, read) in steps {
+            let Read::Turn(Some(blocks)) = read else { continue };
+            for block in blocks {
+                if let Block::OwnCall(id) = block {
+                    *block = if self.answered.contains(id) { Block::Other } else { Block::Interrupted };
+                }
+            }
+        }
+    }
 }
 
 fn made(role: Role, made: Made) -> Message {
@@ -258,8 +355,12 @@ struct Reply {
     results: Vec<Message>,
     /// Calls that need a made-up result.
     unanswered: Vec<String>,
-    /// The last entry with a call that is not sent since its id is one of an earlier call.
+    /// The last entry with a call that gives way to a made-up text if nothing else is left of the reply.
     repeated: Option<Ix>,
+    /// Whether what is no call is more than thinking.
+    says: bool,
+    /// Whether a call was left out since it has no result.
+    lost_call: bool,
 }
 
 impl Talk {
@@ -290,13 +391,18 @@ impl Talk {
     }
 
     /// All of it, one after the other; what is empty says so or is left out.
-    fn messages(self, dropped: &[Dropped]) -> Vec<Message> {
+    fn messages(self, dropped: &mut Vec<Dropped>) -> Vec<Message> {
         let mut messages = Vec::new();
+        let mut silent = Vec::new();
         for item in self.items {
             match item {
                 Item::User(message) => messages.push(message),
                 Item::Reply(mut reply) => {
                     reply.results.sort_by_key(|result| result.entry);
+                    if reply.calls.is_empty() && reply.lost_call && !reply.says {
+                        // Only the thinking before the calls is left of it.
+                        silent.extend(reply.said.drain(..).filter_map(|message| message.entry));
+                    }
                     if reply.said.is_empty() && reply.calls.is_empty() && reply.repeated.is_some() {
                         let interrupted = made(Role::Assistant, Made::CallInterrupted);
                         messages.push(Message { entry: reply.repeated, ..interrupted });
@@ -307,6 +413,7 @@ impl Talk {
                 }
             }
         }
+        dropped.extend(silent.into_iter().map(|entry| Dropped { entry, block: None, why: Why::SaysNothing }));
         fill_empty(&mut messages, dropped);
         messages
     }
@@ -382,6 +489,13 @@ fn first_text(line: &[u8]) -> String {
 enum Block {
     Call(String),
     Result(String),
+    /// A call of one of the service's own tools.
+    OwnCall(String),
+    /// Such a call without its result.
+    Interrupted,
+    /// A text of a reply with nothing but white space.
+    Blank,
+    Thinking,
     Other,
     /// No object: not sent.
     None,
@@ -413,15 +527,18 @@ enum Open {
 }
 
 impl Pairs {
-    fn of(trunk: impl Iterator<Item = Ix>, lines: &mut Lines<'_>) -> io::Result<Pairs> {
+    fn of(steps: &[(Step, Read)], session: &Session) -> Pairs {
         let mut pairs = Pairs::default();
         let mut prompt = 0;
-        for ix in trunk {
-            let entries = &lines.session.entries;
+        for (step, read) in steps {
+            let ix = step.entry;
+            let entries = &session.entries;
             let (kind, flags) = (entries.kind(ix), entries.flags(ix));
-            if !kind.is_turn() {
-                continue;
+            if matches!(read, Read::Left(Why::ApiError)) {
+                // It is not sent, but the conversation went on with it.
+                pairs.open = Open::None;
             }
+            let Read::Turn(blocks) = read else { continue };
             pairs.open = match kind {
                 Kind::Assistant => Open::Reply(entries.group(ix), ix),
                 Kind::Tool => Open::From(prompt),
@@ -435,20 +552,19 @@ impl Pairs {
             }
             let order = pairs.order.len();
             pairs.order.insert(ix, order);
-            for block in blocks(lines.of(ix)?).unwrap_or_default() {
+            for block in blocks.iter().flatten() {
                 match block {
                     Block::Call(id) => {
                         pairs.called.entry(Key::of(id.as_bytes())).or_insert(ix);
                     }
                     Block::Result(id) => {
-                        let key = Key::of(id.as_bytes());
-                        pairs.answered.entry(key).or_insert(ix);
+                        pairs.answered.entry(Key::of(id.as_bytes())).or_insert(ix);
                     }
-                    Block::Other | Block::None => {}
+                    _ => {}
                 }
             }
         }
-        Ok(pairs)
+        pairs
     }
 
     /// Whether a call in an entry is kept, though it has no result.
@@ -467,12 +583,28 @@ impl Pairs {
         let (mut said, mut calls, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
         let mut repeated = None;
         let mut result_of = None;
+        let (mut says, mut lost_call) = (false, false);
+        // Of one id there is one call in an entry, and one result.
+        let mut met = HashSet::new();
         for (at, block) in blocks.iter().enumerate() {
             let why = match block {
                 Block::None => continue,
-                Block::Other => {
+                Block::Other | Block::OwnCall(_) | Block::Thinking => {
+                    says |= !matches!(block, Block::Thinking);
                     said.push(Part::Stored(at));
                     continue;
+                }
+                Block::Blank => Some(Why::SaysNothing),
+                Block::Interrupted => {
+                    repeated = Some(ix);
+                    Some(Why::NoResult)
+                }
+                Block::Call(id) | Block::Result(id) if !met.insert((matches!(block, Block::Call(_)), id)) => {
+                    Some(if matches!(block, Block::Call(_)) {
+                        Why::RepeatedCall
+                    } else {
+                        Why::RepeatedResult
+                    })
                 }
                 Block::Call(id) => {
                     let key = Key::of(id.as_bytes());
@@ -485,6 +617,7 @@ impl Pairs {
                         unanswered.push(id.clone());
                         None
                     } else {
+                        lost_call = true;
                         Some(Why::NoResult)
                     }
                 }
@@ -515,6 +648,8 @@ impl Pairs {
             }
             reply.unanswered.append(&mut unanswered);
             reply.repeated = repeated.or(reply.repeated);
+            reply.says |= says;
+            reply.lost_call |= lost_call;
             if let Some(results) = talk.early.remove(&ix) {
                 talk.at(at).results.extend(results);
             }
@@ -556,16 +691,16 @@ fn content(line: &[u8]) -> Option<&[u8]> {
 }
 
 /// The blocks of a turn's content; `None` where it has none that is a string or a list.
-fn blocks(line: &[u8]) -> Option<Vec<Block>> {
+fn blocks(line: &[u8], is_reply: bool) -> Option<Vec<Block>> {
     let content = content(line)?;
     match content.first()? {
         b'"' => Some(vec![Block::Other]),
-        b'[' => Some(each_item(content).map(one).collect()),
+        b'[' => Some(each_item(content).map(|block| one(block, is_reply)).collect()),
         _ => None,
     }
 }
 
-fn one(block: &[u8]) -> Block {
+fn one(block: &[u8], is_reply: bool) -> Block {
     if block.first() != Some(&b'{') {
         return Block::None;
     }
@@ -573,6 +708,9 @@ fn one(block: &[u8]) -> Block {
     match &*text("type") {
         "tool_use" => Block::Call(text("id").into_owned()),
         "tool_result" => Block::Result(text("tool_use_id").into_owned()),
+        "text" if is_reply && text("text").trim().is_empty() => Block::Blank,
+        "thinking" | "redacted_thinking" => Block::Thinking,
+        "server_tool_use" | "mcp_tool_use" => Block::OwnCall(text("id").into_owned()),
         _ => Block::Other,
     }
 }
@@ -581,8 +719,19 @@ fn is_command(line: &[u8]) -> bool {
     member(line, "subtype").and_then(string).is_some_and(|subtype| subtype == "local_command")
 }
 
-fn rendered(line: &[u8]) -> Vec<Part> {
-    let Some(list) = member(line, "rendered") else { return Vec::new() };
-    let texts = each_item(list).enumerate().filter(|(_, item)| member(item, "content").is_some());
-    texts.map(|(at, _)| Part::Rendered(at)).collect()
+/// Whether a reply is a message about an error of the service, which the client made.
+fn is_api_error(line: &[u8]) -> bool {
+    memchr::memmem::find(line, b"isApiErrorMessage").is_some()
+        && member(line, "isApiErrorMessage") == Some(b"true")
+}
+
+/// What is sent of an attachment.
+fn attached(line: &[u8]) -> Vec<Part> {
+    match member(line, "rendered") {
+        Some(list) => {
+            let texts = each_item(list).enumerate().filter(|(_, item)| member(item, "content").is_some());
+            texts.map(|(at, _)| Part::Rendered(at)).collect()
+        }
+        None => attachments::is_sent(line).then_some(Part::Attached).into_iter().collect(),
+    }
 }

@@ -5,21 +5,21 @@ use crate::model::{Flags, Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 
 impl Loader<'_> {
-    /// The last turn of the trunk whose way up is `way`, without making the whole of it; and whether it was put there
-    /// from elsewhere.
-    pub(super) fn last_turn(&self, way: &[u32]) -> Option<(u32, bool)> {
+    /// The last turn of the trunk whose way up is `way`, without making the whole of it; and the entry after which the next prompt
+    /// comes, if the turn was put there from elsewhere.
+    pub(super) fn last_turn(&self, way: &[u32]) -> Option<(u32, Option<u32>)> {
         let at = way.iter().rposition(|ix| self.is_turn(*ix))?;
         let end = way[at];
-        // The reply whose other parts and results are put behind the end, and its last place in the way.
+        // The reply whose other parts and results are put after the end, and its last place in the way.
         let (group, trigger) = match self.kind(end) {
             Kind::Assistant => (self.group(end), at),
             Kind::Tool if at > 0 && self.kind(way[at - 1]) == Kind::Assistant => {
                 (self.group(way[at - 1]), at - 1)
             }
-            _ => return Some((end, false)),
+            _ => return Some((end, None)),
         };
         if !group.is_some() {
-            return Some((self.open_call(way, trigger, &[]).unwrap_or(end), false));
+            return Some((self.open_call(way, trigger, &[]).unwrap_or(end), None));
         }
         let mut on_way = Seen::new(self.count);
         way.iter().for_each(|ix| on_way.set(*ix));
@@ -29,23 +29,61 @@ impl Loader<'_> {
         let first = !way[..from].iter().any(is_part);
         let elsewhere: Vec<u32> = self.rows().filter(|ix| first && is_part(ix) && !on_way.has(*ix)).collect();
         if let Some(open) = self.open_call(way, trigger, &elsewhere) {
-            return Some((open, open != end));
+            return Some((open, (open != end).then_some(open)));
         }
         let mut here = Seen::new(self.count);
         way[from..=trigger].iter().chain(&elsewhere).for_each(|ix| here.set(*ix));
-        let answers = self.rows().filter(|ix| {
-            let parent = self.parent[*ix as usize];
-            self.kind(*ix) == Kind::Tool
-                && parent < NONE
-                && here.has(parent)
-                && (!on_way.has(*ix) || *ix == end)
-        });
-        let last = answers.max_by_key(|ix| self.place(*ix)).or_else(|| {
+        let answers: Vec<u32> = self
+            .rows()
+            .filter(|ix| {
+                let parent = self.parent[*ix as usize];
+                self.kind(*ix) == Kind::Tool
+                    && parent < NONE
+                    && here.has(parent)
+                    && (!on_way.has(*ix) || *ix == end)
+            })
+            .collect();
+        let last = answers.iter().copied().max_by_key(|ix| self.place(*ix)).or_else(|| {
             let strays = self.strays(way, &on_way, std::iter::once(group));
             let parts = way[from..=trigger].iter().chain(&elsewhere);
             parts.rev().find_map(|part| strays.get(part)?.last().copied()).or(elsewhere.last().copied())
         });
-        Some(last.map_or((end, false), |last| (last, last != end)))
+        let place = last.map_or(0, |last| self.place(last));
+        answers.iter().for_each(|ix| here.set(*ix));
+        if let Some((turn, note)) = self.last_attachment(here, &on_way)
+            && self.place(note) > place
+        {
+            let is_on_way = on_way.has(note);
+            return Some((turn, (!is_on_way).then_some(note)));
+        }
+        Some(last.map_or((end, None), |last| (last, (last != end).then_some(last))))
+    }
+
+    /// Of the attachments below some turns, with no turn below them off the way, the last in the file; and the turn it is below.
+    fn last_attachment(&self, mut below: Seen, on_way: &Seen) -> Option<(u32, u32)> {
+        let is_note = |ix: u32| !self.is_turn(ix);
+        let mut found = None;
+        for ix in self.rows().filter(|ix| is_note(*ix)) {
+            let parent = self.parent[ix as usize];
+            if parent < NONE && below.has(parent) {
+                below.set(ix);
+                if self.kind(ix) == Kind::Attachment {
+                    found = found.max(Some((self.place(ix), ix)));
+                }
+            }
+        }
+        let (_, note) = found?;
+        if !on_way.has(note) && self.with_turns().has(note) {
+            return None;
+        }
+        let mut at = note;
+        for _ in 0..self.count {
+            at = self.parent[at as usize];
+            if at >= NONE || self.is_turn(at) {
+                break;
+            }
+        }
+        (at < NONE).then_some((at, note))
     }
 
     /// The last call without a result in the reply that ends at `trigger` in the way, parts elsewhere included.

@@ -1,0 +1,111 @@
+//! Replies that the client forgets: it neither sends them nor goes on after them.
+//!
+//! A reply is forgotten if there is nothing but thinking and white space in its parts on the trunk. So is what a line on the trunk
+//! takes back (`retractedMessageUuids`). A reply whose list of blocks is empty is sent with a made-up text, but
+//! the client does not go on after it.
+
+use super::Quiet;
+use super::load::Loader;
+use crate::format::Session;
+use crate::model::{Ix, Key, Kind};
+use std::collections::{HashMap, HashSet};
+
+/// Which entries of a trunk the client forgets.
+pub struct Forgotten<'s> {
+    session: &'s Session,
+    /// Of each reply with a part that says nothing, by `message.id`: whether another part says something.
+    replies: HashMap<Key, bool>,
+    /// What is taken back.
+    retracted: HashSet<Key>,
+}
+
+/// Why an entry is forgotten.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Why {
+    /// The reply says nothing: only thinking and white space.
+    SaysNothing,
+    /// Its list of blocks is empty, and no other part of the reply says anything.
+    Empty,
+    /// A later line takes the entry back.
+    Retracted,
+}
+
+impl<'s> Forgotten<'s> {
+    /// Looks at the entries of a trunk.
+    pub fn on(session: &'s Session, trunk: impl Iterator<Item = Ix> + Clone) -> Forgotten<'s> {
+        let claude = &session.claude;
+        let mut forgotten = Forgotten { session, replies: HashMap::new(), retracted: HashSet::new() };
+        if !claude.retracted.is_empty() {
+            for ix in trunk.clone() {
+                let from = claude.retracted.partition_point(|(by, _)| *by < ix);
+                let of_line = claude.retracted[from..].iter().take_while(|(by, _)| *by == ix);
+                forgotten.retracted.extend(of_line.map(|(_, key)| *key));
+            }
+        }
+        if claude.quiet.is_empty() {
+            return forgotten;
+        }
+        let parts = || trunk.clone().filter(|ix| session.entries.kind(*ix) == Kind::Assistant);
+        for ix in parts().filter(|ix| claude.quiet_at(*ix).is_some()) {
+            forgotten.replies.insert(session.entries.group(ix), false);
+        }
+        forgotten.replies.remove(&Key::NONE);
+        if !forgotten.replies.is_empty() {
+            for ix in parts().filter(|ix| claude.quiet_at(*ix).is_none()) {
+                if let Some(says) = forgotten.replies.get_mut(&session.entries.group(ix)) {
+                    *says = true;
+                }
+            }
+        }
+        forgotten
+    }
+
+    /// Why an entry of the trunk is forgotten; `None` if it is not.
+    pub fn why(&self, ix: Ix) -> Option<Why> {
+        let entries = &self.session.entries;
+        if !self.retracted.is_empty() && self.retracted.contains(&entries.key(ix)) {
+            return Some(Why::Retracted);
+        }
+        let quiet = self.session.claude.quiet_at(ix)?;
+        match entries.kind(ix) {
+            Kind::Assistant if self.replies.get(&entries.group(ix)) == Some(&true) => None,
+            Kind::Assistant | Kind::User if quiet == Quiet::Empty => Some(Why::Empty),
+            Kind::Assistant => Some(Why::SaysNothing),
+            _ => None,
+        }
+    }
+}
+
+impl Loader<'_> {
+    /// Whether a turn may be one that the client forgets: only then the trunk is looked at.
+    pub(super) fn may_be_forgotten(&self, turn: u32) -> bool {
+        let claude = &self.session.claude;
+        let key = self.session.entries.key(Ix(turn));
+        claude.quiet_at(Ix(turn)).is_some() || claude.retracted.iter().any(|(_, retracted)| *retracted == key)
+    }
+
+    /// The last turn of the trunk of a way up that is not forgotten, and what the next prompt hangs under then.
+    pub(super) fn last_remembered(&self, way: &[u32]) -> Option<(u32, u32)> {
+        let trunk: Vec<Ix> = self.whole(way).into_iter().map(|step| step.entry).collect();
+        let forgotten = Forgotten::on(self.session, trunk.iter().copied());
+        let is_remembered = |ix: &Ix| self.is_turn(ix.0) && forgotten.why(*ix).is_none();
+        let at = trunk.iter().rposition(is_remembered)?;
+        // A call without a result is what counts, as if the forgotten ones were not there.
+        let on_way = way.iter().rposition(|ix| is_remembered(&Ix(*ix)));
+        let turn = on_way.and_then(|at| self.last_turn(&way[..=at]));
+        if let Some((turn, Some(_))) = turn
+            && is_remembered(&Ix(turn))
+        {
+            return Some((turn, turn));
+        }
+        // A reply is made up after the user's last words, and follows only attachments.
+        let is_sent = |ix: &Ix| forgotten.why(*ix) == Some(Why::Empty) && self.kind(ix.0) == Kind::Assistant;
+        let is_reply = self.kind(trunk[at].0) == Kind::Assistant || trunk[at + 1..].iter().any(is_sent);
+        let follows = |ix: &&Ix| match self.kind(ix.0) {
+            Kind::Attachment => true,
+            _ => is_reply && !self.is_turn(ix.0),
+        };
+        let end = trunk[at + 1..].iter().rfind(follows).unwrap_or(&trunk[at]);
+        Some((trunk[at].0, end.0))
+    }
+}
