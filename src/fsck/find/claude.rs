@@ -235,11 +235,17 @@ impl Finder<'_> {
             false => kept.uuids.iter().filter(|id| !is_there(id)).collect(),
         };
         // The anchor is the summary, or the boundary itself, where the summary stands for what came after the kept messages.
-        // Without one there is nothing that they could go on from, and with lists that hold, all else before would be gone too.
+        // It may be lost: what names it as its parent goes on from the kept messages all the same. If nothing does, lists that hold
+        // would take away all else before, and give nothing.
         let anchor = kept.anchor.as_ref().and_then(|id| self.known.entry(Key::of(id.as_bytes())));
         let is_turn = |ix| matches!(self.session.entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool);
-        let anchored = anchor
-            .is_some_and(|anchor| anchor > ix || anchor == ix && self.session.tree.children(ix).any(is_turn));
+        let anchored = match anchor {
+            Some(anchor) => anchor > ix || anchor == ix && self.session.tree.children(ix).any(is_turn),
+            None => kept.anchor.as_ref().is_some_and(|anchor| {
+                let key = Some(Key::of(anchor.as_bytes()));
+                self.session.tree.orphans().any(|orphan| entries.parent_key(orphan) == key)
+            }),
+        };
         if let Some(first) = lost.first() {
             let some_left = kept.uuids.iter().any(is_there);
             self.entry(Check::MissingKept, ix, None, |_, _| {

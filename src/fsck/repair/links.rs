@@ -3,14 +3,14 @@
 use super::draft::{Draft, json};
 use super::forest::Forest;
 use super::{Round, Wishes};
-use crate::format::{Format, Noted, NotedKind};
+use crate::format::{Format, Noted, NotedKind, Session};
 use crate::fsck::checks::Check;
-use crate::fsck::find::id_of;
+use crate::fsck::find::{id_of, kept_lists};
 use crate::fsck::finding::Finding;
 use crate::fsck::mend::{Above, Mending, Torn};
 use crate::json::{string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// What an entry has in common with the parent that it may get: the session, and whether it is of a sidechain.
@@ -58,6 +58,7 @@ impl Round<'_> {
         let session = self.session;
         let mut forest = Forest::of(session);
         let candidates = self.candidates();
+        let evidence = Evidence::of(self, &links)?;
         let mut strays = HashMap::new();
         let names = self.names(&links)?;
         let torn = TornLines::of(self.mending);
@@ -100,7 +101,8 @@ impl Round<'_> {
                         // It was hung under the entry right above it, when that got its id.
                         continue;
                     }
-                    if !parent.is_empty() {
+                    place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(&parent));
+                    if place.is_none() && !parent.is_empty() {
                         place = given.get(&(parent.clone(), self.strand(ix))).copied();
                     }
                     if place.is_none() && wishes.strategy(check) == Some("root") {
@@ -220,9 +222,7 @@ impl Round<'_> {
         for finding in links {
             let Some(ix) = finding.entry.filter(|_| self.session.format == Format::Claude) else { continue };
             let line = self.source.bytes(self.session.span(ix))?;
-            for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
-                string_of(&line, field).iter().for_each(|id| want(id));
-            }
+            string_of(&line, "logicalParentUuid").iter().for_each(|id| want(id));
         }
         for ix in self.session.tree.standing() {
             if let Some(found) = wanted.get_mut(&self.session.entries.key(ix)) {
@@ -247,12 +247,10 @@ impl Round<'_> {
             let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
             found.filter(|to| *to != ix && entries.flags(*to).has(Flags::SIDECHAIN) == side).map(Place::Under)
         };
-        if self.session.format == Format::Claude {
-            for field in ["sourceToolAssistantUUID", "logicalParentUuid"] {
-                if let Some(found) = string_of(line, field).and_then(|id| find(&id)) {
-                    return Ok(Some(found));
-                }
-            }
+        if self.session.format == Format::Claude
+            && let Some(found) = string_of(line, "logicalParentUuid").and_then(|id| find(&id))
+        {
+            return Ok(Some(found));
         }
         // Torn lines that show both ids lead upward, one after the other.
         let mut at = parent;
@@ -324,6 +322,133 @@ impl Round<'_> {
 
     pub(super) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &Noted> {
         self.session.side.iter().flat_map(|side| &side.notes).filter(move |noted| noted.kind == kind)
+    }
+}
+
+/// Where orphans of Claude Code belong by what they say themselves.
+#[derive(Default)]
+struct Evidence {
+    /// Of an orphan, the entry of its call, or another part of its reply before it.
+    own: HashMap<Ix, Ix>,
+    /// The last message that a compaction kept, by the id of its summary: what names the summary as its parent comes after it.
+    kept: HashMap<Key, Ix>,
+}
+
+impl Evidence {
+    fn of(round: &Round<'_>, links: &[&Finding]) -> io::Result<Evidence> {
+        let session = round.session;
+        let mut evidence = Evidence::default();
+        let orphans: Vec<Ix> = links
+            .iter()
+            .filter(|finding| finding.check == Check::DanglingParent)
+            .filter_map(|finding| finding.entry)
+            .collect();
+        if session.format != Format::Claude || orphans.is_empty() {
+            return Ok(evidence);
+        }
+        evidence.find_kept(round)?;
+        evidence.find_calls(round, &orphans)?;
+        evidence.find_parts(round, &orphans);
+        Ok(evidence)
+    }
+
+    /// Notes the last kept message of each compaction with lists, if that is in the file.
+    fn find_kept(&mut self, round: &Round<'_>) -> io::Result<()> {
+        let session = round.session;
+        let mut last: Vec<(Key, Key)> = Vec::new();
+        let compactions = session.tree.standing().filter(|ix| session.entries.kind(*ix) == Kind::Compaction);
+        for ix in compactions {
+            let Some(kept) = kept_lists(&round.source.bytes(session.span(ix))?) else { continue };
+            let tail = kept.uuids.last().or(kept.ends.last());
+            if let (Some(anchor), Some(tail)) = (kept.anchor, tail) {
+                last.push((Key::of(anchor.as_bytes()), Key::of(tail.as_bytes())));
+            }
+        }
+        let found = session.tree.find_all(&session.entries, last.iter().map(|(_, tail)| *tail));
+        for (anchor, tail) in last {
+            if let Some(tail) = found.entry(tail) {
+                self.kept.insert(anchor, tail);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes the calls of orphans that are results: by the entry that they name, else by the call's id.
+    fn find_calls(&mut self, round: &Round<'_>, orphans: &[Ix]) -> io::Result<()> {
+        let session = round.session;
+        let results: Vec<Ix> =
+            orphans.iter().copied().filter(|ix| session.entries.flags(*ix).has(Flags::RESULT)).collect();
+        let mut named: Vec<(Ix, Key)> = Vec::new();
+        for ix in &results {
+            let line = round.source.bytes(session.span(*ix))?;
+            if let Some(id) = string_of(&line, "sourceToolAssistantUUID") {
+                named.push((*ix, Key::of(id.as_bytes())));
+            }
+        }
+        let found = session.tree.find_all(&session.entries, named.iter().map(|(_, key)| *key));
+        for (ix, key) in named {
+            if let Some(call) = found.entry(key) {
+                self.add(round, ix, call);
+            }
+        }
+        let Some(side) = &session.side else { return Ok(()) };
+        // The last call of each id before the result.
+        let wanted: HashSet<Ix> = results.into_iter().filter(|ix| !self.own.contains_key(ix)).collect();
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut calls: HashMap<Key, Ix> = HashMap::new();
+        for tool in side.tools.iter().filter(|tool| session.tree.stands(tool.entry)) {
+            if !tool.result {
+                calls.insert(tool.id, tool.entry);
+            } else if wanted.contains(&tool.entry)
+                && let Some(call) = calls.get(&tool.id)
+            {
+                self.add(round, tool.entry, *call);
+            }
+        }
+        Ok(())
+    }
+
+    /// Notes, of orphans that are parts of a reply, the part before it in the file.
+    fn find_parts(&mut self, round: &Round<'_>, orphans: &[Ix]) {
+        let entries = &round.session.entries;
+        let mut before: HashMap<Key, Option<Ix>> = orphans
+            .iter()
+            .map(|ix| entries.group(*ix))
+            .filter(|group| group.is_some())
+            .map(|group| (group, None))
+            .collect();
+        if before.is_empty() {
+            return;
+        }
+        let mut orphans = orphans.iter().copied().peekable();
+        for ix in round.session.tree.standing() {
+            let is_orphan = orphans.next_if_eq(&ix).is_some();
+            let Some(last) = before.get_mut(&entries.group(ix)) else { continue };
+            if let Some(part) = last.replace(ix).filter(|_| is_orphan) {
+                self.add(round, ix, part);
+            }
+        }
+    }
+
+    fn add(&mut self, round: &Round<'_>, ix: Ix, to: Ix) {
+        let entries = &round.session.entries;
+        let same_side = |flag| entries.flags(to).has(flag) == entries.flags(ix).has(flag);
+        if to != ix && same_side(Flags::SIDECHAIN) {
+            self.own.entry(ix).or_insert(to);
+        }
+    }
+
+    /// Where a result or a part of a reply belongs.
+    fn of_reply(&self, session: &Session, ix: Ix) -> Option<Place> {
+        let to = *self.own.get(&ix)?;
+        session.tree.stands(to).then_some(Place::Under(to))
+    }
+
+    /// Where an entry belongs whose parent is a summary that is lost.
+    fn after_kept(&self, parent: &str) -> Option<Place> {
+        self.kept.get(&Key::of(parent.as_bytes())).copied().map(Place::Under)
     }
 }
 
