@@ -140,10 +140,10 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
     let mut loader = Loader::new(session);
     let boundaries = boundaries(session, &mut loader, turn);
     if boundaries.is_empty() {
-        // Nothing was ever replaced: a pin is followed wherever it points.
-        let landed = loader.leaf_at(turn).turn;
-        pin(whole, turn, lines)?;
-        return Ok(landed.unwrap_or(turn));
+        // Nothing was ever replaced: a pin is followed wherever it points, but not at a line that is a link only.
+        let landed = loader.leaf_at(turn).turn.unwrap_or(turn);
+        pin(whole, if loader.is_loaded(turn) { turn } else { landed }, lines)?;
+        return Ok(landed);
     }
     if loader.reads_from_boundary() && loader.is_gone(turn) || size >= BIG && !is_reached(&mut loader, turn) {
         return Err(Error::NoPlace {
@@ -194,7 +194,7 @@ fn boundaries(session: &Session, loader: &mut Loader<'_>, turn: Ix) -> Vec<Ix> {
         .all()
         .filter(|ix| session.entries.kind(*ix) == Kind::Compaction && session.entries.file(*ix) == 0)
         .collect();
-    let plain = session.claude.boundary.as_ref().is_none_or(|boundary| !boundary.keeps());
+    let plain = session.claude.boundary.as_ref().is_none_or(|boundary| !boundary.is_listed());
     // One boundary without lists, and the whole file is read: no entry is gone.
     if all.len() <= 1 && plain && is_reached(loader, turn) { Vec::new() } else { all }
 }
