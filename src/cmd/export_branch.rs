@@ -253,14 +253,24 @@ fn session_of_name(format: Format, output: Option<&Path>) -> Option<String> {
     uuid::Uuid::try_parse(stem).ok().filter(|_| stem.len() == 36).map(|_| stem.to_owned())
 }
 
-/// Whether Claude Code finds a session in a file: by its name, in one of its folders.
+/// Whether Claude Code finds a session in a file: by its name, in the folder of a project.
 fn finds(file: &Path, session: &str) -> bool {
     let folder = real_path(file).and_then(|file| file.parent().map(Path::to_owned));
-    file.file_stem().is_some_and(|stem| stem == session) && folder.is_some_and(|folder| is_in_store(&folder))
+    let is_project = |folder: PathBuf| project_folder(&folder).is_some_and(|project| project == folder);
+    file.file_stem().is_some_and(|stem| stem == session) && folder.is_some_and(is_project)
 }
 
-fn is_in_store(folder: &Path) -> bool {
-    find::stores(&[]).iter().any(|store| store.root.canonicalize().is_ok_and(|root| folder.starts_with(root)))
+/// The folder of the store that a folder is in.
+fn root_of(folder: &Path) -> Option<PathBuf> {
+    let roots = find::stores(&[]).into_iter().filter_map(|store| store.root.canonicalize().ok());
+    roots.into_iter().find(|root| folder.starts_with(root))
+}
+
+/// The folder of the project that a folder in a store of Claude Code is, or is in: agents' transcripts lie deeper.
+fn project_folder(folder: &Path) -> Option<PathBuf> {
+    let root = root_of(folder)?;
+    let project = folder.strip_prefix(&root).ok()?.components().next()?;
+    Some(root.join(project))
 }
 
 /// The folder in which the agent looks for the new session: that of the old one, if it is in a store.
@@ -275,7 +285,11 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
         return Err(refused("this agent has no store in which a session could be found").into());
     }
     let folder = real_path(opened.files.path(0)).and_then(|path| path.parent().map(Path::to_owned));
-    if let Some(folder) = folder.filter(|folder| is_in_store(folder)) {
+    let in_store = folder.and_then(|folder| match session.format {
+        Format::Claude => project_folder(&folder),
+        _ => root_of(&folder).map(|_| folder),
+    });
+    if let Some(folder) = in_store {
         return Ok(folder);
     }
     let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());

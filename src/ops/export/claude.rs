@@ -55,10 +55,17 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         (trunk.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
     };
     let taken: HashSet<Ix> = entries.iter().copied().collect();
+    // The client opens no session that ends in a sidechain: what an agent said becomes the conversation.
+    let is_side = |ix: &Ix| session.entries.flags(*ix).has(Flags::SIDECHAIN);
+    let opens = match head {
+        Some(head) => !is_side(&head),
+        None => !entries.iter().all(is_side),
+    };
     let mut copy = Copy {
         session,
         source,
         wish,
+        to_trunk: !opens,
         taken: &taken,
         names: HashMap::new(),
         old: session.id(),
@@ -170,6 +177,8 @@ struct Copy<'a> {
     session: &'a Session,
     source: &'a dyn Source,
     wish: &'a Wish,
+    /// Sidechains become the conversation.
+    to_trunk: bool,
     taken: &'a HashSet<Ix>,
     /// New ids, as JSON.
     names: HashMap<Ix, Vec<u8>>,
@@ -233,6 +242,10 @@ impl Copy<'_> {
             }
         }
         self.session_of(edits);
+        if self.to_trunk && edits.value("isSidechain") == Some(b"true") {
+            edits.set("isSidechain", b"false");
+            edits.remove("agentId");
+        }
         if let (Some(old), Some(uuid)) = (&self.old, value(line, &["uuid"])) {
             let mut forked = b"{\"sessionId\":".to_vec();
             forked.extend(Format::Claude.quoted(old));
