@@ -119,7 +119,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -149,7 +149,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -191,7 +191,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -221,7 +221,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -259,7 +259,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -289,7 +289,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -319,7 +319,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -349,7 +349,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -379,7 +379,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -409,7 +409,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -447,7 +447,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -507,7 +507,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -557,7 +557,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -619,7 +619,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -649,7 +649,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -719,7 +719,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -749,7 +749,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -783,7 +783,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -851,7 +851,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -889,7 +889,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -923,7 +923,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -953,7 +953,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -983,7 +983,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1040,7 +1040,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1070,7 +1070,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1104,7 +1104,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1134,7 +1134,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)
@@ -1176,7 +1176,7 @@ _bough() {
                     return 0
                     ;;
                 --input-format)
-                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp chimera claude" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
                     return 0
                     ;;
                 --color)

@@ -119,7 +119,9 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     if let Some(error) = error.downcast_ref::<fsck::NoRepair>() {
         return match error {
             fsck::NoRepair::Unproven { .. } => (Exit::Refused, "unproven", error.hint()),
-            fsck::NoRepair::ReadOnly => (Exit::Refused, "read-only", error.hint()),
+            fsck::NoRepair::ReadOnly | fsck::NoRepair::Foreign(_) => {
+                (Exit::Refused, "read-only", error.hint())
+            }
             fsck::NoRepair::Io(_) => (Exit::Io, "io", None),
         };
     }

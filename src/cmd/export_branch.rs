@@ -207,7 +207,7 @@ impl Damage {
         let examined = match fsck::examine(None, &planned, len, Some(format), &fsck::Alone(stem)) {
             Ok(examined) => examined,
             Err(fsck::Unreadable::Io(error)) => return Err(error.into()),
-            Err(fsck::Unreadable::Unknown) => return Ok(Damage::default()),
+            Err(fsck::Unreadable::Unknown | fsck::Unreadable::Foreign(_)) => return Ok(Damage::default()),
         };
         let errors = fsck::CHECKS.iter().filter(|row| row.level == fsck::Level::Error);
         let found = errors.map(|row| (row.check, examined.findings.count(row.check)));

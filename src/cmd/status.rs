@@ -168,6 +168,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
             object[key] = value;
         }
     };
+    set("program", session.program.map(|program| program.name().into()));
     set("session", session.id().map(Value::from));
     set("name", session.name.clone().map(Value::from));
     let others = other_readers(session);

@@ -232,7 +232,9 @@ impl Build<'_> {
     fn choose(&mut self, path: &[Ix]) -> io::Result<Chosen> {
         let ty = |at: usize| self.session.entries.ty(path[at]);
         let last = |wanted: &str| (0..path.len()).rev().find(|at| ty(*at) == wanted);
-        let compaction = last("compaction");
+        // A reset of OpenClaw is a compaction without a summary.
+        let reset = last("reset").filter(|_| self.session.format == Format::OpenClaw);
+        let compaction = last("compaction").max(reset);
         if let Some(cleared) = last("reset_boundary").filter(|at| self.omp() && Some(*at) > compaction) {
             let by = path[cleared];
             for &entry in &path[..cleared] {
@@ -260,7 +262,9 @@ impl Build<'_> {
             // The system message of that time is stale; the compaction has the one that counts.
             let stale = !matches!(self.session.format, Format::Omp | Format::Harness | Format::HarnessV4)
                 && self.session.entries.kind(entry) == Kind::System;
-            match kept && !stale {
+            // Behind a reset only what the user and the model said is kept.
+            let said = matches!(self.session.entries.kind(entry), Kind::User | Kind::Assistant);
+            match kept && !stale && (said || reset != Some(at)) {
                 true => chosen.entries.push(entry),
                 false => self.leave(entry, why),
             }

@@ -1,12 +1,17 @@
-use super::Format;
-use crate::json::{Field, Line, Reader, Shape, Value};
-use std::io;
+//! Tells the format of a file from its first lines, its name and its folder.
+
+use super::{Format, Program};
+use crate::json::{Field, Line, Reader, Shape, Str, Value, value};
+use std::convert::Infallible;
+use std::path::Path;
 
 /// What the first lines tell of a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detected {
     /// A session of this format.
     Format(Format),
+    /// A session of a program whose format bough does not read.
+    Foreign(Program),
     /// Nothing but blank lines.
     Empty,
     /// No session that is known.
@@ -16,23 +21,63 @@ pub enum Detected {
 /// How many lines that parse are looked at.
 const LINES: usize = 50;
 
-/// Tells the format of a file from its first bytes; a last line that is cut off does no harm.
+/// The bytes that are looked at. More only if no line in them tells anything: then up to [`MOST`].
+const WINDOW: u64 = 16 << 10;
+
+/// The bytes that are looked at at most. More only until two lines have ended.
+const MOST: u64 = 256 << 10;
+
+/// The bytes after which it is decided whether more are looked at: that must not depend on how they come.
+const STEP: usize = 16 << 10;
+
+/// Tells the format of a file from its first bytes and, if it has one, its path. A last line that is cut off does no harm.
 ///
-/// The first line that parses decides for the pi family and Chimera, as it does for their programs. Claude
-/// Code's files begin with lines of many sorts: there the first lines together decide.
-pub fn detect(head: &[u8]) -> Detected {
-    const BLOCK: usize = 16 << 10;
-    // Mostly the first line says it all, and is short.
-    let first = memchr::memchr(b'\n', head).map_or(head.len(), |newline| newline + 1).min(BLOCK);
-    let mut detector = Detector { look: Look::default(), reader: Reader::with_blocks(first.max(1 << 10)) };
-    let (first, rest) = head.split_at(first);
-    for piece in std::iter::once(first).chain(rest.chunks(BLOCK)) {
-        if detector.look.parsed == LINES || detector.look.is_sure() {
+/// No line decides by itself. Each line in the first bytes votes for the program that writes such lines, a header of pi counts as
+/// one vote more for what it says, and most votes win. If two have the same, the name of the file and its folder decide, and
+/// then what came first. Only the bytes of [`detect_in_blocks`] are looked at, so a file, a pipe and the same bytes in memory
+/// are told alike.
+pub fn detect(bytes: &[u8], path: Option<&Path>) -> Detected {
+    let result = detect_in_blocks(path, |offset, block| {
+        let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
+        block.extend_from_slice(&bytes[from..bytes.len().min(from + STEP)]);
+        Ok::<(), Infallible>(())
+    });
+    match result {
+        Ok(detected) => detected,
+        Err(never) => match never {},
+    }
+}
+
+/// Tells the format as [`detect()`] does. Reads as many blocks as it takes: mostly one.
+///
+/// `block` puts bytes from an offset on into the empty buffer that it is given; none at the end of the file.
+pub fn detect_in_blocks<E>(
+    path: Option<&Path>,
+    mut block: impl FnMut(u64, &mut Vec<u8>) -> Result<(), E>,
+) -> Result<Detected, E> {
+    let mut look = Look::default();
+    let mut reader = Reader::with_blocks(STEP);
+    let (mut bytes, mut offset) = (Vec::new(), 0);
+    'all: loop {
+        bytes.clear();
+        block(offset, &mut bytes)?;
+        if bytes.is_empty() {
+            reader.finish(|line| look.line(line));
             break;
         }
-        detector.take(piece);
+        let mut rest = &bytes[..];
+        while !rest.is_empty() {
+            let step = STEP - (offset % STEP as u64) as usize;
+            let (piece, after) = rest.split_at(step.min(rest.len()));
+            reader.feed(piece, |line| look.line(line));
+            offset += piece.len() as u64;
+            rest = after;
+            if look.is_sure() || offset % STEP as u64 == 0 && look.has_enough(offset) {
+                break 'all;
+            }
+        }
     }
-    detector.answer()
+    Ok(look.answer(path))
 }
 
 /// Whether a line ends in the first bytes of a file that is not blank.
@@ -40,106 +85,410 @@ pub fn has_line(head: &[u8]) -> bool {
     memchr::memchr(b'\n', head.trim_ascii_start()).is_some()
 }
 
-/// Tells the format as [`detect()`] does, from as many blocks as the first line that is not blank takes, so that it may be of
-/// any length.
-///
-/// `block` puts the bytes from an offset on into the buffer that it is given; none at the end of the file.
-pub fn detect_in_blocks(mut block: impl FnMut(u64, &mut Vec<u8>) -> io::Result<()>) -> io::Result<Detected> {
-    let mut detector = Detector { look: Look::default(), reader: Reader::new() };
-    let (mut bytes, mut offset) = (Vec::new(), 0);
-    loop {
-        block(offset, &mut bytes)?;
-        detector.take(&bytes);
-        if bytes.is_empty() || detector.look.anything {
-            return Ok(detector.answer());
-        }
-        offset += bytes.len() as u64;
-    }
+/// The programs that write lines of their own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Writer {
+    Pi,
+    HarnessV4,
+    Chimera,
+    Claude,
+    Tau,
+    Kit,
+    Qwen,
+    Copilot,
 }
 
-struct Detector {
-    look: Look,
-    reader: Reader,
-}
+const WRITERS: usize = Writer::Copilot as usize + 1;
 
-impl Detector {
-    fn take(&mut self, bytes: &[u8]) {
-        self.reader.feed(bytes, |line| self.look.line(line));
-    }
-
-    fn answer(mut self) -> Detected {
-        if !self.look.is_sure() {
-            self.reader.finish(|line| self.look.line(line));
-        }
-        self.look.answer()
-    }
+/// What one line tells.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Vote {
+    /// Its writer.
+    For(Writer),
+    /// A header of pi, or of a program that took it over.
+    Header(Format),
+    /// The header of version 4 of pi's harness.
+    HeaderV4,
+    /// An entry as version 1 of pi had them, without an id and a parent.
+    Flat,
+    /// An entry of a type that pi has, with `uuid` and `parentUuid` and no session: of pi's design document, if there is a header.
+    Uuids,
+    /// Nothing.
+    None,
 }
 
 #[derive(Default)]
 struct Look {
+    /// Lines that parsed.
     parsed: usize,
-    anything: bool,
+    /// Lines that have ended and are not blank.
+    ended: usize,
+    votes: [u32; WRITERS],
+    /// When the first vote for each came.
+    first: [Option<u32>; WRITERS],
     header: Option<Format>,
-    pi: usize,
-    design: bool,
-    chimera: usize,
-    claude: usize,
-    first_entry_has_id: Option<bool>,
+    header_v4: bool,
+    flat: u32,
+    uuids: u32,
+    /// Lines of a type that pi has.
+    known: u32,
+    /// Lines of a type that Chimera has.
+    chimeras: u32,
+    /// Whether a header has a `uuid` of its own.
+    uuid: bool,
+    /// Whether a header says something that only Prime Agent says.
+    prime: bool,
+    /// Whether a message after the first line is of OpenClaw itself, and not of a model.
+    openclaw: bool,
 }
 
 impl Look {
     fn line(&mut self, line: &Line<'_>) {
-        self.anything |= line.shape != Shape::Blank;
-        if !matches!(line.shape, Shape::Object | Shape::Trailing { .. }) || self.parsed == LINES {
+        self.ended += usize::from(line.shape != Shape::Blank);
+        if self.parsed == LINES || self.is_sure() {
             return;
         }
-        let fields = &line.fields;
-        let has = |field| !matches!(fields.get(field), Value::Absent);
-        let is = |wanted: &str| fields.str(Field::Type).is_some_and(|ty| ty.is(wanted));
-        self.parsed += 1;
-        if is("session") && !has(Field::ParentSnake) {
-            self.design |= has(Field::Uuid);
-            self.header = self.header.or(Some(version(fields.get(Field::Version))));
-        } else if fields.str(Field::Kind).is_some_and(|kind| kind.is("header")) && !is("session") {
-            let four = |field| matches!(fields.get(field), Value::Number(b"4"));
-            if self.parsed == 1 && (four(Field::Version) || four(Field::V)) {
-                self.header = Some(Format::HarnessV4);
+        let vote = match line.shape {
+            Shape::Object | Shape::Trailing { .. } => {
+                self.parsed += 1;
+                vote(line)
             }
-        } else if has(Field::ParentSnake) && fields.str(Field::Id).is_some()
-            || is("header") && has(Field::Cwd)
-        {
-            self.chimera += 1;
-        } else if has(Field::ParentId) && has(Field::Type) {
-            self.pi += 1;
-        } else if has(Field::SessionId)
-            || has(Field::ParentUuid)
-            || has(Field::LeafUuid)
-            || has(Field::SnapshotId)
-        {
-            self.design |= has(Field::Uuid);
-            self.claude += usize::from(has(Field::Type));
-        }
-        if self.header.is_some() && !is("session") && !is("title") {
-            self.first_entry_has_id.get_or_insert(has(Field::Id));
+            // Version 4 puts several writes on a line.
+            Shape::Scalar if self.header_v4 && line.bytes.is_some_and(is_list) => {
+                Vote::For(Writer::HarnessV4)
+            }
+            _ => return,
+        };
+        match vote {
+            Vote::For(writer) => {
+                self.openclaw |= writer == Writer::Pi && self.parsed > 1 && is_openclaws(line);
+                self.chimeras +=
+                    u32::from(writer == Writer::Chimera && is_chimeras(line.fields.str(Field::Type)));
+                self.known += u32::from(writer == Writer::Pi && is_known(line.fields.str(Field::Type)));
+                self.count(writer);
+            }
+            Vote::Header(format) => {
+                self.header = self.header.or(Some(format));
+                self.uuid |= !matches!(line.fields.get(Field::Uuid), Value::Absent);
+                self.prime |= line.bytes.is_some_and(|bytes| value(bytes, &["rlmDepth"]).is_some());
+                self.first[Writer::Pi as usize].get_or_insert(self.parsed as u32);
+            }
+            Vote::HeaderV4 => {
+                self.header_v4 = true;
+                self.count(Writer::HarnessV4);
+            }
+            Vote::Flat => self.flat += 1,
+            Vote::Uuids => {
+                self.uuids += 1;
+                self.count(Writer::Claude);
+            }
+            Vote::None => {}
         }
     }
 
-    /// Whether no further line could change the answer.
+    fn count(&mut self, writer: Writer) {
+        self.votes[writer as usize] += 1;
+        self.first[writer as usize].get_or_insert(self.parsed as u32);
+    }
+
+    /// The votes for each writer, headers and lines that could be of two writers included.
+    fn scores(&self) -> [u32; WRITERS] {
+        let mut scores = self.votes;
+        let pi = &mut scores[Writer::Pi as usize];
+        match self.header {
+            // A header without anything that speaks for it counts as little as one line.
+            Some(_) => {
+                *pi += 1 + self.flat + self.uuids;
+                scores[Writer::Claude as usize] -= self.uuids;
+                let kit = &mut scores[Writer::Kit as usize];
+                *kit += u32::from(*kit > 0);
+            }
+            // Lines with a parent and types that nobody knows are anything.
+            None if self.known == 0 => *pi = 0,
+            None => {}
+        }
+        if self.chimeras == 0 {
+            scores[Writer::Chimera as usize] = 0;
+        }
+        scores
+    }
+
+    /// Whether no single line, and not even a few, could change the answer.
     fn is_sure(&self) -> bool {
-        self.header.is_some_and(|format| format != Format::PiV2)
+        const FEW: u32 = 3;
+        let scores = self.scores();
+        let all: u32 = scores.iter().sum();
+        scores.iter().any(|score| *score > FEW && *score == all)
     }
 
-    fn answer(&self) -> Detected {
-        Detected::Format(match self.header {
-            Some(Format::PiV2) if self.design => Format::PiDesign,
-            Some(format) => format,
-            None if self.pi > 0 => Format::Pi,
-            None if self.chimera > 0 => Format::Chimera,
-            None if self.claude > 0 => Format::Claude,
-            None if self.anything => return Detected::Unknown,
-            None => return Detected::Empty,
-        })
+    /// Whether the first bytes are enough to tell.
+    fn has_enough(&self, bytes: u64) -> bool {
+        let tells = self.votes.iter().any(|votes| *votes > 0) || self.header.is_some() && self.flat > 0;
+        self.parsed == LINES || bytes >= WINDOW && tells || bytes >= MOST && self.ended > 1
     }
+
+    fn answer(&self, path: Option<&Path>) -> Detected {
+        let scores = self.scores();
+        let most = scores.iter().max().copied().unwrap_or_default();
+        if most == 0 {
+            return if self.ended == 0 { Detected::Empty } else { Detected::Unknown };
+        }
+        let likely = path.and_then(by_name);
+        let best = WRITER
+            .into_iter()
+            .filter(|writer| scores[*writer as usize] == most)
+            .min_by_key(|writer| (likely != Some(*writer), self.first[*writer as usize]))
+            .expect("one of them has most votes");
+        let owner = path.and_then(by_folder);
+        match best {
+            Writer::Pi => match self.header.unwrap_or(Format::Pi) {
+                Format::PiV2 if self.uuid || self.uuids > 0 => Detected::Format(Format::PiDesign),
+                Format::Pi if self.openclaw || owner == Some(Program::OpenClaw) => {
+                    Detected::Format(Format::OpenClaw)
+                }
+                Format::Pi if self.prime || owner == Some(Program::Prime) => Detected::Format(Format::Prime),
+                format => Detected::Format(format),
+            },
+            Writer::HarnessV4 => Detected::Format(Format::HarnessV4),
+            Writer::Chimera => Detected::Format(Format::Chimera),
+            Writer::Claude if owner == Some(Program::Qwen) => Detected::Foreign(Program::Qwen),
+            Writer::Claude => Detected::Format(Format::Claude),
+            Writer::Tau => Detected::Foreign(Program::Tau),
+            Writer::Kit => Detected::Foreign(Program::Kit),
+            Writer::Qwen => Detected::Foreign(Program::Qwen),
+            Writer::Copilot => Detected::Foreign(Program::Copilot),
+        }
+    }
+}
+
+const WRITER: [Writer; WRITERS] = [
+    Writer::Pi,
+    Writer::HarnessV4,
+    Writer::Chimera,
+    Writer::Claude,
+    Writer::Tau,
+    Writer::Kit,
+    Writer::Qwen,
+    Writer::Copilot,
+];
+
+/// Says what one object tells of the program that wrote it.
+fn vote(line: &Line<'_>) -> Vote {
+    let fields = &line.fields;
+    let has = |field| !matches!(fields.get(field), Value::Absent);
+    let ty = fields.str(Field::Type);
+    let is = |wanted: &str| ty.is_some_and(|ty| ty.is(wanted));
+    let top = |key: &str| line.bytes.and_then(|bytes| value(bytes, &[key]));
+    if is("session") && !has(Field::ParentSnake) {
+        return Vote::Header(version(fields.get(Field::Version)));
+    }
+    if let Some(kind) = fields.str(Field::Kind)
+        && (ty.is_none() || kind.is("entry"))
+    {
+        let four = |field| matches!(fields.get(field), Value::Number(b"4"));
+        if kind.is("header") && (four(Field::Version) || four(Field::V)) {
+            return Vote::HeaderV4;
+        }
+        if ["entry", "record", "lane", "fact", "value", "usage"].iter().any(|word| kind.is(word)) {
+            return Vote::For(Writer::HarnessV4);
+        }
+    }
+    // Of what follows, each line has a type.
+    let Some(ty) = ty else { return Vote::None };
+    if ty.raw.contains(&b'.') && top("data").is_some_and(is_object) {
+        return Vote::For(Writer::Copilot);
+    }
+    // Lines of the design document that pi migrated have both sorts of links.
+    let is_migrated = has(Field::ParentId) && !has(Field::SessionId);
+    let has_links = has(Field::ParentUuid) || has(Field::LeafUuid) || has(Field::SnapshotId);
+    if has(Field::SessionId) || has_links && !is_migrated {
+        return of_claude(line, ty);
+    }
+    if has(Field::ParentId) {
+        // Lines of Kit that were copied by something that writes the parent in both spellings.
+        return match has(Field::ParentSnake) {
+            true => of_snake(line, ty),
+            false => Vote::For(Writer::Pi),
+        };
+    }
+    if has(Field::ParentSnake) || fields.str(Field::Id).is_some() || is("header") && has(Field::Cwd) {
+        return of_snake(line, ty);
+    }
+    match is_known(Some(ty)) {
+        true => Vote::Flat,
+        false => Vote::None,
+    }
+}
+
+/// What a line with the links of Claude Code tells: Qwen Code has them too.
+fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
+    let fields = &line.fields;
+    let has = |field| !matches!(fields.get(field), Value::Absent);
+    let says = |path: &[&str]| line.bytes.is_some_and(|bytes| value(bytes, path).is_some());
+    match fields.get(Field::Message) {
+        Value::Object if !has(Field::Content) => match says(&["message", "parts"]) {
+            true => Vote::For(Writer::Qwen),
+            // Claude Code has `content` in each message.
+            false => Vote::None,
+        },
+        _ if ty.is("tool_result") || says(&["systemPayload"]) => Vote::For(Writer::Qwen),
+        _ if has(Field::ParentUuid) && !has(Field::SessionId) && is_known(Some(ty)) => Vote::Uuids,
+        _ => Vote::For(Writer::Claude),
+    }
+}
+
+/// What a line with `parent_id`, or with an id and no parent, tells: Chimera, Tau and Kit have them.
+fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
+    let fields = &line.fields;
+    let has = |field| !matches!(fields.get(field), Value::Absent);
+    let says = |path: &[&str]| line.bytes.is_some_and(|bytes| value(bytes, path).is_some());
+    let any = |words: &[&str]| words.iter().any(|word| ty.is(word));
+    let has_parent = has(Field::ParentSnake);
+    // Kit writes times as words, and a message without an object of its own.
+    let words = matches!(fields.get(Field::Timestamp), Value::String(_));
+    if !has(Field::Message) && words {
+        let of_kit = match ty.is("message") {
+            true => says(&["parts"]),
+            false => {
+                any(&["system_prompt", "extension_data", "incomplete_output"])
+                    || has_parent
+                        && any(&["model_change", "branch_summary", "label", "session_info", "compaction"])
+            }
+        };
+        if of_kit {
+            return Vote::For(Writer::Kit);
+        }
+    }
+    // Tau writes ids of 32 hexadecimal digits, Chimera of 12; the messages of Tau are those of pi.
+    let seconds = matches!(fields.get(Field::Timestamp), Value::Number(_));
+    let is_long = fields.str(Field::Id).is_some_and(|id| id.raw.len() == 32 && id.raw.iter().all(is_hex));
+    let of_tau = match () {
+        () if ty.is("leaf") => says(&["entry_id"]),
+        () if ty.is("session_info") => says(&["created_at"]),
+        () if any(&["thinking_level_change", "custom_message", "branch_summary"]) => true,
+        () if ty.is("message") => {
+            is_long || matches!(fields.get(Field::Content), Value::List) && !has(Field::ToolCalls)
+        }
+        () if ty.is("custom") => is_long || says(&["namespace"]),
+        () => is_long,
+    };
+    if of_tau && seconds && (has_parent || is_long) {
+        return Vote::For(Writer::Tau);
+    }
+    let of_chimera = match ty.is("message") {
+        // Chimera has `content` in each message.
+        true => matches!(fields.get(Field::Message), Value::Object) && has(Field::Content),
+        false => !matches!(fields.get(Field::Message), Value::Object),
+    };
+    let is_linked = has_parent && fields.str(Field::Id).is_some();
+    match of_chimera && (is_linked || ty.is("header") && has(Field::Cwd)) {
+        true => Vote::For(Writer::Chimera),
+        false => Vote::None,
+    }
+}
+
+/// Whether pi has entries of a type.
+fn is_known(ty: Option<Str<'_>>) -> bool {
+    const TYPES: [&str; 24] = [
+        "message",
+        "thinking_level_change",
+        "model_change",
+        "compaction",
+        "branch_summary",
+        "custom",
+        "custom_message",
+        "label",
+        "session_info",
+        "usage",
+        "context_edit",
+        "leaf",
+        "active_tools_change",
+        "stack_summary",
+        "stack_pop",
+        "service_tier_change",
+        "mode_change",
+        "ttsr_injection",
+        "session_init",
+        "title_change",
+        "credential_pin",
+        "model_usage",
+        "reset_boundary",
+        "mcp_tool_selection",
+    ];
+    ty.is_some_and(|ty| TYPES.iter().any(|known| ty.is(known)))
+}
+
+/// Whether Chimera has entries of a type.
+fn is_chimeras(ty: Option<Str<'_>>) -> bool {
+    const TYPES: [&str; 6] = ["header", "message", "compaction", "label", "state_change", "custom"];
+    ty.is_some_and(|ty| TYPES.iter().any(|known| ty.is(known)))
+}
+
+/// Whether a message names OpenClaw as the provider that made it.
+fn is_openclaws(line: &Line<'_>) -> bool {
+    line.fields.str(Field::Role).is_some_and(|role| role.is("assistant"))
+        && line.bytes.and_then(|bytes| value(bytes, &["message", "provider"])) == Some(b"\"openclaw\"")
+}
+
+/// The writer that the name of a file and its folder speak for.
+fn by_name(path: &Path) -> Option<Writer> {
+    let stem = path.file_stem()?.to_str()?;
+    let in_folder = |name: &str| path.components().any(|part| part.as_os_str() == name);
+    if in_folder(".claude") || super::is_agents(path) {
+        return Some(Writer::Claude);
+    }
+    if in_folder(".pi") || in_folder(".omp") {
+        return Some(Writer::Pi);
+    }
+    if is_uuid(stem) {
+        return Some(Writer::Claude);
+    }
+    // `2026-03-02T00-00-00-000Z_ID`
+    if let Some((time, _)) = stem.split_once('_')
+        && time.ends_with('Z')
+        && time.contains('T')
+    {
+        return Some(Writer::Pi);
+    }
+    let is_hash = stem.len() == 12 && stem.as_bytes().iter().all(is_hex);
+    is_hash.then_some(Writer::Chimera)
+}
+
+/// The program in whose store a file is.
+fn by_folder(path: &Path) -> Option<Program> {
+    let folders: Vec<&str> =
+        path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();
+    let is_below = |home: &str, folder: &str| {
+        let at = folders.iter().position(|name| *name == home);
+        at.is_some_and(|at| folders[at..].contains(&folder))
+    };
+    if is_below(".openclaw", "sessions") || is_below(".clawdbot", "sessions") {
+        return Some(Program::OpenClaw);
+    }
+    if is_below(".prime", "sessions") {
+        return Some(Program::Prime);
+    }
+    is_below(".qwen", "chats").then_some(Program::Qwen)
+}
+
+fn is_uuid(text: &str) -> bool {
+    text.len() == 36
+        && text.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
+}
+
+fn is_hex(byte: &u8) -> bool {
+    matches!(byte, b'0'..=b'9' | b'a'..=b'f')
+}
+
+fn is_list(bytes: &[u8]) -> bool {
+    bytes.trim_ascii_start().starts_with(b"[")
+}
+
+fn is_object(value: &[u8]) -> bool {
+    value.starts_with(b"{")
 }
 
 /// The member of the pi family that a header's version names.
@@ -154,5 +503,169 @@ fn version(version: Value<'_>) -> Format {
         Some(number) if number < 2.0 => Format::PiV1,
         Some(number) if number < 3.0 => Format::PiV2,
         _ => Format::Pi,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use Detected::{Foreign, Format as Of};
+
+    const PI: &str =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-02-10T09:00:00.000Z","cwd":"/p"}"#;
+    const PI_ENTRY: &str = r#"{"type":"message","id":"a1","parentId":null,"timestamp":"2026-02-10T09:00:00.000Z","message":{"role":"user","content":"x"}}"#;
+    const CLAUDE: &str = r#"{"parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","content":"x"},"uuid":"u1","timestamp":"2026-02-10T09:00:00.000Z"}"#;
+    const CHIMERA: &str = r#"{"type": "message", "id": "0123456789ab", "parent_id": null, "timestamp": 1770714000.5, "message": {"role": "user", "content": "x"}}"#;
+    const TAU: &str = r#"{"id":"0123456789abcdef0123456789abcdef","timestamp":1770714000.5,"type":"message","message":{"role":"user","content":"x"}}"#;
+    const KIT: &str = r#"{"type":"message","id":"0123456789abcdef","timestamp":"2026-02-10T09:00:00.1Z","role":"user","parts":[{"type":"text","data":{"text":"x"}}]}"#;
+    const QWEN: &str = r#"{"uuid":"u1","parentUuid":null,"sessionId":"s","type":"user","message":{"role":"user","parts":[{"text":"x"}]}}"#;
+    const COPILOT: &str = r#"{"type":"user.message","data":{"content":"x"},"id":"e1","timestamp":"2026-02-10T09:00:00.000Z","parentId":null}"#;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_lines_tell() {
+        let check = |lines: &[&str], wanted: Detected| {
+            assert_eq!(detect(lines.join("\n").as_bytes(), None), wanted, "{}", lines.join("\n"));
+        };
+        // The formats that are written, with and without a header.
+        check(&[PI, PI_ENTRY],                                                              Of(Format::Pi));
+        check(&[PI],                                                                        Of(Format::Pi));
+        check(&[PI_ENTRY],                                                                  Of(Format::Pi));
+        check(&["", PI],                                                                    Of(Format::Pi));
+        check(&["garbage", PI, PI_ENTRY],                                                   Of(Format::Pi));
+        check(&[r#"{"type":"session","version":99,"id":"s"}"#, PI_ENTRY],                   Of(Format::Pi));
+        check(&[r#"{"type":"session","version":"2","id":"s"}"#, PI_ENTRY],                  Of(Format::PiV2));
+        check(&[r#"{"type":"session","id":"s"}"#, r#"{"type":"message","message":{}}"#],    Of(Format::PiV1));
+        check(&[r#"{"type":"session","id":"s"}"#],                                          Of(Format::PiV1));
+        check(&[r#"{"type":"session","version":2,"uuid":"h"}"#,
+                r#"{"type":"message","uuid":"a","parentUuid":"h","message":{"role":"user","content":"x"}}"#], Of(Format::PiDesign));
+        check(&[r#"{"type":"session","version":3,"uuid":"h","id":"s"}"#,
+                r#"{"type":"message","uuid":"a","parentUuid":"h","message":{"role":"user","content":"x"}}"#], Of(Format::Pi));
+        check(&[r#"{"kind":"header","version":4,"id":"s"}"#],                               Of(Format::HarnessV4));
+        check(&[r#"{"v":4,"kind":"header","id":"s"}"#, r#"[{"kind":"entry","id":"a"}]"#],   Of(Format::HarnessV4));
+        check(&[CLAUDE],                                                                    Of(Format::Claude));
+        check(&[r#"{"type":"summary","summary":"x","leafUuid":"u"}"#],                      Of(Format::Claude));
+        check(&[r#"{"type":"file-history-snapshot","messageId":"u"}"#],                     Of(Format::Claude));
+        check(&[r#"{"type":"custom-title","customTitle":"x","sessionId":"s"}"#],            Of(Format::Claude));
+        check(&[CHIMERA],                                                                   Of(Format::Chimera));
+        check(&[r#"{"type": "header", "id": "h", "version": 1, "cwd": "/p"}"#],             Of(Format::Chimera));
+        check(&[r#"{"type": "state_change", "id": "a", "parent_id": null, "timestamp": 1.5, "kind": "model", "value": "m"}"#], Of(Format::Chimera));
+        // What derives from them.
+        check(&[TAU],                                                                       Foreign(Program::Tau));
+        check(&[r#"{"id":"a","timestamp":1.5,"parent_id":"b","type":"session_info","created_at":1.5}"#],            Foreign(Program::Tau));
+        check(&[r#"{"id":"a","timestamp":1.5,"parent_id":"b","type":"leaf","entry_id":"c"}"#],                      Foreign(Program::Tau));
+        check(&[r#"{"id":"a","timestamp":1.5,"parent_id":"b","type":"thinking_level_change","thinking_level":"off"}"#], Foreign(Program::Tau));
+        check(&[r#"{"id":"a","timestamp":1.5,"parent_id":"b","type":"message","message":{"role":"assistant","content":[]}}"#], Foreign(Program::Tau));
+        check(&[PI, KIT],                                                                   Foreign(Program::Kit));
+        check(&[KIT],                                                                       Foreign(Program::Kit));
+        check(&[PI, r#"{"type":"system_prompt","id":"a","timestamp":"2026-02-10T09:00:00Z","content":"x"}"#],        Foreign(Program::Kit));
+        check(&[PI, r#"{"type":"model_change","id":"a","parent_id":"b","timestamp":"2026-02-10T09:00:00Z","model_id":"m"}"#], Foreign(Program::Kit));
+        check(&[QWEN],                                                                      Foreign(Program::Qwen));
+        check(&[r#"{"uuid":"u","parentUuid":"v","sessionId":"s","type":"system","subtype":"rewind","systemPayload":{}}"#], Foreign(Program::Qwen));
+        check(&[r#"{"uuid":"u","parentUuid":"v","sessionId":"s","type":"tool_result"}"#],   Foreign(Program::Qwen));
+        check(&[COPILOT],                                                                   Foreign(Program::Copilot));
+        check(&[PI, PI_ENTRY, r#"{"type":"message","id":"b","parentId":"a1","message":{"role":"assistant","content":[],"provider":"openclaw"}}"#], Of(Format::OpenClaw));
+        check(&[r#"{"type":"session","version":3,"id":"s","rlmDepth":0}"#, PI_ENTRY],        Of(Format::Prime));
+        // What is none of them.
+        check(&[r#"{"type":"note","id":"a","parentId":null}"#],                             Detected::Unknown);
+        check(&[r#"{"type":"note","id":"a","parent_id":null,"timestamp":1.5}"#],         Detected::Unknown);
+        check(&[r#"{"type":"message","message":{"content":"x"}}"#],                         Detected::Unknown);
+        check(&[r#"{"uuid":"u","sessionId":"s","type":"user","message":{"role":"user"}}"#], Detected::Unknown);
+        check(&[r#"{"a":1}"#, "[1]", "x"],                                                  Detected::Unknown);
+        check(&["x"],                                                                       Detected::Unknown);
+        check(&["", " "],                                                                   Detected::Empty);
+        check(&[],                                                                          Detected::Empty);
+    }
+
+    #[test]
+    fn no_line_outvotes_the_others() {
+        let lines = [PI_ENTRY, CLAUDE, CHIMERA, TAU, KIT, QWEN, COPILOT];
+        for own in lines {
+            let session = [own; 4].join("\n");
+            let wanted = detect(session.as_bytes(), None);
+            for other in lines.into_iter().chain([PI]).filter(|other| *other != own) {
+                // A header of pi is Kit's, too.
+                for at in 0..=4 {
+                    let mut mixed = vec![own; 4];
+                    mixed.insert(at, other);
+                    assert_eq!(detect(mixed.join("\n").as_bytes(), None), wanted, "{}", mixed.join("\n"));
+                }
+            }
+        }
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn the_name_and_the_folder_decide_between_equals() {
+        let check = |path: &str, lines: &[&str], wanted: Detected| {
+            assert_eq!(detect(lines.join("\n").as_bytes(), Some(Path::new(path))), wanted, "{path}");
+        };
+        for lines in [[PI_ENTRY, CLAUDE, PI_ENTRY, CLAUDE], [CLAUDE, PI_ENTRY, CLAUDE, PI_ENTRY]] {
+            check("/h/0d0c0de0-0002-4000-8000-000000000001.jsonl",      &lines, Of(Format::Claude));
+            check("/h/.claude/projects/-p/x.jsonl",                     &lines, Of(Format::Claude));
+            check("/h/agent-a1.jsonl",                                  &lines, Of(Format::Claude));
+            check("/h/2026-02-10T09-00-00-000Z_0d0c.jsonl",             &lines, Of(Format::Pi));
+            check("/h/.pi/agent/sessions/--p--/x.jsonl",                &lines, Of(Format::Pi));
+        }
+        check("x.jsonl",                                                &[CLAUDE, PI_ENTRY], Of(Format::Claude));
+        check("x.jsonl",                                                &[PI_ENTRY, CLAUDE], Of(Format::Pi));
+        // They do not decide against the lines.
+        check("/h/0d0c0de0-0002-4000-8000-000000000001.jsonl",          &[PI, PI_ENTRY],     Of(Format::Pi));
+        check("/h/.claude/projects/-p/x.jsonl",                         &[CHIMERA],          Of(Format::Chimera));
+        // Some stores hold what looks like another agent's.
+        check("/h/.openclaw/agents/main/sessions/x.jsonl",              &[PI, PI_ENTRY],     Of(Format::OpenClaw));
+        check("/h/.prime/agent/sessions/x.jsonl",                       &[PI, PI_ENTRY],     Of(Format::Prime));
+        check("/h/.qwen/projects/-p/chats/x.jsonl",                     &[CLAUDE],           Foreign(Program::Qwen));
+        check("/h/.openclaw/workspace/x.jsonl",                         &[PI, PI_ENTRY],     Of(Format::Pi));
+        check("/h/.openclaw/agents/main/sessions/x.jsonl",              &[CLAUDE],           Of(Format::Claude));
+    }
+
+    #[test]
+    fn the_same_bytes_are_told_alike_however_they_come() {
+        let long = "x".repeat(20_000);
+        let header = format!(r#"{{"type":"session","version":3,"id":"s","cwd":"{long}"}}"#);
+        let texts = [
+            // The first entry is beyond the bytes that are looked at first.
+            format!("{header}\n{KIT}\n"),
+            format!("{header}\n{PI_ENTRY}\n"),
+            format!("{long}\n{CLAUDE}\n"),
+            format!("{}\n{CHIMERA}", format!("{PI_ENTRY}\n").repeat(30)),
+            format!("{}\n{}", format!("{CLAUDE}\n").repeat(60), format!("{PI_ENTRY}\n").repeat(600)),
+            format!("{PI_ENTRY}\n{}", format!("{CLAUDE}\n").repeat(300)),
+        ];
+        for text in &texts {
+            let wanted = detect(text.as_bytes(), None);
+            for size in [1 << 10, (16 << 10) - 1, 100_000, usize::MAX] {
+                let told = detect_in_blocks(None, |offset, block| {
+                    let rest = &text.as_bytes()[(offset as usize).min(text.len())..];
+                    block.extend_from_slice(&rest[..rest.len().min(size)]);
+                    Ok::<(), Infallible>(())
+                });
+                assert_eq!(told, Ok(wanted));
+            }
+        }
+        assert_eq!(detect(texts[0].as_bytes(), None), Foreign(Program::Kit));
+        assert_eq!(detect(texts[2].as_bytes(), None), Of(Format::Claude));
+    }
+
+    #[test]
+    fn no_more_is_read_than_it_takes() {
+        let read = |text: &str| {
+            let mut most = 0;
+            let told = detect_in_blocks(None, |offset, block| {
+                let rest = &text.as_bytes()[(offset as usize).min(text.len())..];
+                block.extend_from_slice(&rest[..rest.len().min(STEP)]);
+                most = offset + block.len() as u64;
+                Ok::<(), Infallible>(())
+            });
+            (told.unwrap(), most)
+        };
+        let session = format!("{PI}\n{}", format!("{PI_ENTRY}\n").repeat(100_000));
+        assert_eq!(read(&session), (Of(Format::Pi), STEP as u64));
+        let text = "some words\n".repeat(1_000_000);
+        assert_eq!(read(&text), (Detected::Unknown, MOST));
+        // A first line may be of any length.
+        let long = format!("{}{}\n", " ".repeat(1 << 20), CLAUDE);
+        assert_eq!(read(&long), (Of(Format::Claude), long.len() as u64));
     }
 }

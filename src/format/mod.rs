@@ -1,6 +1,6 @@
 //! What differs from format to format, behind one trait: bytes in, bytes out.
 //!
-//! [`detect()`] tells the format from the first lines; its [`Dialect`] says what each line is, where the agent
+//! [`detect()`] tells the format from the first lines, the name and the folder of a file; its [`Dialect`] says what each line is, where the agent
 //! stands, and how a line is written so that the real program follows. [`Session`] is what reading gives.
 
 mod chimera;
@@ -14,7 +14,9 @@ mod labels;
 mod layout;
 mod names;
 mod one_line;
+mod openclaw;
 mod pi;
+mod program;
 mod session;
 mod side;
 mod spread;
@@ -28,6 +30,7 @@ pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
 pub use names::Names;
 pub use one_line::OneLine;
+pub use program::Program;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, Other, OtherKind, Pointer, Previous, Segment, Session,
 };
@@ -54,6 +57,10 @@ pub enum Format {
     HarnessV4,
     /// oh-my-pi.
     Omp,
+    /// OpenClaw's dialect of pi's version 3. Read, never written.
+    OpenClaw,
+    /// Prime Agent: pi's version 3 with types of its own. Read, never written.
+    Prime,
     /// Chimera.
     Chimera,
     /// Claude Code.
@@ -62,7 +69,7 @@ pub enum Format {
 
 impl Format {
     /// All formats.
-    pub const ALL: [Format; 9] = [
+    pub const ALL: [Format; 11] = [
         Format::PiV1,
         Format::PiV2,
         Format::PiDesign,
@@ -70,14 +77,18 @@ impl Format {
         Format::Harness,
         Format::HarnessV4,
         Format::Omp,
+        Format::OpenClaw,
+        Format::Prime,
         Format::Chimera,
         Format::Claude,
     ];
 
-    /// The agent whose format it is: `pi`, `omp`, `chimera`, `claude`.
+    /// The agent whose format it is: `pi`, `omp`, `openclaw`, `prime`, `chimera`, `claude`.
     pub fn agent(self) -> &'static str {
         match self {
             Format::Omp => "omp",
+            Format::OpenClaw => "openclaw",
+            Format::Prime => "prime",
             Format::Chimera => "chimera",
             Format::Claude => "claude",
             _ => "pi",
@@ -94,6 +105,8 @@ impl Format {
             Format::Harness => "harness",
             Format::HarnessV4 => "harness-v4",
             Format::Omp => "omp",
+            Format::OpenClaw => "openclaw",
+            Format::Prime => "prime",
             Format::Chimera => "chimera",
             Format::Claude => "claude",
         }
@@ -122,7 +135,9 @@ impl Format {
             | Format::Pi
             | Format::Harness
             | Format::HarnessV4
-            | Format::Omp => pi::dialect(self),
+            | Format::Omp
+            | Format::OpenClaw
+            | Format::Prime => pi::dialect(self),
             Format::Chimera => &chimera::Chimera,
             Format::Claude => &claude::Claude,
         }

@@ -15,17 +15,33 @@ use crate::model::{Clock, Flags, Key, Kind, Span, Time};
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Marks {
     pi: bool,
+    /// What pi writes and its harness does not.
+    no_harness: bool,
     omp: bool,
     harness: bool,
+    openclaw: bool,
+    prime: bool,
 }
 
 /// The member of the family that a file is of, once all of it is known.
+///
+/// What derives from it is told first, since it has the marks of the others too.
 pub(super) fn settle(format: Format, gathered: &Gathered) -> Format {
+    let marks = gathered.marks;
     match format {
-        Format::Pi if gathered.marks.omp && !gathered.marks.pi => Format::Omp,
-        Format::Pi if gathered.marks.harness => Format::Harness,
+        Format::Pi | Format::Omp | Format::Harness if is_openclaws(gathered) => Format::OpenClaw,
+        Format::Pi | Format::Omp | Format::Harness if marks.prime => Format::Prime,
+        Format::Pi if marks.omp && !marks.pi => Format::Omp,
+        Format::Pi if marks.harness && !marks.no_harness => Format::Harness,
         other => other,
     }
+}
+
+/// Whether a session is one of OpenClaw. A `leaf` row by itself may be the harness's, too.
+fn is_openclaws(gathered: &Gathered) -> bool {
+    let in_its_home = |cwd: &str| cwd.split(['/', '\\']).any(|name| name == ".openclaw");
+    let cwd = gathered.header.as_ref().and_then(|header| header.cwd.as_deref());
+    gathered.marks.openclaw || gathered.openclaw.has_leaf() && cwd.is_some_and(in_its_home)
 }
 
 pub(super) fn dialect(format: Format) -> &'static dyn Dialect {
@@ -34,6 +50,7 @@ pub(super) fn dialect(format: Format) -> &'static dyn Dialect {
         Format::PiDesign => &Pi { ids: Ids::Uuid, leaf_entries: false },
         Format::Harness => &Pi { ids: Ids::Id, leaf_entries: true },
         Format::HarnessV4 => &V4,
+        Format::OpenClaw => &OpenClaw,
         _ => &Pi { ids: Ids::Id, leaf_entries: false },
     }
 }
@@ -54,6 +71,9 @@ impl Marks {
     /// Takes the marks of a further segment of the file.
     pub(super) fn append(&mut self, other: Marks) {
         self.pi |= other.pi;
+        self.no_harness |= other.no_harness;
+        self.openclaw |= other.openclaw;
+        self.prime |= other.prime;
         self.omp |= other.omp;
         self.harness |= other.harness;
     }
@@ -101,6 +121,12 @@ impl Dialect for Pi {
         };
         if is_summary {
             kind = Kind::Summary;
+        }
+        if self.ids == Ids::Id {
+            // What is on the first line may have come there by accident: a header is missing.
+            gathered.marks.openclaw |=
+                line.number > 1 && fields.str(Field::AppendMode).is_some_and(|mode| mode.is("side"));
+            gathered.openclaw.line(line, gathered.entries);
         }
         Place::Entry(Link {
             id,
@@ -220,7 +246,11 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
             | "previousSessionFiles"
             | "providerPromptCacheKey" => gathered.marks.omp = true,
             // Only version 1 of pi wrote it: such a file stays pi's when it is migrated.
-            "thinkingLevel" => gathered.marks.pi = true,
+            "thinkingLevel" => {
+                gathered.marks.pi = true;
+                gathered.marks.no_harness = true;
+            }
+            "rlmDepth" => gathered.marks.prime = true,
             _ => {}
         }
     }
@@ -263,11 +293,13 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
         }
         b"usage" => {
             gathered.marks.pi = true;
+            gathered.marks.no_harness = true;
             flags.set(Flags::HIDDEN, true);
             setting(&mut flags)
         }
         b"context_edit" => {
             gathered.marks.pi = true;
+            gathered.marks.no_harness = true;
             setting(&mut flags)
         }
         b"service_tier_change"
@@ -286,8 +318,19 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             gathered.marks.harness = true;
             setting(&mut flags)
         }
+        b"agent_status" | b"git_state" | b"session_state" | b"child_usage_attributed" => {
+            gathered.marks.prime |= line.number > 1;
+            setting(&mut flags)
+        }
+        b"reset" if !matches!(fields.get(Field::ParentId), Value::Absent) => {
+            gathered.marks.openclaw |= line.number > 1;
+            setting(&mut flags)
+        }
         b"leaf" => {
-            gathered.marks.harness = true;
+            let says = |key| line.bytes.is_some_and(|bytes| crate::json::value(bytes, &[key]).is_some());
+            gathered.marks.harness |= !matches!(fields.get(Field::TargetId), Value::Absent);
+            gathered.marks.openclaw |= line.number > 1 && says("appendParentId");
+            gathered.openclaw.leaf(line, gathered.entries);
             gathered.pointers.push(Pointer {
                 line: line.number,
                 before: gathered.entries,
@@ -311,6 +354,7 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
         b"custom" => {
             flags.set(Flags::BOOKKEEPING, true);
             flags.set(Flags::MARKER, fields.str(Field::CustomType).is_some_and(|ty| ty.is("bough.switch")));
+            gathered.marks.openclaw |= line.number > 1 && is_openclaws_type(fields.get(Field::CustomType));
             Kind::Custom
         }
         b"custom_message" => {
@@ -322,6 +366,11 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
         _ => Kind::Other,
     };
     (kind, flags)
+}
+
+/// Whether a `customType` is one of OpenClaw's own, such as `openclaw.cache-ttl` or `openclaw:prompt-error`.
+fn is_openclaws_type(ty: Value<'_>) -> bool {
+    matches!(ty, Value::String(ty) if ty.raw.starts_with(b"openclaw.") || ty.raw.starts_with(b"openclaw:"))
 }
 
 fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
@@ -353,6 +402,7 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
         b"bashExecution" | b"pythonExecution" => Kind::Tool,
         b"system" => {
             gathered.marks.pi = true;
+            gathered.marks.no_harness = true;
             Kind::System
         }
         b"developer" => Kind::System,
@@ -362,6 +412,22 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
     };
     flags.set(Flags::RESULT, result);
     (kind, flags)
+}
+
+/// OpenClaw's dialect of version 3: to look at, never to write. [`super::openclaw`] links its entries.
+struct OpenClaw;
+
+impl Dialect for OpenClaw {
+    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+        dialect(Format::Pi).place(line, gathered)
+    }
+
+    fn head(&self, session: &Session) -> Head {
+        match session.pointers.last().and_then(|pointer| pointer.target) {
+            Some(leaf) => session.head_at(session.find(leaf), "the leaf that OpenClaw goes on from"),
+            None => session.head_at(None, "nothing in the file sets a leaf"),
+        }
+    }
 }
 
 /// The two forms of version 4, read as far as they are trees: to look at, never to write.

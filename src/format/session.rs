@@ -4,7 +4,7 @@ pub use append::Segment;
 
 use super::side::Side;
 use super::spread::Spread;
-use super::{Format, LabelLines, Labels, Link, ParentRef, Place};
+use super::{Format, LabelLines, Labels, Link, ParentRef, Place, Program};
 use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
@@ -26,6 +26,8 @@ pub enum Previous {
 pub struct Session {
     /// The format, told from the first lines and what was met later.
     pub format: Format,
+    /// The program whose session it is, if that is one that bough never writes for.
+    pub program: Option<Program>,
     /// What the header says, if there is one.
     pub header: Option<Header>,
     /// The name or title in force.
@@ -184,6 +186,8 @@ pub struct Gathered {
     pub(super) clock: Clock,
     /// Marks of pi itself, of oh-my-pi and of the harness that were met, as told in `pi`.
     pub(super) marks: super::pi::Marks,
+    /// What means something to OpenClaw alone.
+    pub(super) openclaw: super::openclaw::Rows,
     /// The last line that the real program would parse, if that is no entry with an id.
     pub last_without_id: bool,
     /// What a transcript of Claude Code says of itself.
@@ -193,6 +197,7 @@ pub struct Gathered {
 /// Makes a session of lines. `store` feeds it, tests do too.
 pub struct Builder {
     format: Format,
+    program: Option<Program>,
     gathered: Gathered,
     entries: Entries,
     others: Vec<Other>,
@@ -212,6 +217,7 @@ impl Builder {
     pub fn new(format: Format) -> Builder {
         Builder {
             format,
+            program: None,
             gathered: Gathered::default(),
             entries: Entries::default(),
             others: Vec::new(),
@@ -229,6 +235,11 @@ impl Builder {
     /// Says which of several entries with one id stands for it, where that is not to be the format's rule.
     pub fn copies(&mut self, copies: Copies) {
         self.copies = Some(copies);
+    }
+
+    /// Says whose session it is, if that is a program that bough never writes for.
+    pub fn program(&mut self, program: Option<Program>) {
+        self.program = program;
     }
 
     /// Says that tool calls, and what rare lines name, are gathered too: [`Session::side`].
@@ -450,6 +461,9 @@ impl Builder {
     pub fn finish(mut self) -> Session {
         self.place_held(true);
         let format = super::pi::settle(self.format, &self.gathered);
+        if format == Format::OpenClaw {
+            super::openclaw::link(&mut self.entries, &mut self.gathered);
+        }
         for (file, facts) in self.files.iter().enumerate() {
             if !facts.ends_in_newline {
                 let kind = FaultKind::NoFinalNewline;
@@ -471,6 +485,7 @@ impl Builder {
         let labels = Labels::resolve(self.gathered.labels, &self.entries, &tree);
         let mut session = Session {
             format,
+            program: format.program().or(self.program),
             header: self.gathered.header,
             name,
             entries: self.entries,
@@ -524,7 +539,7 @@ fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
 impl Session {
     /// Reads a session that is in memory; `None` where it is of no format that is known.
     pub fn read(bytes: &[u8]) -> Option<Session> {
-        let super::Detected::Format(format) = super::detect(bytes) else { return None };
+        let super::Detected::Format(format) = super::detect(bytes, None) else { return None };
         let mut builder = Builder::new(format);
         builder.begin_file();
         let mut reader = crate::json::Reader::new();
@@ -565,6 +580,9 @@ impl Session {
 
     /// Why the session is never written to; `None` where it is.
     pub fn read_only(&self) -> Option<&'static str> {
+        if let Some(program) = self.program {
+            return Some(program.why_read_only());
+        }
         match self.format {
             Format::PiV1 | Format::PiDesign => {
                 Some("it is of an older form; `bough migrate` brings it up to date")

@@ -5,7 +5,7 @@ use super::mend::{Mending, pass};
 use super::scan::{from_utf16, scan, scan_as_agent, told};
 use super::text::{Patched, Text};
 use super::{Around, find};
-use crate::format::{Detected, Format, Session};
+use crate::format::{Detected, Format, Program, Session};
 use crate::model::{Copies, Ix, Key, Source};
 use std::io;
 
@@ -63,6 +63,9 @@ pub enum Unreadable {
     /// It is of no format that is known.
     #[error("no session of a format that is known")]
     Unknown,
+    /// It is of a program whose format bough does not read.
+    #[error("no session of a format that is known")]
+    Foreign(Program),
     /// It can't be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -105,11 +108,19 @@ pub fn examine(
             _ => 0,
         },
     };
+    let program = match &session {
+        Some(session) => session.program,
+        None => match told(&Patched { text: &text, base: source, file: 0 })? {
+            Detected::Foreign(program) => Some(program),
+            _ => None,
+        },
+    };
     let mut told_format = match (format, &session) {
         (Some(format), _) => format,
         (None, Some(session)) => session.format,
         (None, None) => match told(&Patched { text: &text, base: source, file: 0 })? {
             Detected::Format(format) => format,
+            Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
             // Where each line is damaged, the format is told once they are whole.
             _ => Format::Claude,
         },
@@ -146,11 +157,12 @@ pub fn examine(
                 ));
             }
             text = better;
-            if format.is_none() {
+            // What the reader told stays: no other format is repaired.
+            if untold {
                 match told(&Patched { text: &text, base: source, file: 0 })? {
                     Detected::Format(format) => told_format = format,
-                    _ if untold => return Err(Unreadable::Unknown),
-                    _ => {}
+                    Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
+                    _ => return Err(Unreadable::Unknown),
                 }
             }
             session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
@@ -162,11 +174,15 @@ pub fn examine(
     if !first_counts(&session) {
         session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
     }
+    session.program = session.program.or(program);
     let mut findings = Findings::default();
     mending.findings.iter().cloned().for_each(|finding| findings.push(finding));
     let patched = Patched { text: &text, base: source, file: 0 };
     find::all(&session, &patched, around, &mending.deep, &mut findings)?;
     findings.sort();
+    if session.program.is_some() {
+        findings.list.iter_mut().for_each(|finding| finding.mendable = false);
+    }
     let entries = session.tree.standing().count();
     let reachable = reachable.min(entries);
     // Read as another format, the lines had other links.
@@ -187,6 +203,11 @@ pub fn examine(
 }
 
 impl Examined {
+    /// The program whose session it is, if that is one that bough never writes for.
+    pub fn program(&self) -> Option<Program> {
+        self.session.program
+    }
+
     /// The positions that a repair may aim to keep, the best first: that on which the agent stood, where a line that was made whole
     /// leads it to a shorter path; and that of the session with its lines whole, which it has to keep at least.
     pub(super) fn aims(&self) -> impl Iterator<Item = Aim> {

@@ -1,5 +1,5 @@
 use super::text::{Patched, Text};
-use crate::format::{Builder, Detected, Format, Session, detect, detect_in_blocks, has_line};
+use crate::format::{Builder, Detected, Format, Session, detect_in_blocks};
 use crate::json::Reader;
 use crate::model::{Copies, Source, Span};
 use std::io;
@@ -43,13 +43,9 @@ pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> i
 
 /// The format of a text, as its first lines tell it.
 pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
-    const FIRST: u64 = 64 << 10;
-    let head = source.bytes(Span { file: 0, offset: 0, len: source.text.len().min(FIRST) })?;
-    if source.text.len() <= FIRST || has_line(&head) {
-        return Ok(detect(&head));
-    }
-    detect_in_blocks(|offset, block| {
-        let len = BLOCK.min(source.text.len() - offset);
+    const FIRST: u64 = 16 << 10;
+    detect_in_blocks(None, |offset, block| {
+        let len = FIRST.min(source.text.len() - offset);
         source.read(Span { file: 0, offset, len }, block)
     })
 }

@@ -61,6 +61,8 @@ pub enum Field {
     TargetSnake,
     /// `targetUuid`
     TargetUuid,
+    /// `appendMode`
+    AppendMode,
     /// `label`
     Label,
     /// `firstKeptEntryId`
@@ -132,6 +134,7 @@ pub(super) static AT_TOP: Keys<Field> = Keys::new(&[
     ("targetId", Field::TargetId),
     ("target_id", Field::TargetSnake),
     ("targetUuid", Field::TargetUuid),
+    ("appendMode", Field::AppendMode),
     ("label", Field::Label),
     ("firstKeptEntryId", Field::FirstKeptId),
     ("firstKeptEntryUuid", Field::FirstKeptUuid),

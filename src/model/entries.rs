@@ -441,6 +441,20 @@ impl Entries {
         Some(self.apart[at].1).filter(|parent| parent.is_some())
     }
 
+    /// Gives entries other parents, `None` for a root. They come in file order.
+    pub fn relink(&mut self, links: Vec<(Ix, Option<Key>)>) {
+        let mut apart = Vec::with_capacity(self.apart.len() + links.len());
+        let mut before = std::mem::take(&mut self.apart).into_iter().peekable();
+        for (ix, parent) in links {
+            apart.extend(std::iter::from_fn(|| before.next_if(|(entry, _)| *entry < ix.0)));
+            before.next_if(|(entry, _)| *entry == ix.0);
+            apart.push((ix.0, parent.unwrap_or(Key::NONE)));
+            self.rows[ix.at()].flags.set(Flags::APART, true);
+        }
+        apart.extend(before);
+        self.apart = apart;
+    }
+
     /// The entries of a file, as a range.
     pub fn of_file(&self, file: u16) -> std::ops::Range<u32> {
         let end = self.len() as u32;

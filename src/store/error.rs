@@ -1,3 +1,4 @@
+use crate::format::Program;
 use std::io;
 use std::path::PathBuf;
 
@@ -30,6 +31,8 @@ pub enum Error {
     UnknownFormat {
         /// The file.
         path: PathBuf,
+        /// The program that it looks like a session of, if any.
+        program: Option<Program>,
     },
     /// A folder has no session in it.
     #[error("{}: no session is in this folder", path.display())]
@@ -78,6 +81,10 @@ impl Error {
                 let word = shlex::try_quote(&path).unwrap_or((&*path).into());
                 format!("`bough fsck {word}` says what is left of it")
             }
+            Error::UnknownFormat { program: Some(program), .. } => format!(
+                "this looks like a session of {}, which bough does not read; `man 5 bough-formats` tells more",
+                program.name()
+            ),
             Error::UnknownFormat { .. } => {
                 "`man 5 bough-formats` tells what is known; `--input-format` forces a format".into()
             }

@@ -405,7 +405,7 @@ fn looks_like_an_id(text: &str) -> bool {
 
 fn id_in_header(path: &Path) -> Option<String> {
     let head = first_bytes(path, 16 * 1024);
-    if !matches!(detect(&head), Detected::Format(format) if format != Format::Claude) {
+    if !matches!(detect(&head, Some(path)), Detected::Format(format) if format != Format::Claude) {
         return None;
     }
     let line = head

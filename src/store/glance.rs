@@ -25,7 +25,9 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     if !has_line(&head) {
         head = read_head(&file).map_err(io)?;
     }
-    let mut builder = Builder::new(told(path, &file, &head, options)?);
+    let told = told(path, &file, &head, options)?;
+    let mut builder = Builder::new(told.format);
+    builder.program(told.program);
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = len <= head.len() as u64;

@@ -2,7 +2,7 @@ use super::Error;
 use super::files::{Content, Files};
 use super::segments;
 use super::write::Stamp;
-use crate::format::{Builder, Detected, Format, Session, detect, detect_in_blocks, has_line};
+use crate::format::{Builder, Detected, Format, Program, Session, detect, detect_in_blocks, has_line};
 use crate::json::{Line, Reader};
 use std::cell::Cell;
 use std::fs::File;
@@ -64,7 +64,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
 
 /// Opens a session that is in memory.
 pub(super) fn in_memory(path: &Path, options: Options, bytes: Vec<u8>) -> Result<Opened, Error> {
-    let session = read_memory(settled(path, detect(&bytes), options)?, options, &bytes);
+    let session = read_memory(settled(path, detect(&bytes, Some(path)), options)?, options, &bytes);
     let mut files = Files::new();
     files.add(path.to_owned(), Content::Memory(bytes), None);
     Ok(Opened { session, files })
@@ -108,19 +108,31 @@ impl Source {
     }
 }
 
-/// The format of a file, told from its first bytes.
-pub(super) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Format, Error> {
-    let detected = detect_in(file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+/// What a file is read as.
+#[derive(Clone, Copy)]
+pub(super) struct Told {
+    pub(super) format: Format,
+    /// The program that derived its format from another: nothing is written to its sessions, whatever they are read as.
+    pub(super) program: Option<Program>,
+}
+
+/// The format of a file. `head` has its first bytes.
+pub(super) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
+    let detected =
+        detect_in(path, file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     settled(path, detected, options)
 }
 
-/// What the first bytes of a file tell of its format, or, where no line ends there, as many more as one takes.
-pub(super) fn detect_in(file: &File, head: &[u8]) -> io::Result<Detected> {
-    if has_line(head) {
-        return Ok(detect(head));
-    }
-    detect_in_blocks(|offset, block| {
-        block.resize(256 << 10, 0);
+/// What the name of a file and its first bytes tell of its format; `head` has those that were read already.
+pub(super) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Detected> {
+    detect_in_blocks(Some(path), |offset, block| {
+        if let Some(rest) =
+            usize::try_from(offset).ok().and_then(|from| head.get(from..)).filter(|rest| !rest.is_empty())
+        {
+            block.extend_from_slice(&rest[..rest.len().min(HEAD)]);
+            return Ok(());
+        }
+        block.resize(HEAD, 0);
         let count = read_at(file, block, offset)?;
         block.truncate(count);
         Ok(())
@@ -128,11 +140,19 @@ pub(super) fn detect_in(file: &File, head: &[u8]) -> io::Result<Detected> {
 }
 
 /// The format that the user says, else the one that is told.
-pub(super) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Format, Error> {
+pub(super) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
+    let program = match detected {
+        Detected::Foreign(program) => Some(program),
+        Detected::Format(format) => format.program(),
+        Detected::Empty | Detected::Unknown => None,
+    };
     match (options.format, detected) {
         (_, Detected::Empty) => Err(Error::Empty { path: path.to_owned() }),
-        (Some(format), _) | (None, Detected::Format(format)) => Ok(format),
-        (None, Detected::Unknown) => Err(Error::UnknownFormat { path: path.to_owned() }),
+        (Some(format), _) | (None, Detected::Format(format)) => Ok(Told { format, program }),
+        (None, Detected::Foreign(program)) => {
+            Err(Error::UnknownFormat { path: path.to_owned(), program: Some(program) })
+        }
+        (None, Detected::Unknown) => Err(Error::UnknownFormat { path: path.to_owned(), program: None }),
     }
 }
 
@@ -177,9 +197,7 @@ fn read_with(
     let room = space.len();
     let count = read_at(file, space, 0).map_err(io)?;
     let start = &space[..count];
-    let line = memchr::memchr(b'\n', start).map_or(count, |newline| newline + 1);
-    let format = told(path, file, &start[..count.min(HEAD.max(line))], options)?;
-    let mut builder = begin(format, options);
+    let mut builder = begin(told(path, file, start, options)?, options);
     builder.expect(len, &start[..count.min(HEAD)]);
     reader.advance(count, |line| builder.line(line));
     // A file may have grown since its length was asked for: only where there was room for more, this was all.
@@ -195,9 +213,9 @@ fn read_with(
 fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let head = read_head(file).map_err(io)?;
-    let format = told(path, file, &head, options)?;
+    let told = told(path, file, &head, options)?;
     let builder = || {
-        let mut builder = begin(format, options);
+        let mut builder = begin(told, options);
         builder.expect(len, &head);
         builder
     };
@@ -237,16 +255,17 @@ pub(super) fn read_on(
     Ok(())
 }
 
-fn read_memory(format: Format, options: Options, bytes: &[u8]) -> Session {
-    let mut builder = begin(format, options);
+fn read_memory(told: Told, options: Options, bytes: &[u8]) -> Session {
+    let mut builder = begin(told, options);
     let mut reader = Reader::new();
     reader.feed(bytes, |line| builder.line(line));
     reader.finish(|line| builder.line(line));
     builder.finish()
 }
 
-fn begin(format: Format, options: Options) -> Builder {
-    let mut builder = Builder::new(format);
+fn begin(told: Told, options: Options) -> Builder {
+    let mut builder = Builder::new(told.format);
+    builder.program(told.program);
     if options.side {
         builder.side();
     }

@@ -1,8 +1,8 @@
 use super::Error;
 use super::files::{Content, Files};
-use super::open::{Opened, Options, is_read_once, open, read_at, read_head, read_on, told};
+use super::open::{Opened, Options, Told, is_read_once, open, read_at, read_head, read_on, told};
 use super::write::Stamp;
-use crate::format::{Builder, Format, Session};
+use crate::format::{Builder, Format, Program, Session};
 use crate::json::{Field, Line, Reader};
 use crate::model::{FaultKind, Key};
 use regex::bytes::Regex;
@@ -92,11 +92,11 @@ fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Res
     }
     let stamp = Stamp::of(&file).map_err(io)?;
     let head = read_head(&file).map_err(io)?;
-    let format = told(path, &file, &head, options)?;
-    if !matches!(format, Format::PiV2 | Format::Pi | Format::Omp | Format::Chimera) {
+    let Told { format, program } = told(path, &file, &head, options)?;
+    if !matches!(format, Format::PiV2 | Format::Pi | Format::Omp | Format::Prime | Format::Chimera) {
         return Ok(None);
     }
-    let source = PartOf { file: &file, format, head: &head, len: facts.len() };
+    let source = PartOf { file: &file, format, program, head: &head, len: facts.len() };
     let Some(session) = source.read(part, sizes.tail).map_err(io)? else { return Ok(None) };
     let mut files = Files::new();
     files.add(path.to_owned(), Content::File(file), Some(stamp));
@@ -107,6 +107,7 @@ fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Res
 struct PartOf<'f> {
     file: &'f File,
     format: Format,
+    program: Option<Program>,
     head: &'f [u8],
     len: u64,
 }
@@ -146,6 +147,7 @@ impl PartOf<'_> {
     /// line that begins before. Gives too where the first of these lines begins.
     fn build(&self, lines: &[u64], from: u64, part: &Part<'_>) -> io::Result<(Session, u64)> {
         let mut builder = Builder::new(self.format);
+        builder.program(self.program);
         builder.partial();
         if part.side {
             builder.side();

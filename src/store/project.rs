@@ -111,8 +111,8 @@ pub fn is_project(folder: &Path) -> bool {
     // One that can't be read is none that is known.
     let mut mains = found.folder(folder).unwrap_or_default();
     mains.sort_by(|one, other| one.path.cmp(&other.path));
-    mains.iter().filter(|file| file.bytes > 0).take(8).any(|file| {
-        let detected = File::open(&file.path).and_then(|file| detect_in(&file, &read_head(&file)?));
+    mains.iter().filter(|file| file.bytes > 0).take(8).any(|transcript| {
+        let detected = File::open(&transcript.path).and_then(|file| detect_in(&transcript.path, &file, &[]));
         detected.is_ok_and(|detected| detected == Detected::Format(Format::Claude))
     })
 }

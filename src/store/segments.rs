@@ -149,7 +149,7 @@ mod tests {
     use std::io::Write;
 
     fn builder(text: &[u8]) -> Builder {
-        let format = match detect(text) {
+        let format = match detect(text, None) {
             Detected::Format(format) => format,
             _ => crate::format::Format::Pi,
         };
@@ -195,6 +195,15 @@ mod tests {
 {"type":"leaf","id":"q","parentId":"m","targetId":"b"}
 "#;
 
+    const OPENCLAW: &str = r#"{"type":"session","version":3,"id":"s","cwd":"/p"}
+{"type":"message","id":"a","parentId":null,"message":{"role":"user","content":"one"}}
+{"type":"message","id":"b","parentId":"a","message":{"role":"assistant","content":[]}}
+{"type":"message","id":"x","parentId":"a","message":{"role":"assistant","content":[]},"appendMode":"side"}
+{"type":"message","id":"c","message":{"role":"user","content":"two"}}
+{"type":"leaf","id":"l","parentId":"c","targetId":"a"}
+{"type":"message","id":"d","parentId":"l","message":{"role":"user","content":"three"}}
+"#;
+
     const CLAUDE: &str = r#"{"type":"summary","summary":"what it was","leafUuid":"u2"}
 {"parentUuid":null,"isSidechain":false,"cwd":"/p","sessionId":"one","version":"2.0.1","type":"user","message":{"role":"user","content":"<command-name>x</command-name>"},"uuid":"u1","timestamp":"2026-03-02T00:00:00.000Z"}
 {"parentUuid":"u1","isSidechain":false,"sessionId":"one","version":"2.0.2","type":"assistant","message":{"role":"assistant","id":"m1","content":[{"type":"tool_use","id":"t1","name":"x"}]},"uuid":"u2"}
@@ -208,7 +217,7 @@ mod tests {
 
     #[test]
     fn a_file_in_segments_is_the_file() {
-        for text in [PI, CLAUDE] {
+        for text in [PI, OPENCLAW, CLAUDE] {
             let mut joined = 0;
             for segment in 1..text.len() as u64 {
                 joined += usize::from(check(text.as_bytes(), segment));

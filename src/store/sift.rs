@@ -1,7 +1,7 @@
 use super::Error;
 use super::files::Files;
 use super::open::{Options, open_raw, settled};
-use crate::format::{Detected, Format, detect, detect_in_blocks};
+use crate::format::{Format, detect_in_blocks};
 use crate::json::Sieve;
 use crate::model::{Source, Span};
 use std::fs::File;
@@ -29,16 +29,15 @@ pub fn sift(
     let mut pass =
         Pass { files: &files, len, buffer: Vec::new(), base: 0, line: 0, open: false, long: Vec::new() };
     pass.more(0).map_err(io)?;
-    let first = detect(&pass.buffer[..pass.buffer.len().min(FIRST)]);
-    let detected = match first {
-        Detected::Format(_) => first,
-        _ => detect_in_blocks(|offset, block| {
-            let len = (BLOCK as u64).min(len - offset);
-            files.read(Span { file: 0, offset, len }, block)
-        })
-        .map_err(io)?,
-    };
-    let format = settled(path, detected, options)?;
+    let detected = detect_in_blocks(Some(path), |offset, block| match pass.buffer.get(offset as usize..) {
+        Some(rest) if !rest.is_empty() => {
+            block.extend_from_slice(&rest[..rest.len().min(FIRST)]);
+            Ok(())
+        }
+        _ => files.read(Span { file: 0, offset, len: (BLOCK as u64).min(len - offset) }, block),
+    })
+    .map_err(io)?;
+    let format = settled(path, detected, options)?.format;
     pass.run(sieve, &mut |offset, line| each(format, offset, line)).map_err(io)?;
     Ok(format)
 }
@@ -63,7 +62,7 @@ pub(super) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) ->
     }
 }
 
-/// How many bytes the format is mostly told from.
+/// How many of the bytes that were read are looked at first to tell the format.
 const FIRST: usize = 16 * 1024;
 
 /// One pass over a file, block by block.

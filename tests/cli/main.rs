@@ -6,6 +6,7 @@ mod claude_load;
 mod claude_random;
 mod context;
 mod corpus;
+mod detect;
 mod escapes;
 mod exits;
 mod exports;

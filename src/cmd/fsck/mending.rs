@@ -81,6 +81,7 @@ fn mend(
         reachable: repair.proof.agents_path.0,
         reachable_after: repair.proof.agents_path.1,
         mendable: 0,
+        program: subject.examined.program(),
     };
     Ok((report, repair.mended))
 }

@@ -6,7 +6,7 @@ mod show;
 
 use super::writing::Writing;
 use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
-use crate::format::Format;
+use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
 use crate::store::{self, Error, Files, Options, find};
@@ -141,6 +141,13 @@ fn look(
         match report {
             Ok(report) => {
                 show::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
+                if let Some(program) = report.program
+                    && !report.findings.list.is_empty()
+                    && !ui.look.quiet
+                {
+                    let path = text::one_line(&target.path.display().to_string());
+                    ui.note(format_args!("{path}: nothing is repaired: {}", program.why_read_only()));
+                }
                 total.add(&report);
             }
             Err(error) => total.failures.add(error.into(), target.named, ui)?,
@@ -182,6 +189,8 @@ struct Report {
     reachable_after: usize,
     /// How many findings a repair would mend.
     mendable: u64,
+    /// The program whose session it is, if nothing is repaired for it.
+    program: Option<Program>,
 }
 
 fn report(
@@ -200,6 +209,7 @@ fn report(
         reachable: examined.reachable,
         reachable_after: examined.reachable,
         mendable: 0,
+        program: examined.program(),
     };
     if examined.findings.list.iter().any(|finding| wishes.wants(finding))
         && let Ok(repair) = subject.repair(wishes)
@@ -330,7 +340,10 @@ impl Subject {
         };
         let examined =
             fsck::examine(session, &files, len, options.format, &place).map_err(|error| match error {
-                Unreadable::Unknown => Error::UnknownFormat { path: path.to_owned() },
+                Unreadable::Unknown => Error::UnknownFormat { path: path.to_owned(), program: None },
+                Unreadable::Foreign(program) => {
+                    Error::UnknownFormat { path: path.to_owned(), program: Some(program) }
+                }
                 Unreadable::Io(source) => Error::Io { path: path.to_owned(), source },
             })?;
         Ok(Subject { files, examined, place })

@@ -58,6 +58,7 @@ impl Builder {
         }
         gathered.entries += next.gathered.entries;
         gathered.marks.append(next.gathered.marks);
+        gathered.openclaw.append(next.gathered.openclaw, entries);
         gathered.labels.append(&next.gathered.labels, entries, lines);
         gathered.pointers.extend(next.gathered.pointers.into_iter().map(|pointer| Pointer {
             line: pointer.line + lines,

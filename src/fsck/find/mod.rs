@@ -49,6 +49,10 @@ pub(super) fn all(
     finder.headers()?;
     finder.tree()?;
     finder.copies()?;
+    // What a program makes of its messages is not known if the format is only derived from one that is.
+    if session.program.is_some() {
+        return Ok(());
+    }
     finder.compactions()?;
     finder.tools()?;
     finder.content()?;

@@ -182,6 +182,10 @@ impl Finder<'_> {
                 })?;
             }
         }
+        // What leads a program that derives its format from pi's to its position is its own affair.
+        if session.program.is_some() {
+            return Ok(());
+        }
         // One without an id is a fault of its own.
         let tail = session.tree.standing().rev().find(|ix| session.entries.key(*ix).is_some());
         let Some(tail) = tail else { return Ok(()) };

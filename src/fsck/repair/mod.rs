@@ -18,7 +18,7 @@ use super::mend::{Aside, Mending};
 use super::scan::scan;
 use super::text::{Patched, Text};
 use super::{Around, find};
-use crate::format::{Format, Ids, Session};
+use crate::format::{Format, Ids, Program, Session};
 use crate::model::{Change, Ix, Plan, Source, Target, Time};
 use draft::Draft;
 use std::io;
@@ -88,6 +88,9 @@ pub enum NoRepair {
     /// bough does not write this format.
     #[error("the file is of a version that bough does not write")]
     ReadOnly,
+    /// bough does not write for this program.
+    #[error("nothing is repaired: {}", .0.why_read_only())]
+    Foreign(Program),
     /// The file can't be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -99,7 +102,7 @@ impl NoRepair {
         Some(match self {
             NoRepair::Unproven { .. } => "nothing was changed; `--skip CHECK` leaves a check as it is".into(),
             NoRepair::ReadOnly => "nothing was changed; a newer bough may know the version".into(),
-            NoRepair::Io(_) => return None,
+            NoRepair::Foreign(_) | NoRepair::Io(_) => return None,
         })
     }
 }
@@ -142,6 +145,12 @@ pub fn repair(
     let written = examined.findings.count(Check::UnsupportedVersion) == 0
         && examined.findings.count(Check::EmptyFile) == 0
         && examined.format != Format::HarnessV4;
+    if let Some(program) = examined.session.program {
+        return match examined.findings.list.iter().any(|finding| wishes.wants_check(finding.check)) {
+            true => Err(NoRepair::Foreign(program)),
+            false => Ok(nothing(examined)),
+        };
+    }
     if !written {
         return match examined.findings.list.iter().any(|finding| wishes.wants(finding)) {
             true => Err(NoRepair::ReadOnly),

@@ -1,0 +1,61 @@
+//! Programs whose session files look like those of pi, Chimera or Claude Code, and are not: nothing is ever written to them.
+
+use super::Format;
+
+/// A program that derives its session files from those of another agent.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Program {
+    /// OpenClaw: pi's version 3 with entries beside the conversation, and `leaf` rows of its own. Read.
+    OpenClaw,
+    /// Prime Agent: pi's version 3 with types of its own. Read.
+    Prime,
+    /// Tau: pi's types with `parent_id`.
+    Tau,
+    /// Kit: pi's header, then `parent_id`, and `role` and `parts` on the entry.
+    Kit,
+    /// Qwen Code: the links of Claude Code, and `parts` in the message.
+    Qwen,
+    /// The Copilot CLI: a log of events.
+    Copilot,
+}
+
+impl Program {
+    /// All programs.
+    pub const ALL: [Program; 6] =
+        [Program::OpenClaw, Program::Prime, Program::Tau, Program::Kit, Program::Qwen, Program::Copilot];
+
+    /// The name of the program, as it writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Program::OpenClaw => "OpenClaw",
+            Program::Prime => "Prime Agent",
+            Program::Tau => "Tau",
+            Program::Kit => "Kit",
+            Program::Qwen => "Qwen Code",
+            Program::Copilot => "GitHub Copilot CLI",
+        }
+    }
+
+    /// Why nothing is written to its sessions.
+    pub fn why_read_only(self) -> &'static str {
+        match self {
+            Program::OpenClaw => "it is a session of OpenClaw, which bough only reads",
+            Program::Prime => "it is a session of Prime Agent, which bough only reads",
+            Program::Tau => "it is a session of Tau, which bough only reads",
+            Program::Kit => "it is a session of Kit, which bough only reads",
+            Program::Qwen => "it is a session of Qwen Code, which bough only reads",
+            Program::Copilot => "it is a session of GitHub Copilot CLI, which bough only reads",
+        }
+    }
+}
+
+impl Format {
+    /// The program whose derived format it is; `None` of the formats that bough writes.
+    pub fn program(self) -> Option<Program> {
+        match self {
+            Format::OpenClaw => Some(Program::OpenClaw),
+            Format::Prime => Some(Program::Prime),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! A format is taken only for what it is: over all sessions, and over those of one program with lines of another.
+
+use crate::files::project;
+use crate::shared;
+use bough::format::{Detected, Format, Program, detect};
+use bough::store::{self, Options};
+use proptest::prelude::*;
+use proptest::sample::{Index, select};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The recorded formats: a path, a tab, and the name of the format, of the program, or of what else there is.
+const RECORDED: &str = include_str!("sessions/formats.tsv");
+
+#[test]
+fn the_formats_of_all_sessions_are_as_recorded() {
+    let folder = project().join("tests/cli/sessions");
+    compare(&folder, "tests/cli/sessions/");
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn the_formats_of_all_reference_files_are_as_recorded() {
+    for part in ["corpus", "cases"] {
+        compare(&shared::folder().join(part), &format!("{part}/"));
+    }
+}
+
+/// Compares what a folder holds with what is recorded under `prefix`; each file is read by its path and as bytes.
+fn compare(folder: &Path, prefix: &str) {
+    let (mut wrong, mut seen) = (Vec::new(), 0);
+    for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
+        let (path, wanted) = line.split_once('\t').unwrap();
+        let Some(path) = path.strip_prefix(prefix) else { continue };
+        seen += 1;
+        let path = folder.join(path);
+        let by_path = named(&path);
+        if by_path != wanted {
+            wrong.push(format!("{}: {by_path}, and {wanted} is recorded", path.display()));
+        }
+        // The bytes alone tell the same, since no name of these files decides.
+        let bytes = fs::read(&path).unwrap();
+        let by_bytes = bough::format::Session::read(&bytes).map(|session| session.format.name());
+        if by_bytes.is_some_and(|name| name != wanted) {
+            wrong.push(format!("{}: {by_bytes:?} by its bytes, and {wanted} is recorded", path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+    assert!(seen > 50, "only {seen} files were compared");
+}
+
+fn named(path: &Path) -> String {
+    match store::open(path, Options::default()) {
+        Ok(opened) => opened.session.format.name().to_owned(),
+        Err(store::Error::UnknownFormat { program: Some(program), .. }) => program.name().to_owned(),
+        Err(store::Error::UnknownFormat { .. }) => "unknown".to_owned(),
+        Err(store::Error::Empty { .. }) => "empty".to_owned(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// A session of each program, whole lines.
+fn sessions() -> Vec<(Detected, Vec<String>)> {
+    let of = |path: &str, told| {
+        let text = fs::read_to_string(project().join("tests/cli/sessions").join(path)).unwrap();
+        (told, text.lines().map(str::to_owned).collect())
+    };
+    vec![
+        of("pi/pi16-labels.jsonl", Detected::Format(Format::Pi)),
+        of("chimera/branching.jsonl", Detected::Format(Format::Chimera)),
+        of("claude-code/assistant-retry.jsonl", Detected::Format(Format::Claude)),
+        of("derived/tau.jsonl", Detected::Foreign(Program::Tau)),
+        of("derived/kit.jsonl", Detected::Foreign(Program::Kit)),
+        of("derived/qwen.jsonl", Detected::Foreign(Program::Qwen)),
+        of("derived/copilot.jsonl", Detected::Foreign(Program::Copilot)),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() })]
+
+    /// One line of another program, wherever it is, changes nothing; nor does the order of the lines.
+    #[test]
+    fn one_foreign_line_does_not_change_the_format(
+        own in 0usize..7,
+        other in 0usize..7,
+        line in any::<Index>(),
+        at in any::<Index>(),
+        order in any::<u64>(),
+        shuffled in any::<bool>(),
+    ) {
+        let sessions = sessions();
+        let (told, mut lines) = sessions[own].clone();
+        let foreign = line.get(&sessions[other].1).clone();
+        if shuffled {
+            shuffle(&mut lines, order);
+        }
+        lines.insert(at.index(lines.len() + 1), foreign);
+        let text = lines.join("\n");
+        prop_assert_eq!(detect(text.as_bytes(), None), told, "{}", text);
+    }
+
+    /// In a file of two programs, that with clearly more lines wins, whatever the order.
+    #[test]
+    fn the_majority_decides(
+        own in 0usize..7,
+        other in 0usize..7,
+        order in any::<u64>(),
+        few in select(vec![1usize, 2]),
+    ) {
+        let sessions = sessions();
+        // A header of pi is Kit's, too.
+        let entries = |which: usize| {
+            let lines = sessions[which].1.iter().filter(|line| !line.contains(r#""type":"session""#));
+            lines.cloned().collect::<Vec<String>>()
+        };
+        let mut lines: Vec<String> = entries(own).into_iter().cycle().take(3 * few + 2).collect();
+        lines.extend(entries(other).into_iter().take(few));
+        shuffle(&mut lines, order);
+        let text = lines.join("\n");
+        prop_assert_eq!(detect(text.as_bytes(), None), sessions[own].0, "{}", text);
+    }
+}
+
+/// Puts lines in an order that a seed chooses.
+fn shuffle(lines: &mut [String], mut seed: u64) {
+    for at in (1..lines.len()).rev() {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        lines.swap(at, (seed >> 33) as usize % (at + 1));
+    }
+}
+
+/// OpenClaw and Prime Agent are told once the whole file is known: a line of pi before it changes nothing, nor does one of theirs
+/// before a session of pi.
+#[test]
+fn a_line_before_the_header_is_no_mark() {
+    let read = |path: &str| fs::read_to_string(project().join("tests/cli/sessions").join(path)).unwrap();
+    let format = |text: String| bough::format::Session::read(text.as_bytes()).unwrap().format;
+    let pi = read("pi/pi16-labels.jsonl");
+    let of_pi = pi.lines().nth(1).unwrap().to_owned();
+    for (path, own) in [
+        ("derived/openclaw-side.jsonl", Format::OpenClaw),
+        ("derived/openclaw-leaf.jsonl", Format::OpenClaw),
+        ("derived/prime.jsonl", Format::Prime),
+    ] {
+        let text = read(path);
+        assert_eq!(format(text.clone()), own, "{path}");
+        assert_eq!(format(format!("{of_pi}\n{text}")), own, "{path}");
+        for line in text.lines().skip(1) {
+            assert_eq!(format(format!("{line}\n{pi}")), Format::Pi, "{line}");
+        }
+    }
+}
+
+/// The files of a folder, for who records anew: `BOUGH_BLESS=1 cargo test --test cli detect::record`.
+#[test]
+fn record() {
+    if std::env::var_os("BOUGH_BLESS").is_none() {
+        return;
+    }
+    let mut out =
+        String::from("# The formats of all sessions, recorded by `record` in tests/cli/detect.rs.\n");
+    let mut folders = vec![(project().join("tests/cli/sessions"), "tests/cli/sessions/")];
+    if cfg!(shared) {
+        folders.push((shared::folder().join("corpus"), "corpus/"));
+        folders.push((shared::folder().join("cases"), "cases/"));
+    }
+    for (folder, prefix) in folders {
+        let mut files = Vec::new();
+        below(&folder, &mut files);
+        files.sort();
+        for file in files {
+            let name = file.strip_prefix(&folder).unwrap().display().to_string();
+            out.push_str(&format!("{prefix}{name}\t{}\n", named(&file)));
+        }
+    }
+    fs::write(project().join("tests/cli/sessions/formats.tsv"), out).unwrap();
+}
+
+fn below(folder: &Path, out: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            below(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            out.push(path);
+        }
+    }
+}
