@@ -95,6 +95,13 @@ fn timestamp(line: &[u8]) -> Option<Value> {
     let value = member(line, "timestamp")?;
     match string(value) {
         Some(text) => Some(text.into_owned().into()),
-        None => serde_json::from_slice(value).ok(),
+        // A value of another sort is no time.
+        None => serde_json::from_slice(value).ok().filter(Value::is_number),
     }
+}
+
+/// Returns the version of a format as it is stored: a number or a string, and nothing if it is neither.
+pub(super) fn version(stored: &str) -> Option<Value> {
+    let value: Value = serde_json::from_str(stored).unwrap_or(stored.into());
+    Some(value).filter(|value| value.is_number() || value.is_string())
 }

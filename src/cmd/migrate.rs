@@ -150,7 +150,7 @@ fn number(opened: &Opened) -> Option<serde_json::Value> {
     match (migrate::age(&opened.session), opened.session.version()) {
         (Age::Old(migrate::Form::V1), _) => Some(1.into()),
         (Age::Old(_), _) => Some(2.into()),
-        (_, version) => version.map(|version| serde_json::from_str(version).unwrap_or(version.into())),
+        (_, version) => version.and_then(super::entry::version),
     }
 }
 

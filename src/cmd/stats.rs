@@ -635,7 +635,8 @@ fn set(object: &mut Map<String, Value>, key: &str, value: Value) {
 
 /// A cost as a number that does not show what adding did to it.
 fn round(cost: f64) -> f64 {
-    (cost * 1e9).round() / 1e9
+    let rounded = (cost * 1e9).round() / 1e9;
+    if rounded.is_finite() { rounded } else { cost }
 }
 
 fn taken_json(taken: &Taken) -> Map<String, Value> {

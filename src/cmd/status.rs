@@ -179,7 +179,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         }
         set("other_heads", Some(heads.into()));
     }
-    set("version", session.version().map(|version| serde_json::from_str(version).unwrap_or(version.into())));
+    set("version", session.version().and_then(super::entry::version));
     for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
         if let Some(ix) = ix {
             set(key, Some(ids::name(session, source, ix)?.into()));

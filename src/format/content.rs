@@ -137,7 +137,7 @@ impl Usage {
                 "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
                 "cost" => {
                     let total = member(value, "total");
-                    usage.cost = total.and_then(number).unwrap_or(0.0);
+                    usage.cost = total.and_then(number).filter(|cost| cost.is_finite()).unwrap_or(0.0);
                 }
                 _ => {}
             }
@@ -162,7 +162,8 @@ impl Usage {
         add(&mut self.output, other.output);
         add(&mut self.cache_read, other.cache_read);
         add(&mut self.cache_write, other.cache_write);
-        self.cost += other.cost;
+        // A cost that no number is large enough for is not told.
+        self.cost = Some(self.cost + other.cost).filter(|cost| cost.is_finite()).unwrap_or(self.cost);
     }
 }
 

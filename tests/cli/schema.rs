@@ -178,6 +178,98 @@ fn json_output_fits_its_schema() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
+/// Values that no agent writes are left out, or shown as what they are allowed to be.
+#[test]
+fn json_output_of_odd_sessions_fits_its_schema() {
+    let schemas: BTreeMap<String, Value> = fs::read_dir(project().join("docs/schema"))
+        .unwrap()
+        .map(|entry| serde_json::from_str(&fs::read_to_string(entry.unwrap().path()).unwrap()).unwrap())
+        .map(|schema: Value| (schema["title"].as_str().unwrap().to_owned(), schema))
+        .collect();
+    const ODD: [&str; 12] = [
+        "null",
+        "{}",
+        "[]",
+        "true",
+        "-1",
+        "1e999",
+        "1.5",
+        "\"\"",
+        "\"null\"",
+        "\"NaN\"",
+        "{\"a\":null}",
+        "[null]",
+    ];
+    const FIELDS: [&str; 14] = [
+        "\"2026-01-05T10:00:00.000Z\"",
+        "3",
+        "\"a0000001\"",
+        "null",
+        "\"user\"",
+        "\"message\"",
+        "\"x\"",
+        "0.5",
+        "7",
+        "\"m\"",
+        "\"stop\"",
+        "\"/w\"",
+        "\"s\"",
+        "\"keep\"",
+    ];
+    let lines = concat!(
+        "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"cwd\":\"/w\"}\n",
+        "{\"type\":\"message\",\"id\":\"a0000001\",\"parentId\":null,\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"message\":{\"role\":\"user\",\"content\":\"x\"}}\n",
+        "{\"type\":\"message\",\"id\":\"a0000002\",\"parentId\":\"a0000001\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"message\":{\"role\":\"assistant\",\"model\":\"m\",\"stopReason\":\"stop\",\"usage\":{\"input\":7,\"output\":7,\"totalTokens\":7,\"cost\":{\"total\":0.5}},\"content\":[{\"type\":\"text\",\"text\":\"x\"}]}}\n",
+        "{\"type\":\"label\",\"id\":\"a0000003\",\"parentId\":\"a0000002\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"targetId\":\"a0000001\",\"label\":\"keep\"}\n",
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let mut failed = Vec::new();
+    let mut seen = 0;
+    for field in FIELDS {
+        for odd in ODD {
+            fs::write(folder.path().join("s.jsonl"), lines.replace(&format!(":{field}"), &format!(":{odd}")))
+                .unwrap();
+            for command in [
+                "log --all",
+                "show all",
+                "stats",
+                "stats --by branch",
+                "status",
+                "migrate --check",
+                "branches --all",
+                "context",
+                "label",
+                "diff --stat root HEAD",
+                "grep x",
+                "fsck --verbose",
+                "rev-parse all",
+            ] {
+                let mut words: Vec<&str> = command.split(' ').collect();
+                if words[0] == "grep" {
+                    words.push("s.jsonl")
+                } else {
+                    words.extend(["-s", "s.jsonl"])
+                }
+                if words[0] == "migrate" {
+                    words = vec!["migrate", "--check", "s.jsonl"]
+                }
+                words.extend(["--input-format", "pi", "--json"]);
+                let output = crate::place::bough(folder.path()).args(&words).output().unwrap();
+                for line in String::from_utf8(output.stdout).unwrap().lines() {
+                    let object: Value = serde_json::from_str(line).unwrap();
+                    let wrong = wrong(&schemas[object["schema"].as_str().unwrap()], &object);
+                    if !wrong.is_empty() {
+                        failed.push(format!("{command}, {field} as {odd}: {}", wrong.join("; ")));
+                    }
+                    seen += 1;
+                }
+            }
+        }
+    }
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+    assert!(seen > 2000, "{seen}");
+}
+
 /// What of a value does not fit its schema. Knows the words that `docs/schema` uses: `type`, `enum`, `const`, `required`,
 /// `properties`, `additionalProperties`, `items`; another one is an error, so that none is passed over.
 fn wrong(schema: &Value, value: &Value) -> Vec<String> {
