@@ -276,19 +276,26 @@ impl Read {
         for ix in end.into_iter().flat_map(|end| tree.ancestors(end)) {
             on_path[ix.at()] = true;
         }
-        let started_on_path = |strand: u32| {
-            let mut strand = &reading.strands[strand as usize];
-            // An agent may have been started by another, and that by a third.
-            for _ in 0..=reading.strands.len() {
-                let Some((above, at)) = strand.above else { return false };
-                if strand.kind == StrandKind::Agent && on_path[at.at()] {
-                    return true;
+        // An agent may have been started by another, and that by a third; each strand is asked once.
+        let mut known: Vec<Option<bool>> = vec![None; reading.strands.len()];
+        for strand in 0..reading.strands.len() {
+            let (mut way, mut at) = (Vec::new(), strand);
+            let started = loop {
+                if let Some(started) = known[at] {
+                    break started;
                 }
-                strand = &reading.strands[above as usize];
-            }
-            false
-        };
-        let taken: Vec<bool> = (0..reading.strands.len() as u32).map(started_on_path).collect();
+                // Strands that hang at each other are started by nothing.
+                known[at] = Some(false);
+                way.push(at);
+                let Some((above, place)) = reading.strands[at].above else { break false };
+                if reading.strands[at].kind == StrandKind::Agent && on_path[place.at()] {
+                    break true;
+                }
+                at = above as usize;
+            };
+            way.into_iter().for_each(|at| known[at] = Some(started));
+        }
+        let taken: Vec<bool> = known.into_iter().map(|started| started == Some(true)).collect();
         let mut order = reading.order();
         order.retain(|ix| {
             on_path[ix.at()] || reading.strand_of(*ix).is_some_and(|strand| taken[strand as usize])

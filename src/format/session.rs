@@ -9,6 +9,7 @@ use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_membe
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
+use std::collections::{HashMap, HashSet};
 
 /// Where a session stood before its last switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -600,9 +601,29 @@ impl Session {
     /// The last entry on the path that the agent loads: HEAD, or below it the end of the reply that it is in.
     pub fn end(&self) -> Option<Ix> {
         let head = self.head.entry?;
-        let below = |ix: &Ix| self.tree.ancestors(*ix).position(|above| above == head);
-        let last =
-            self.beside.iter().filter_map(|ix| Some((below(ix)?, *ix))).max_by_key(|(steps, _)| *steps);
+        // How many steps each is below HEAD, if it is; what was walked once is not walked again.
+        let mut known: HashMap<Ix, Option<usize>> = HashMap::from([(head, Some(0))]);
+        let mut last = None;
+        for ix in &self.beside {
+            let mut way = Vec::new();
+            let mut steps = None;
+            for above in self.tree.ancestors(*ix) {
+                if let Some(above) = known.get(&above) {
+                    steps = *above;
+                    break;
+                }
+                way.push(above);
+            }
+            for above in way.into_iter().rev() {
+                steps = steps.map(|steps| steps + 1);
+                known.insert(above, steps);
+            }
+            if let Some(steps) = known[ix]
+                && last.is_none_or(|(most, _)| steps >= most)
+            {
+                last = Some((steps, *ix));
+            }
+        }
         Some(last.map_or(head, |(_, ix)| ix))
     }
 
@@ -624,8 +645,8 @@ impl Session {
     /// How many entries are on the path that the agent loads, the rest of the reply that HEAD is in included.
     pub fn loaded(&self) -> usize {
         let Some(end) = self.end() else { return 0 };
-        let mut rest = self.beside.clone();
-        let path = self.tree.ancestors(end).inspect(|above| rest.retain(|ix| ix != above)).count();
+        let mut rest: HashSet<Ix> = self.beside.iter().copied().collect();
+        let path = self.tree.ancestors(end).inspect(|above| _ = rest.remove(above)).count();
         path + rest.len()
     }
 
@@ -663,6 +684,18 @@ impl Session {
             return Some(first);
         }
         self.tree.standing().find(|ix| self.entries.key(*ix) == key)
+    }
+
+    /// Returns all entries that have an id, by their ids: for who asks for many of them, as [`Session::find`] for one.
+    pub fn places(&self) -> HashMap<Key, Ix> {
+        let mut places = HashMap::with_capacity(self.entries.len());
+        for ix in self.tree.standing() {
+            let key = self.entries.key(ix);
+            if key.is_some() {
+                places.entry(key).or_insert(ix);
+            }
+        }
+        places
     }
 
     /// The position of a session whose program takes `leaf` for its leaf by `rule`: what it stands on once markers of

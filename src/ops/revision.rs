@@ -174,54 +174,125 @@ fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
 
 /// One entry: a name, with suffixes.
 fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
-    let session = whole.session;
-    if let Some(ix) = named(whole, text)? {
-        return Ok(ix);
+    // The error is about what is left without its suffixes.
+    let text = match resolve(whole, text)? {
+        Ok(ix) => return Ok(ix),
+        Err(rest) => rest,
+    };
+    if text.starts_with("label:") {
+        return Err(Error::Unresolved { revision: text.into(), why: "no entry has that label".into() });
     }
-    if let Some(wanted) = text.strip_prefix(":/") {
-        return by_text(whole, text, wanted);
+    if let Some((rest, _)) = text.rsplit_once('~')
+        && matches!(resolve(whole, rest), Ok(Ok(_)))
+    {
+        return Err(Error::Malformed { revision: text.into(), why: "`~` wants a number of steps".into() });
     }
-    let malformed = |why: &str| Error::Malformed { revision: text.into(), why: why.into() };
-    let unresolved = |why: String| Error::Unresolved { revision: text.into(), why };
-    // The last suffix is taken off first: what stands before it may have suffixes of its own.
+    Err(Error::NoRevision { revision: text.into() })
+}
+
+/// A step from one entry to another, at the end of a revision.
+enum Suffix {
+    /// So many entries up.
+    Up(usize),
+    /// To the parent.
+    Parent,
+    /// To the entry itself.
+    Same,
+    /// To a parent that no entry has.
+    NoParent,
+    /// To the only child.
+    Child,
+}
+
+/// Takes the last suffix off a revision: what is before it may have suffixes of its own.
+fn last_suffix(text: &str) -> Option<(&str, Suffix)> {
     let before = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
     let number = &text[before.len()..];
     if let Some(rest) = before.strip_suffix('~') {
-        let from = single(whole, rest)?;
         // No path is as long as a number that is too large.
         let steps = if number.is_empty() { 1 } else { number.parse().unwrap_or(usize::MAX) };
-        return up(session, from, steps).ok_or_else(|| unresolved("the path is not that long".into()));
+        return Some((rest, Suffix::Up(steps)));
     }
     if let Some(rest) = before.strip_suffix('^') {
-        let from = single(whole, rest)?;
-        return match number {
-            "" | "1" => up(session, from, 1).ok_or_else(|| unresolved("it is a root".into())),
-            "0" => Ok(from),
-            _ => Err(malformed("an entry has one parent at the most; `REV~N` goes up N entries")),
+        let suffix = match number {
+            "" | "1" => Suffix::Parent,
+            "0" => Suffix::Same,
+            _ => Suffix::NoParent,
+        };
+        return Some((rest, suffix));
+    }
+    let suffix = |sign| text.strip_suffix(sign).filter(|rest: &&str| !rest.is_empty());
+    match (suffix('-'), suffix('+')) {
+        (Some(rest), _) => Some((rest, Suffix::Parent)),
+        (_, Some(rest)) => Some((rest, Suffix::Child)),
+        _ => None,
+    }
+}
+
+/// The entry that a name with suffixes stands for; if nothing in it is a name, what is left without
+/// the suffixes.
+///
+/// Suffixes are not a recursion: a revision may have as many as a command line has room for.
+fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix, &'t str>> {
+    let session = whole.session;
+    let mut steps: Vec<(&str, Suffix)> = Vec::new();
+    let mut rest = text;
+    let mut may_be_name = None;
+    let mut at = loop {
+        let is_looked_up = match may_be_name {
+            _ if rest.len() <= LONG_NAME => true,
+            Some(may_be_name) => may_be_name,
+            None => *may_be_name.insert(begins_a_name(whole, rest)?),
+        };
+        if is_looked_up && let Some(ix) = named(whole, rest)? {
+            break ix;
+        }
+        if let Some(wanted) = rest.strip_prefix(":/") {
+            break by_text(whole, rest, wanted)?;
+        }
+        let Some((before, suffix)) = last_suffix(rest) else { return Ok(Err(rest)) };
+        steps.push((rest, suffix));
+        rest = before;
+    };
+    for (text, suffix) in steps.into_iter().rev() {
+        let unresolved = |why: &str| Error::Unresolved { revision: text.into(), why: why.into() };
+        at = match suffix {
+            Suffix::Up(steps) => {
+                up(session, at, steps).ok_or_else(|| unresolved("the path is not that long"))?
+            }
+            Suffix::Parent => up(session, at, 1).ok_or_else(|| unresolved("it is a root"))?,
+            Suffix::Same => at,
+            Suffix::NoParent => {
+                let why = "an entry has one parent at the most; `REV~N` goes up N entries".into();
+                return Err(Error::Malformed { revision: text.into(), why });
+            }
+            Suffix::Child => {
+                let children: Vec<Ix> = session.tree.children(at).collect();
+                match children.as_slice() {
+                    [child] => *child,
+                    [] => return Err(unresolved("it has no child")),
+                    several => return Err(ambiguous(whole, text, several)?),
+                }
+            }
         };
     }
-    if let Some(rest) = text.strip_suffix('-').filter(|rest| !rest.is_empty()) {
-        let from = single(whole, rest)?;
-        return up(session, from, 1).ok_or_else(|| unresolved("it is a root".into()));
+    Ok(Ok(at))
+}
+
+/// A word of more bytes is looked up as a name only if a name begins as it does, since each look costs a pass over all ids.
+const LONG_NAME: usize = 64;
+
+/// Whether an id or a label begins with the first bytes of a long word.
+fn begins_a_name(whole: Whole<'_>, word: &str) -> Result<bool> {
+    let session = whole.session;
+    let word = ["id:", "label:"].iter().find_map(|sort| word.strip_prefix(sort)).unwrap_or(word);
+    let start = &word.as_bytes()[..word.len().min(LONG_NAME)];
+    for ix in session.tree.standing().filter(|ix| session.entries.flags(*ix).has(Flags::LONG_ID)) {
+        if start.starts_with(&session.entries.id_start(ix)) && whole.id(ix)?.as_bytes().starts_with(start) {
+            return Ok(true);
+        }
     }
-    if let Some(rest) = text.strip_suffix('+').filter(|rest| !rest.is_empty()) {
-        let from = single(whole, rest)?;
-        let children: Vec<Ix> = session.tree.children(from).collect();
-        return match children.as_slice() {
-            [child] => Ok(*child),
-            [] => Err(unresolved("it has no child".into())),
-            several => Err(ambiguous(whole, text, several)?),
-        };
-    }
-    if text.starts_with("label:") {
-        return Err(unresolved("no entry has that label".into()));
-    }
-    if let Some((rest, _)) = text.rsplit_once('~')
-        && single(whole, rest).is_ok()
-    {
-        return Err(malformed("`~` wants a number of steps"));
-    }
-    Err(Error::NoRevision { revision: text.into() })
+    Ok(session.labels.all().any(|(_, label)| label.text.as_bytes().starts_with(start)))
 }
 
 /// The entry `steps` above; markers of `switch` do not count as steps.

@@ -17,6 +17,7 @@ mod fsck_claude;
 mod fsck_damage;
 mod fsck_peers;
 mod generated;
+mod growth;
 mod layers;
 mod linearize;
 mod migrate;

@@ -260,12 +260,12 @@ fn whole_branch(session: &Session, source: &Table, fork: Option<Ix>, leaf: Ix) -
         return path[from..].to_vec();
     }
     let side = Whole { session, source };
-    let tools = pick::units::Tools::of(side).unwrap();
     let wanted: HashSet<Ix> = path.iter().copied().collect();
+    let tools = pick::units::Tools::of(side, &wanted).unwrap();
     let mut out: Vec<Ix> = Vec::new();
     for ix in &path[from..] {
         if !out.contains(ix) {
-            out.extend(tools.unit(side, *ix, &wanted).entries);
+            out.extend(tools.unit(side, *ix).entries);
         }
     }
     out

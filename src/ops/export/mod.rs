@@ -8,7 +8,8 @@ pub mod claude;
 use super::{Error, Whole, ids, label};
 use crate::format::{Format, Ids, New, Session};
 use crate::json::Edits;
-use crate::model::{Change, Flags, Ix, Key, Kind, Piece, Plan, Source, Span, Target, Time};
+use crate::model::{Ancestry, Change, Flags, Ix, Key, Kind, Piece, Plan, Source, Span, Target, Time};
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::PathBuf;
@@ -77,6 +78,10 @@ pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result
     let taken: HashSet<Ix> = entries.iter().copied().collect();
     let mut copy = Copy::new(whole, wish, fresh, &entries)?;
     copy.header(now)?;
+    // Chimera's header is an entry, and comes before all others.
+    let mut in_order: Vec<Ix> = copy.taken.difference(&taken).copied().collect();
+    in_order.extend(&entries);
+    copy.climb = climb(session, &in_order, &copy.taken);
     for ix in &entries {
         copy.entry(*ix)?;
     }
@@ -193,14 +198,65 @@ struct Copy<'a> {
     names: HashMap<Ix, Vec<u8>>,
     /// Chimera's header is an entry, and gets an id of its own.
     header: Option<Vec<u8>>,
+    /// How to come from each entry that comes along to those above it.
+    climb: HashMap<Ix, Steps>,
+    /// The entries by their ids, and which is above which: once a compaction asks for it.
+    places: OnceCell<(HashMap<Key, Ix>, Ancestry)>,
     pieces: Vec<Piece>,
     changes: Vec<Change>,
+}
+
+/// The entries above one that come along, too.
+#[derive(Clone, Copy)]
+struct Steps {
+    /// The nearest.
+    up: Option<Ix>,
+    /// One further up, so that each of them is reached in few steps, however many there are.
+    jump: Option<Ix>,
+    /// How many there are.
+    depth: usize,
+}
+
+/// Tells of each entry that comes along how to climb from it. Each of `entries` is behind those above it.
+fn climb(session: &Session, entries: &[Ix], taken: &HashSet<Ix>) -> HashMap<Ix, Steps> {
+    let mut out: HashMap<Ix, Steps> = HashMap::with_capacity(entries.len());
+    // Of what stays behind, the nearest above it that does not; so that no stretch is walked twice.
+    let mut known: HashMap<Ix, Option<Ix>> = HashMap::new();
+    for ix in entries {
+        let (mut way, mut up) = (Vec::new(), None);
+        for above in session.tree.ancestors(*ix).skip(1) {
+            if taken.contains(&above) {
+                up = Some(above);
+                break;
+            }
+            if let Some(nearest) = known.get(&above) {
+                up = *nearest;
+                break;
+            }
+            way.push(above);
+        }
+        known.extend(way.into_iter().map(|above| (above, up)));
+        let (depth, jump) = match up.and_then(|up| Some((up, *out.get(&up)?))) {
+            None => (0, None),
+            Some((up, of_up)) => {
+                // The jump of its jump is as long as its own: both together are one.
+                let of_jump = of_up.jump.and_then(|jump| out.get(&jump).copied());
+                let twice = of_jump.filter(|of_jump| {
+                    let far = of_jump.jump.and_then(|far| out.get(&far)).map(|far| far.depth);
+                    far.is_some_and(|far| of_up.depth - of_jump.depth == of_jump.depth - far)
+                });
+                (of_up.depth + 1, twice.map_or(Some(up), |of_jump| of_jump.jump))
+            }
+        };
+        out.insert(*ix, Steps { up, jump, depth });
+    }
+    out
 }
 
 impl<'a> Copy<'a> {
     fn new(whole: Whole<'a>, wish: &'a Wish, fresh: &'a mut Ids, entries: &[Ix]) -> Result<Copy<'a>, Error> {
         let Whole { session, source } = whole;
-        let taken = entries.iter().copied().collect();
+        let taken: HashSet<Ix> = entries.iter().copied().collect();
         let mut names = HashMap::new();
         if wish.new_ids {
             for ix in entries {
@@ -210,7 +266,21 @@ impl<'a> Copy<'a> {
         }
         let (pieces, changes) = (Vec::new(), Vec::new());
         let last = entries.last().copied();
-        Ok(Copy { session, source, wish, fresh, taken, last, names, header: None, pieces, changes })
+        let places = OnceCell::new();
+        Ok(Copy {
+            session,
+            source,
+            wish,
+            fresh,
+            taken,
+            last,
+            names,
+            header: None,
+            climb: HashMap::new(),
+            places,
+            pieces,
+            changes,
+        })
     }
 
     /// The lines above the entries: the header under a new id, and the title of oh-my-pi.
@@ -275,28 +345,31 @@ impl<'a> Copy<'a> {
 
     /// The nearest entry above one that comes along.
     fn above(&self, ix: Ix) -> Option<Ix> {
-        self.session.tree.ancestors(ix).skip(1).find(|ix| self.taken.contains(ix))
+        self.climb.get(&ix).and_then(|steps| steps.up)
     }
 
     /// Where a compaction says from which entry on it keeps: where that one stays behind, the next below it that comes along.
     fn first_kept(&mut self, ix: Ix, edits: &mut Edits<'_>, key: &str) -> Result<(), Error> {
         let Some(value) = edits.value(key).filter(|value| value.len() > 2) else { return Ok(()) };
         let Some(named) = crate::json::string(value) else { return Ok(()) };
-        let wanted = Key::of(named.as_bytes());
-        let mut below = None;
-        for above in self.session.tree.ancestors(ix) {
-            if self.taken.contains(&above) {
-                below = Some(above);
+        let session = self.session;
+        let (places, ancestry) = self
+            .places
+            .get_or_init(|| (session.places(), Ancestry::of(&session.tree, session.entries.len())));
+        let kept = places.get(&Key::of(named.as_bytes())).copied();
+        let Some(kept) = kept.filter(|kept| ancestry.is_above(*kept, ix)) else { return Ok(()) };
+        let is_below = |other: &Ix| ancestry.is_above(kept, *other);
+        let mut first = ix;
+        while let Some(steps) = self.climb.get(&first) {
+            // A long step as long as that is not too far, else a short one.
+            match [steps.jump, steps.up].into_iter().flatten().find(is_below) {
+                Some(higher) => first = higher,
+                None => break,
             }
-            if self.session.entries.key(above) == wanted {
-                if let Some(below) = below {
-                    let name = self.name(below)?;
-                    if value != name {
-                        edits.set(key, &name);
-                    }
-                }
-                break;
-            }
+        }
+        let name = self.name(first)?;
+        if value != name {
+            edits.set(key, &name);
         }
         Ok(())
     }

@@ -1,12 +1,12 @@
 //! One copy: which fields of its line change, and nothing else.
 
-use super::units::Unit;
 use super::{Made, Options, Referred, Refusal, Why, foreign, tool_ids_on};
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Object, claude};
 use crate::json::{Edits, each_item, each_member, end_of_string, member, place_in, string, string_of};
-use crate::model::{Change, Flags, Ix, Kind, Time};
+use crate::model::{Ancestry, Change, Flags, Ix, Key, Kind, Time};
 use crate::ops::Whole;
+use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -22,7 +22,7 @@ pub(super) struct Copier<'c> {
     /// The new ids of the tool calls of the unit at hand, by the old ones; `last` those of all.
     unit_ids: HashMap<String, String>,
     last_ids: HashMap<String, String>,
-    unit: Vec<Ix>,
+    unit: Option<usize>,
     /// New ids of replies, by the old ones.
     replies: HashMap<String, String>,
     /// The parent of the next copy, as JSON.
@@ -34,6 +34,10 @@ pub(super) struct Copier<'c> {
     map: Vec<(String, String)>,
     /// The entries copied, with the ids of their copies.
     pub(super) copies: Vec<(Ix, String)>,
+    /// The place of each in that list.
+    copied: HashMap<Ix, usize>,
+    /// The entries by their ids, and which is above which: once a compaction asks for it.
+    above: OnceCell<(HashMap<Key, Ix>, Ancestry)>,
     /// How many replies with tokens were copied.
     pub(super) usage: usize,
 }
@@ -72,21 +76,23 @@ impl<'c> Copier<'c> {
             taken,
             unit_ids: HashMap::new(),
             last_ids: HashMap::new(),
-            unit: Vec::new(),
+            unit: None,
             replies: HashMap::new(),
             parent,
             origin,
             lines: Vec::new(),
             map: Vec::new(),
             copies: Vec::new(),
+            copied: HashMap::new(),
+            above: OnceCell::new(),
             usage: 0,
         })
     }
 
     /// Copies an entry, as a part of a unit; gives the reason where it can't be.
-    pub(super) fn add(&mut self, ix: Ix, unit: &Unit) -> io::Result<Result<(), Why>> {
-        if self.unit != unit.entries {
-            self.unit.clone_from(&unit.entries);
+    pub(super) fn add(&mut self, ix: Ix, unit: usize) -> io::Result<Result<(), Why>> {
+        if self.unit != Some(unit) {
+            self.unit = Some(unit);
             self.unit_ids.clear();
         }
         let (from, to) = (self.from.session.format, self.into.session.format);
@@ -123,6 +129,7 @@ impl<'c> Copier<'c> {
             self.map.push((old, new.clone()));
         }
         self.lines.push(made);
+        self.copied.entry(ix).or_insert(self.copies.len());
         self.copies.push((ix, new));
         Ok(Ok(()))
     }
@@ -197,17 +204,20 @@ impl<'c> Copier<'c> {
             return Ok(Some(mapped));
         }
         let session = self.from.session;
+        let (places, ancestry) =
+            self.above.get_or_init(|| (session.places(), Ancestry::of(&session.tree, session.entries.len())));
+        let is_above = |ix: &Ix| *ix != compaction && ancestry.is_above(*ix, compaction);
         let key = crate::model::Key::of(kept.as_bytes());
-        let above: Vec<Ix> = session.tree.ancestors(compaction).skip(1).collect();
-        let Some(at) = above.iter().position(|ix| session.entries.key(*ix) == key) else { return Ok(None) };
+        let mut at = places.get(&key).copied().filter(is_above);
         // Only what is never copied may be passed over: else messages would be lost.
-        for ix in above[..=at].iter().rev() {
-            if let Some((_, new)) = self.copies.iter().find(|(copied, _)| copied == ix) {
-                return Ok(Some(new.clone()));
+        while let Some(ix) = at {
+            if let Some(copy) = self.copied.get(&ix) {
+                return Ok(Some(self.copies[*copy].1.clone()));
             }
-            if !session.entries.flags(*ix).has(Flags::BOOKKEEPING) {
+            if !session.entries.flags(ix).has(Flags::BOOKKEEPING) {
                 return Ok(None);
             }
+            at = session.tree.children(ix).find(is_above);
         }
         Ok(None)
     }

@@ -105,7 +105,7 @@ pub fn cherry_pick(
     let mut copier = Copier::new(from, into, options, ids, &receiving, chosen.calls)?;
     let named: HashSet<Ix> = picked.iter().filter(|picked| picked.named).map(|picked| picked.ix).collect();
     for (at, ix) in &chosen.order {
-        if let Err(why) = copier.add(*ix, &chosen.units[*at])? {
+        if let Err(why) = copier.add(*ix, *at)? {
             let id = from.name(*ix)?;
             if named.contains(ix) {
                 return Err(Refusal::NotCopied { id, why });
@@ -184,7 +184,8 @@ fn choose(
         session.entries.flags(ix).0 & (Flags::CALL | Flags::RESULT).0 != 0
             || session.entries.group(ix).is_some()
     };
-    let tools = if picked.iter().any(|picked| together(picked.ix)) { Some(Tools::of(from)?) } else { None };
+    let tools =
+        if picked.iter().any(|picked| together(picked.ix)) { Some(Tools::of(from, &wanted)?) } else { None };
     let mut chosen = Chosen { units: Vec::new(), order: Vec::new(), calls: false, notes: Vec::new() };
     let mut met = HashSet::new();
     for picked in picked {
@@ -204,7 +205,7 @@ fn choose(
             continue;
         }
         let unit = match &tools {
-            Some(tools) if together(picked.ix) => tools.unit(from, picked.ix, &wanted),
+            Some(tools) if together(picked.ix) => tools.unit(from, picked.ix),
             _ => Unit { entries: vec![picked.ix], ..Unit::default() },
         };
         met.extend(unit.entries.iter().copied());
@@ -294,7 +295,7 @@ fn open_calls(
         return Ok(());
     }
     let on_path: HashSet<Ix> = receiving.iter().copied().collect();
-    let calls = Tools::of(into)?.calls_in(*reply, &on_path);
+    let calls = Tools::of(into, &on_path)?.calls_in(*reply);
     let elsewhere = calls.iter().filter_map(|(_, result)| *result).find(|result| !on_path.contains(result));
     if let Some(result) = elsewhere.filter(|_| !options.force) {
         let name = |ix| super::ids::name(session, into.source, ix);

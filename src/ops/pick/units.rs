@@ -1,7 +1,8 @@
 //! What only travels together: a call with its result, all calls of one reply, all lines of one reply.
 
+use crate::format::Session;
 use crate::format::tools::{ToolRole, tool_ids};
-use crate::model::{Ancestry, Flags, Ix, Key, Kind};
+use crate::model::{Flags, Ix, Key, Kind};
 use crate::ops::Whole;
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -20,31 +21,30 @@ pub struct Unit {
 /// The tool calls of a session, with their results, and the lines of each reply.
 pub struct Tools {
     ids: HashMap<Ix, Vec<(Key, bool)>>,
-    calls: HashMap<Key, Vec<Ix>>,
-    results: HashMap<Key, Vec<Ix>>,
-    replies: HashMap<Key, Vec<Ix>>,
-    on_head: HashSet<Ix>,
-    ancestry: Ancestry,
+    /// The entry whose call each result answers: the nearest above it, else the only one there is.
+    calls: HashMap<(Ix, Key), Ix>,
+    /// The entry that holds the result of each call.
+    results: HashMap<(Ix, Key), Ix>,
+    /// The lines of each reply, those of agents apart.
+    replies: HashMap<(Key, bool), Vec<Ix>>,
 }
 
 impl Tools {
     /// Reads the lines with calls and results of a session.
-    pub fn of(side: Whole<'_>) -> io::Result<Tools> {
+    ///
+    /// If a call has several results, the one that counts is one that is wanted anyhow, else one on the path to HEAD,
+    /// else the first. Costs a walk over the tree, and the reading of these lines.
+    pub fn of(side: Whole<'_>, wanted: &HashSet<Ix>) -> io::Result<Tools> {
         let session = side.session;
-        let mut tools = Tools {
-            ids: HashMap::new(),
-            calls: HashMap::new(),
-            results: HashMap::new(),
-            replies: HashMap::new(),
-            on_head: session.path().into_iter().collect(),
-            ancestry: Ancestry::of(&session.tree, session.entries.len()),
-        };
+        let (mut ids, mut replies) = (HashMap::<Ix, Vec<(Key, bool)>>::new(), HashMap::<_, Vec<Ix>>::new());
+        // The only entry that has a call of an id; `None` if there are several.
+        let mut only: HashMap<Key, Option<Ix>> = HashMap::new();
         let mut line = Vec::new();
         for ix in session.tree.standing() {
             let flags = session.entries.flags(ix);
             let group = session.entries.group(ix);
             if group.is_some() && session.entries.kind(ix) == Kind::Assistant {
-                tools.replies.entry(group).or_default().push(ix);
+                replies.entry((group, flags.has(Flags::SIDECHAIN))).or_default().push(ix);
             }
             if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
                 continue;
@@ -52,60 +52,63 @@ impl Tools {
             side.read(ix, &mut line)?;
             for id in tool_ids(session.format, &line) {
                 let key = Key::of(id.id.as_bytes());
-                let list = match id.role {
-                    ToolRole::Call => &mut tools.calls,
-                    ToolRole::Result => &mut tools.results,
+                match id.role {
+                    ToolRole::Call => {
+                        only.entry(key).and_modify(|call| *call = None).or_insert(Some(ix));
+                    }
+                    ToolRole::Result => {}
                     ToolRole::Served | ToolRole::Mention => continue,
-                };
-                list.entry(key).or_default().push(ix);
-                tools.ids.entry(ix).or_default().push((key, id.role == ToolRole::Call));
+                }
+                ids.entry(ix).or_default().push((key, id.role == ToolRole::Call));
             }
         }
-        Ok(tools)
+        let above = nearest_calls(session, &ids);
+        let on_head: HashSet<Ix> = session.path().into_iter().collect();
+        let rank = |result: Ix| match wanted.contains(&result) {
+            true => 2,
+            false => usize::from(on_head.contains(&result)),
+        };
+        let (mut calls, mut results) = (HashMap::new(), HashMap::<(Ix, Key), Ix>::new());
+        let answers = session.tree.standing().filter_map(|ix| Some((ix, ids.get(&ix)?)));
+        for (ix, key) in answers
+            .flat_map(|(ix, ids)| ids.iter().map(move |id| (ix, id)))
+            .filter(|(_, (_, is_call))| !is_call)
+            .map(|(ix, (key, _))| (ix, *key))
+        {
+            let call = above.get(&(ix, key)).copied().or_else(|| only.get(&key).copied().flatten());
+            let Some(call) = call else { continue };
+            calls.insert((ix, key), call);
+            let best = results.entry((call, key)).or_insert(ix);
+            if rank(ix) > rank(*best) {
+                *best = ix;
+            }
+        }
+        Ok(Tools { ids, calls, results, replies })
     }
 
-    /// The entry whose call a result answers: the nearest above it, else the only one there is.
-    fn call_of(&self, result: Ix, id: Key) -> Option<Ix> {
-        let calls = self.calls.get(&id)?;
-        let above = calls.iter().copied().filter(|call| self.ancestry.is_above(*call, result));
-        self.ancestry.nearest(above).or(if calls.len() == 1 { Some(calls[0]) } else { None })
-    }
-
-    /// The entry that holds the result of a call; where there are several, one that is wanted anyhow, else one
-    /// on the path to HEAD, else the first.
-    pub fn result_of(&self, call: Ix, id: Key, wanted: &HashSet<Ix>) -> Option<Ix> {
-        let answers: Vec<Ix> = self
-            .results
-            .get(&id)?
-            .iter()
-            .copied()
-            .filter(|result| self.call_of(*result, id) == Some(call))
-            .collect();
-        let best = |set: &HashSet<Ix>| answers.iter().copied().find(|result| set.contains(result));
-        best(wanted).or_else(|| best(&self.on_head)).or(answers.first().copied())
-    }
-
-    /// The ids of the calls in an entry that have a result, with the entry that holds it; `None` where there is none.
-    pub fn calls_in(&self, ix: Ix, wanted: &HashSet<Ix>) -> Vec<(Key, Option<Ix>)> {
+    /// The ids of the calls in an entry, with the entry that holds the result of each; `None` where there is none.
+    pub fn calls_in(&self, ix: Ix) -> Vec<(Key, Option<Ix>)> {
         let ids = self.ids.get(&ix).into_iter().flatten();
-        ids.filter(|(_, call)| *call).map(|(id, _)| (*id, self.result_of(ix, *id, wanted))).collect()
+        ids.filter(|(_, call)| *call).map(|(id, _)| (*id, self.results.get(&(ix, *id)).copied())).collect()
     }
 
-    /// All that travels with an entry, itself included.
-    pub fn unit(&self, side: Whole<'_>, ix: Ix, wanted: &HashSet<Ix>) -> Unit {
+    /// All that travels with an entry, itself included. Costs no more than what it gives.
+    pub fn unit(&self, side: Whole<'_>, ix: Ix) -> Unit {
         let entries = &side.session.entries;
         let (mut members, mut todo) = (HashSet::from([ix]), vec![ix]);
+        let mut gathered = HashSet::new();
         let mut unit = Unit::default();
         while let Some(ix) = todo.pop() {
             let mut partners: Vec<Ix> = Vec::new();
-            if let Some(lines) = self.replies.get(&entries.group(ix)) {
-                partners.extend(lines.iter().filter(|line| {
-                    entries.flags(**line).has(Flags::SIDECHAIN) == entries.flags(ix).has(Flags::SIDECHAIN)
-                }));
+            let reply = (entries.group(ix), entries.flags(ix).has(Flags::SIDECHAIN));
+            // All lines of a reply have the same partners in it.
+            if let Some(lines) = self.replies.get(&reply).filter(|_| gathered.insert(reply)) {
+                partners.extend(lines);
             }
             for (id, call) in self.ids.get(&ix).into_iter().flatten() {
-                match if *call { self.result_of(ix, *id, wanted) } else { self.call_of(ix, *id) } {
-                    Some(partner) => partners.push(partner),
+                let partner = if *call { self.results.get(&(ix, *id)) } else { self.calls.get(&(ix, *id)) };
+                match partner {
+                    Some(partner) => partners.push(*partner),
                     None if *call => unit.open += 1,
                     None => unit.stray += 1,
                 }
@@ -120,4 +123,35 @@ impl Tools {
         unit.entries.sort_unstable_by_key(|ix| (entries.flags(*ix).has(Flags::RESULT), *ix));
         unit
     }
+}
+
+/// The nearest entry at or above each result that has a call of its id, found by one walk down the tree.
+fn nearest_calls(session: &Session, ids: &HashMap<Ix, Vec<(Key, bool)>>) -> HashMap<(Ix, Key), Ix> {
+    let mut nearest = HashMap::new();
+    // The calls of each id on the way down, the nearest last.
+    let mut above: HashMap<Key, Vec<Ix>> = HashMap::new();
+    // An entry is met on the way down, and again, marked, on the way up.
+    let mut todo: Vec<(Ix, bool)> = session.tree.roots().map(|root| (root, false)).collect();
+    while let Some((ix, is_done)) = todo.pop() {
+        let here = ids.get(&ix).into_iter().flatten();
+        for (key, _) in here.clone().filter(|(_, is_call)| *is_call) {
+            let calls = above.entry(*key).or_default();
+            if is_done {
+                calls.pop();
+            } else {
+                calls.push(ix);
+            }
+        }
+        if is_done {
+            continue;
+        }
+        for (key, _) in here.filter(|(_, is_call)| !is_call) {
+            if let Some(call) = above.get(key).and_then(|calls| calls.last()) {
+                nearest.insert((ix, *key), *call);
+            }
+        }
+        todo.push((ix, true));
+        todo.extend(session.tree.children(ix).map(|child| (child, false)));
+    }
+    nearest
 }

@@ -1,0 +1,151 @@
+//! Sessions of shapes in which work could grow faster than their size. Each command gets ten seconds of the processor's time,
+//! whatever else the machine does: what takes a second here would take minutes if each entry were compared with each.
+
+use crate::place::bough;
+use serde_json::{Value, json};
+use std::fs;
+use std::process::Command;
+
+const TIME: &str = "2026-01-05T10:00:00.000Z";
+
+fn pi(at: usize, parent: Option<usize>, rest: Value) -> Value {
+    let id = |at: usize| format!("{at:08x}");
+    let mut line = json!({ "type": "message", "id": id(at), "parentId": parent.map(id), "timestamp": TIME });
+    line.as_object_mut().unwrap().extend(rest.as_object().unwrap().clone());
+    line
+}
+
+fn call(id: String) -> Value {
+    json!({ "message": { "role": "assistant", "content": [{ "type": "toolCall", "id": id, "name": "x", "arguments": {} }] } })
+}
+
+fn result(id: String) -> Value {
+    json!({ "message": { "role": "toolResult", "toolCallId": id, "content": [] } })
+}
+
+fn claude(at: usize, parent: Option<usize>, role: &str, id: Option<&str>, content: Value) -> Value {
+    let uuid = |at: usize| format!("{at:08x}-0000-4000-8000-000000000000");
+    let mut message = json!({ "role": role, "content": content });
+    if let Some(id) = id {
+        message["id"] = id.into();
+    }
+    json!({ "parentUuid": parent.map(uuid), "isSidechain": false, "sessionId": "5e550001-0000-4000-8000-000000000001",
+        "version": "2.1.0", "type": role, "message": message, "uuid": uuid(at), "timestamp": TIME })
+}
+
+/// Runs a command on a session; `F` is its file.
+fn run(lines: impl Iterator<Item = Value>, words: &[&str], wanted: i32) {
+    let home = tempfile::tempdir().unwrap();
+    let text: String = lines.map(|line| format!("{line}\n")).collect();
+    fs::write(home.path().join("s.jsonl"), text).unwrap();
+    let program = bough(home.path());
+    let words: Vec<&str> = words.iter().map(|word| if *word == "F" { "s.jsonl" } else { *word }).collect();
+    let mut command = Command::new("sh");
+    command
+        .args(["-c", "ulimit -t 10; exec \"$@\" > /dev/null", "sh"])
+        .arg(program.get_program())
+        .args(&words);
+    command.current_dir(home.path()).env_clear().env("HOME", home.path());
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(wanted), "{words:?}: {:?}\n{said}", output.status);
+}
+
+fn header() -> Value {
+    json!({ "type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/" })
+}
+
+const PICK: &[&str] = &["cherry-pick", "-n", "--force", "-s", "F", "all"];
+
+#[test]
+fn calls_that_all_have_one_id_are_picked_in_time() {
+    let line = |at: usize| {
+        let rest = if at.is_multiple_of(2) { call("t".into()) } else { result("t".into()) };
+        pi(at, at.checked_sub(1), rest)
+    };
+    run([header()].into_iter().chain((0..6000).map(line)), PICK, 0);
+}
+
+#[test]
+fn many_results_of_one_call_are_picked_in_time() {
+    let line =
+        |at: usize| pi(at, at.checked_sub(1), if at == 0 { call("t".into()) } else { result("t".into()) });
+    run([header()].into_iter().chain((0..20_000).map(line)), PICK, 0);
+}
+
+#[test]
+fn a_reply_on_many_lines_is_picked_in_time() {
+    let block = |at: usize| json!([{ "type": "text", "text": format!("part {at}") }]);
+    let line = |at: usize| match at {
+        0 => claude(0, None, "user", None, json!("a prompt")),
+        _ => claude(at, Some(at - 1), "assistant", Some("msg_1"), block(at)),
+    };
+    run((0..12_000).map(line), PICK, 0);
+}
+
+#[test]
+fn a_reply_on_lines_side_by_side_is_shown_in_time() {
+    let block = |at: usize| json!([{ "type": "tool_use", "id": format!("t{at}"), "name": "x", "input": {} }]);
+    let line = |at: usize| match at {
+        0 => claude(0, None, "user", None, json!("a prompt")),
+        _ => claude(at, Some(0), "assistant", Some("msg_1"), block(at)),
+    };
+    for words in [&["log", "F"][..], &["log", "--graph", "F"], &["status", "F"]] {
+        run((0..50_000).map(line), words, 0);
+    }
+}
+
+#[test]
+fn a_session_with_a_stub_at_each_turn_is_shown_in_time() {
+    let line = |at: usize| {
+        let parent = if at < 2 { at.checked_sub(1) } else { Some((at - 2) / 2 * 2) };
+        claude(at, parent, if at % 4 == 2 { "assistant" } else { "user" }, None, json!(format!("n{at}")))
+    };
+    run((0..50_000).map(line), &["log", "--agents", "F"], 0);
+}
+
+#[test]
+fn many_compactions_are_exported_in_time() {
+    for kept in ["00000000", "ffffffff"] {
+        let line = |at: usize| {
+            let compaction =
+                json!({ "type": "compaction", "summary": "s", "firstKeptEntryId": kept, "tokensBefore": 1 });
+            let prompt = json!({ "message": { "role": "user", "content": "x" } });
+            pi(at, at.checked_sub(1), if at == 0 { prompt } else { compaction })
+        };
+        run([header()].into_iter().chain((0..20_000).map(line)), &["export-branch", "-s", "F"], 0);
+        run([header()].into_iter().chain((0..20_000).map(line)), PICK, 0);
+    }
+}
+
+#[test]
+fn a_revision_may_have_any_number_of_suffixes() {
+    let line =
+        |at: usize| pi(at, at.checked_sub(1), json!({ "message": { "role": "user", "content": "x" } }));
+    let lines = || [header()].into_iter().chain((0..3000).map(line));
+    for (suffix, times, wanted) in [
+        ("^", 2500, 0),
+        ("^", 40_000, 4),
+        ("-", 2500, 0),
+        ("~1", 2500, 0),
+        ("^0", 40_000, 0),
+        ("+", 40_000, 4),
+        ("~x", 40_000, 4),
+    ] {
+        let revision = format!("HEAD{}", suffix.repeat(times));
+        run(lines(), &["rev-parse", "F", &revision], wanted);
+        let range = format!("{revision}..HEAD");
+        run(lines(), &["rev-parse", "--count", "F", &range], wanted);
+    }
+    let revision = format!("00000000{}", "+".repeat(2500));
+    run(lines(), &["rev-parse", "F", &revision], 0);
+    // A name that is long itself is a name with and without suffixes.
+    let id = "i".repeat(100);
+    let mut long = vec![header(), pi(0, None, json!({ "message": { "role": "user", "content": "x" } }))];
+    long.push(pi(1, Some(0), json!({ "id": id, "message": { "role": "user", "content": "y" } })));
+    for (revision, wanted) in
+        [(id.clone(), 0), (format!("{id}^"), 0), (format!("{id}^^"), 4), (format!("id:{id}~1"), 0)]
+    {
+        run(long.clone().into_iter(), &["rev-parse", "F", &revision], wanted);
+    }
+}
