@@ -64,6 +64,9 @@ fn each_agrees(block: &Block) {
         agrees(avx2, block);
     }
     #[cfg(target_arch = "x86_64")]
+    if let Some(avx512) = avx512::Avx512::detect() {
+        agrees(avx512, block);
+    }
     #[cfg(target_arch = "aarch64")]
     agrees(neon::Neon, block);
 }
