@@ -206,7 +206,7 @@ _bough() {
             return 0
             ;;
         bough__cherry__pick)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --help <REV>..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -234,6 +234,10 @@ _bough() {
                     ;;
                 --from)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -432,7 +436,7 @@ _bough() {
             return 0
             ;;
         bough__export__branch)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --subtree --keep-ids --new-ids --dry-run --force --help [REV]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --subtree --keep-ids --new-ids --dry-run --force --allow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -484,6 +488,10 @@ _bough() {
                     fi
                     return 0
                     ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -492,7 +500,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --help [FILE|FOLDER]..."
+            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --allow --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -532,6 +540,10 @@ _bough() {
                     ;;
                 --explain)
                     COMPREPLY=($(compgen -W "empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file" -- "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -604,7 +616,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --dry-run --force --help [NAME]..."
+            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --dry-run --force --allow --help [NAME]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -624,6 +636,10 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -734,7 +750,7 @@ _bough() {
             return 0
             ;;
         bough__merge)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --help <REV>..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -760,6 +776,10 @@ _bough() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -768,7 +788,7 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --dry-run --force --help [FILE]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --dry-run --force --allow --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -828,6 +848,10 @@ _bough() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -866,7 +890,7 @@ _bough() {
             return 0
             ;;
         bough__op__log)
-            opts="-z -n -s -q -h --max-count --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
+            opts="-z -n -s -q -h --max-count --stat --session --input-format --no-pager --verbose --quiet --color --ascii --json --help [SESSION]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 3 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1119,7 +1143,7 @@ _bough() {
             return 0
             ;;
         bough__switch)
-            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --rewind --root --summary --dry-run --force --help [REV]..."
+            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --rewind --root --summary --dry-run --force --allow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1153,6 +1177,10 @@ _bough() {
                     COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -1161,7 +1189,7 @@ _bough() {
             return 0
             ;;
         bough__undo)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --dry-run --force --help [OP]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --file --dry-run --force --allow --help [OP]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1181,6 +1209,25 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --file)
+                    local oldifs
+                    if [ -n "${IFS+x}" ]; then
+                        oldifs="$IFS"
+                    fi
+                    IFS=$'\n'
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    if [ -n "${oldifs+x}" ]; then
+                        IFS="$oldifs"
+                    fi
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -141,6 +141,11 @@ always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l onto -d 'Put the copies under this entry' -r
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l from -d 'Take the entries from this session' -r
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -311,6 +316,11 @@ complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d '
 always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Where the new session goes; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -639,6 +649,11 @@ agent-without-anchor\t''
 anchor-without-agent\t''
 missing-blob\t''
 missing-result-file\t''"
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -702,6 +717,11 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand label" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand label" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand label" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand label" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand label" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -809,6 +829,11 @@ complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to 
 always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand merge" -l summary -d 'The summary: its text, `-` for standard input, or `@FILE`' -r
+complete -c bough -n "__fish_bough_using_subcommand merge" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand merge" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand merge" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -841,6 +866,11 @@ complete -c bough -n "__fish_bough_using_subcommand migrate" -s o -l output -d '
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l to -d 'Stop at this version' -r -f -a "2\t''
 3\t''"
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l id-seed -d 'Make the new ids from this word, so that they are the same each time' -r
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -874,7 +904,7 @@ complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subc
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "log" -d 'List the operations, the newest first'
-complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "prune" -d 'Remove old backups'
+complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -f -a "prune" -d 'Remove old operations, their backups, and what interrupted commands left'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s n -l max-count -d 'How many operations are listed at the most' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
@@ -892,13 +922,14 @@ complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcomma
 always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s z -d 'End each row with a NUL byte instead of a new line'
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l stat -d 'Show how much room the log, the backups and the side files take, instead of the operations'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s q -l quiet -d 'Say less: no hints, no notes'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l ascii -d 'Draw with ASCII alone'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from log" -s h -l help -d 'Print help (see more with \'--help\')'
-complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l keep-days -d 'Keep the backups of the last N days' -r
+complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l keep-days -d 'Keep the operations of the last N days, and their backups' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l input-format -d 'Read the session as this format, whatever it looks like' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -1068,6 +1099,11 @@ always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand switch" -s c -l create -d 'Label the entry, too' -r
 complete -c bough -n "__fish_bough_using_subcommand switch" -l summary -d 'Tell the model what was on the branch that is left' -r
+complete -c bough -n "__fish_bough_using_subcommand switch" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand switch" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s q -l quiet -d 'Say less: no hints, no notes'
@@ -1094,6 +1130,12 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand undo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand undo" -l file -d 'Take back only what the operation did to this file' -r -F
+complete -c bough -n "__fish_bough_using_subcommand undo" -l allow -d 'Override one refusal for safety, where `--force` overrides most of them' -r -f -a "live\t'an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is cut off: a new line is begun after it'
+overwrite\t'a file is there already: the new one takes its place, and the old one is backed up'
+hardlink\t'the file has other names, which will keep the old content'
+changed\t'the file grew since it was read: lines are appended to what is there'"
 complete -c bough -n "__fish_bough_using_subcommand undo" -l no-pager -d 'Never start a pager'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l verbose -d 'Say more'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s q -l quiet -d 'Say less: no hints, no notes'

@@ -197,10 +197,12 @@ impl Change<'_> {
     fn apply_and_record(&self, options: Apply, log: Option<&Log>) -> Result<(), Error> {
         let orders = write::Orders {
             force: options.force,
+            allow: write::Allow::default(),
             last_try: false,
             dry_run: options.dry_run,
             now: now(),
             log,
+            group: None,
             prove: None,
         };
         let files = &self.session.opened.files;

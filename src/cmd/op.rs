@@ -2,11 +2,14 @@
 
 use super::{Exit, clock, complete, global::Global, open, undo};
 use crate::model::{Count, Time, parse_time};
-use crate::store::oplog::{Backup, Log, Operation, Operations, Progress, State};
+use crate::store::oplog::{Backup, Log, Operation, Progress, State};
+use crate::store::write::leftovers as leftovers_in;
+use crate::store::{Error, undo as undo_of};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::{Path, PathBuf};
 
 /// Look at what bough changed: the operation log and its backups
 #[derive(clap::Args, Debug)]
@@ -38,16 +41,21 @@ struct LogArgs {
     /// How many operations are listed at the most
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
+
+    /// Show how much room the log, the backups and the side files take, instead of the operations
+    #[arg(long)]
+    stat: bool,
 }
 
-/// Remove old backups
+/// Remove old operations, their backups, and what interrupted commands left
 ///
-/// A rewrite is undone from a backup of the old file. Backups are never removed unasked. An operation whose backup is
-/// removed can't be undone any more; appends need no backup, and can. While the log has lines that can't be read, all
-/// backups are kept: they may be those of the operations on these lines.
+/// A rewrite is undone from a backup of the old file. Nothing is removed unasked. An operation that is removed can't be undone any
+/// more. The last operation that moved a session stays, since `bough switch -` goes by it. Lines of the log that can't be read stay, with
+/// the backups that they name: another version may have written them. Also removed are the unfinished files that bough leaves in a
+/// folder if it is killed; while another bough is at work, those stay.
 #[derive(clap::Args, Debug)]
 struct PruneArgs {
-    /// Keep the backups of the last N days
+    /// Keep the operations of the last N days, and their backups
     #[arg(long, value_name = "N", default_value_t = 30)]
     keep_days: u32,
 
@@ -72,35 +80,90 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let named = named.or(args.words.first().map(String::as_str));
     let log = undo::log()?;
     let path = undo::session(global, named)?.map(|path| path.canonicalize().unwrap_or(path));
-    let operations = log.operations()?;
-    let undone = Log::undone(&operations.list);
-    let wanted = operations.list.iter().rev().filter(|operation| {
-        path.as_ref().is_none_or(|path| {
-            operation.file == *path || operation.steps.iter().any(|step| step.path == *path)
-        })
-    });
-    for operation in wanted.take(args.max_count.unwrap_or(usize::MAX)) {
+    if args.stat {
+        return stat(&log, ui);
+    }
+    // By the operations that they take back; read from the end, those come first.
+    let mut undone: HashMap<String, String> = HashMap::new();
+    let mut left = args.max_count.unwrap_or(usize::MAX);
+    let mut reader = log.reader()?;
+    while left > 0
+        && let Some(operation) = reader.next()?
+    {
+        let by = undone.get(&operation.op_id).cloned();
+        if let Some(undoes) = &operation.undoes
+            && operation.state != Progress::Failed
+            && operation.only.is_none()
+            && by.is_none()
+        {
+            undone.insert(undoes.clone(), operation.op_id.clone());
+        }
+        if path.as_ref().is_some_and(|path| !operation.touches(path)) {
+            continue;
+        }
+        left -= 1;
         if ui.look.json {
-            let object = as_json(operation, undone.contains_key(operation.op_id.as_str()));
+            let object = as_json(&operation, by.is_some());
             writeln!(ui.out(), "{object}")?;
         } else {
-            let row = row(&log, operation, &undone);
+            let row = row(&log, &operation, by.as_deref());
             writeln!(ui.out(), "{row}")?;
         }
     }
-    if operations.unread > 0 {
-        ui.note(format_args!("warning: {}", unread(&log, &operations)));
+    if reader.unread() > 0 {
+        ui.note(format_args!("warning: {}", unread(&log, reader.unread())));
     }
     Ok(Exit::Done)
 }
 
-/// How many lines of the log can't be read.
-fn unread(log: &Log, operations: &Operations) -> String {
-    let path = log.file().display().to_string();
-    format!("{}: {} can't be read", text::one_line(&path), Count("line", "lines", operations.unread))
+/// How much room the operation log, the backups and the side files take.
+fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
+    let (backups, aside, leftovers) = (log.backups()?, log.side_files(), log.leftovers());
+    let rows = [
+        ("operation log", 1, size(&log.file()), log.file()),
+        (
+            "backups",
+            backups.len(),
+            backups.iter().map(|backup| backup.bytes).sum(),
+            log.folder().join("backups"),
+        ),
+        ("side files", aside.len(), aside.iter().map(|(_, bytes)| bytes).sum(), log.folder().join("aside")),
+        (
+            "left over",
+            leftovers.len(),
+            leftovers.iter().map(|path| size(path)).sum(),
+            log.folder().to_owned(),
+        ),
+    ];
+    let total: u64 = rows.iter().map(|(_, _, bytes, _)| bytes).sum();
+    if ui.look.json {
+        let parts: Vec<Value> = rows
+            .iter()
+            .map(|(what, files, bytes, path)| {
+                json!({ "what": what, "files": files, "bytes": bytes, "path": path.display().to_string() })
+            })
+            .collect();
+        let folder = log.folder().display().to_string();
+        let object = json!({ "schema": "bough.opstat/1", "folder": folder, "bytes": total, "parts": parts });
+        writeln!(ui.out(), "{object}")?;
+        return Ok(Exit::Done);
+    }
+    for (what, files, bytes, path) in &rows {
+        let (files, path) = (Count("file", "files", *files).to_string(), path.display().to_string());
+        writeln!(ui.out(), "{what:<13}  {files:>9}  {bytes:>13} bytes  {}", text::one_line(&path))?;
+    }
+    writeln!(ui.out(), "{:<13}  {:>9}  {total:>13} bytes", "total", "")?;
+    Ok(Exit::Done)
 }
 
-fn row(log: &Log, operation: &Operation, undone: &HashMap<&str, &Operation>) -> String {
+/// How many lines of the log can't be read.
+fn unread(log: &Log, lines: usize) -> String {
+    let path = log.file().display().to_string();
+    format!("{}: {} can't be read", text::one_line(&path), Count("line", "lines", lines))
+}
+
+fn row(log: &Log, operation: &Operation, undone_by: Option<&str>) -> String {
     let time = parse_time(operation.time.as_bytes());
     let mut row = format!(
         "{}  {}  {:<13}  {}",
@@ -120,8 +183,11 @@ fn row(log: &Log, operation: &Operation, undone: &HashMap<&str, &Operation>) -> 
     if let Some(target) = &operation.undoes {
         marks.push(format!("of {target}"));
     }
-    if let Some(by) = undone.get(operation.op_id.as_str()) {
-        marks.push(format!("undone by {}", by.op_id));
+    if let Some(only) = &operation.only {
+        marks.push(format!("only {}", text::one_line(&only.display().to_string())));
+    }
+    if let Some(by) = undone_by {
+        marks.push(format!("undone by {by}"));
     }
     match operation.state {
         Progress::Done => {}
@@ -156,12 +222,12 @@ fn as_json(operation: &Operation, undone: bool) -> Value {
         "op_id": operation.op_id,
         "time": operation.time,
         "command": operation.command,
-        "file": operation.file,
+        "file": operation.file.display().to_string(),
         "before": state(of_main().next().and_then(|step| step.before.as_ref()), &operation.from),
         "after": state(of_main().next_back().and_then(|step| step.after.as_ref()), &operation.to),
         "undone": undone,
         "state": operation.state,
-        "files": operation.steps.iter().map(|step| json!(step.path)).collect::<Vec<_>>(),
+        "files": operation.steps.iter().map(|step| json!(step.path.display().to_string())).collect::<Vec<_>>(),
     });
     if let Some(undoes) = &operation.undoes {
         object["undoes"] = undoes.clone().into();
@@ -172,21 +238,35 @@ fn as_json(operation: &Operation, undone: bool) -> Value {
 fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
     let since = clock::now().0 - i64::from(args.keep_days) * 86_400_000;
-    let operations = log.operations()?;
     let is_old = |time: Time| time.is_some() && time.0 < since;
-    let kept: HashSet<&str> = operations
-        .list
-        .iter()
-        .filter(|operation| !is_old(parse_time(operation.time.as_bytes())))
-        .flat_map(|operation| operation.steps.iter().filter_map(|step| step.backup.as_deref()))
-        .collect();
+    // Nobody else writes meanwhile.
+    let alone = if log.folder().is_dir() { log.alone()? } else { None };
+    let (mut kept, mut drops, mut moved) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut places: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut held: HashMap<PathBuf, Operation> = HashMap::new();
+    let mut reader = log.reader()?;
+    while let Some(operation) = reader.next()? {
+        places.extend(operation.steps.iter().filter_map(|step| step.path.parent().map(Path::to_owned)));
+        if operation.state == Progress::Begun {
+            let temps = operation.steps.iter().filter_map(|step| step.temp.clone());
+            held.extend(temps.map(|temp| (temp, operation.clone())));
+        }
+        let is_last_move =
+            operation.moved && operation.state != Progress::Failed && moved.insert(operation.file.clone());
+        if is_old(parse_time(operation.time.as_bytes())) && !is_last_move {
+            drops.insert(operation.op_id);
+        } else {
+            kept.extend(operation.steps.into_iter().filter_map(|step| step.backup));
+        }
+    }
+    kept.extend(reader.backups_unread().iter().cloned());
+    places.extend(reader.folders().iter().cloned());
     let mut gone: Vec<Backup> = log.backups()?;
-    gone.retain(|backup| is_old(backup.modified) && !kept.contains(backup.hash.as_str()));
-    if operations.unread > 0 {
-        gone.clear();
+    gone.retain(|backup| is_old(backup.modified) && !kept.contains(&backup.hash));
+    if reader.unread() > 0 {
         ui.note(format_args!(
-            "warning: {}; all backups are kept while such lines are there",
-            unread(&log, &operations)
+            "warning: {}; the backups that they name are kept",
+            unread(&log, reader.unread())
         ));
     }
     gone.sort_by(|one, other| one.path.cmp(&other.path));
@@ -198,17 +278,68 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
             log.drop_backup(backup)?;
         }
     }
+    let would = |count: usize| match (args.dry_run, count) {
+        (true, _) => "would be",
+        (false, 1) => "was",
+        (false, _) => "were",
+    };
+    let size = |bytes: u64| Count("byte", "bytes", usize::try_from(bytes).unwrap_or(usize::MAX));
     ui.note(format_args!(
         "{} {} removed, {}",
         Count("backup", "backups", gone.len()),
-        if args.dry_run {
-            "would be"
-        } else if gone.len() == 1 {
-            "was"
-        } else {
-            "were"
-        },
-        Count("byte", "bytes", usize::try_from(bytes).unwrap_or(usize::MAX)),
+        would(gone.len()),
+        size(bytes),
     ));
+    let mut leftovers = log.leftovers();
+    leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
+    if alone.is_none() {
+        if !leftovers.is_empty() || !drops.is_empty() {
+            ui.note("warning: another bough is at work; the log and unfinished files stay as they are");
+        }
+        return Ok(Exit::Done);
+    }
+    let mut left = (0, 0);
+    for path in &leftovers {
+        if let Some(operation) = held.get(path)
+            && let Some(more) = undo_of::bytes_after(operation, path)
+        {
+            let path = text::one_line(&path.display().to_string());
+            ui.note(format_args!(
+                "warning: {path} stays: its last {} came while bough was ended, and may be missing from the session",
+                size(more)
+            ));
+            continue;
+        }
+        let bytes = std::fs::symlink_metadata(path).map_or(0, |facts| facts.len());
+        left = (left.0 + 1, left.1 + bytes);
+        if args.dry_run {
+            writeln!(ui.out(), "{}  {bytes} bytes", path.display())?;
+        } else {
+            std::fs::remove_file(path).map_err(|source| Error::Io { path: path.clone(), source })?;
+        }
+    }
+    if left.0 > 0 {
+        ui.note(format_args!(
+            "{} {} removed, {}",
+            Count("unfinished file", "unfinished files", left.0),
+            would(left.0),
+            size(left.1)
+        ));
+    }
+    if args.dry_run {
+        if !drops.is_empty() {
+            ui.note(format_args!("{} would be removed", Count("operation", "operations", drops.len())));
+        }
+        return Ok(Exit::Done);
+    }
+    let shorter = log.shorten(&drops)?;
+    if !drops.is_empty() {
+        ui.note(format_args!(
+            "{} {} removed, the log is {} shorter",
+            Count("operation", "operations", drops.len()),
+            would(drops.len()),
+            size(shorter)
+        ));
+    }
     Ok(Exit::Done)
 }

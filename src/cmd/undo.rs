@@ -5,20 +5,25 @@ use super::{Exit, Failure, complete, global::Global, open};
 use crate::store::oplog::{Log, Operation, StepKind};
 use crate::store::undo;
 use crate::ui::{Ui, text};
+use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Take back what bough did to a session
 ///
 /// Takes back the last operation on the named session, without one the last of all, or the operation whose id
-/// is given. The files are then byte for byte what they were, their times included. Undoing an undo does the operation again.
-/// Where a file was changed since, nothing is taken back.
+/// is given. The files are then byte for byte what they were, their times included. Undoing an undo does the operation again; an
+/// undo that was interrupted is finished. If a file was changed since, nothing is undone.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough undo [OPTIONS] [SESSION] [OP]")]
 pub struct Args {
     /// The session, if it looks like a file; then the operation, as `bough op log` shows it
     #[arg(value_name = "OP", add = ArgValueCompleter::new(complete::operations))]
     words: Vec<String>,
+
+    /// Take back only what the operation did to this file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    file: Option<PathBuf>,
 
     #[command(flatten)]
     writing: Writing,
@@ -39,14 +44,24 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     };
     let log = log()?;
-    let path = if op.is_some() { None } else { session(global, named)? };
-    let operation = undo::find(&log, op, path.as_deref())?;
-    let done = undo::undo(&log, &operation, &writing::orders(args.writing, Some(&log), None, false))?;
+    let only = args.file.as_deref().map(real);
+    let path = match (op, &only) {
+        (Some(_), _) => None,
+        (None, Some(only)) if named.is_none() => Some(only.clone()),
+        (None, _) => session(global, named)?,
+    };
+    let wanted = undo::find(&log, op, path.as_deref())?;
+    let operation = &wanted.operation;
+    let orders = writing::orders(args.writing, Some(&log), None, false);
+    let done = undo::undo(&log, &wanted, only.as_deref(), &orders)?;
     if args.writing.dry_run {
-        let (changes, files) = undo::changes(&operation);
+        let (changes, files) = undo::changes(operation, only.as_deref());
         writing::show(&changes, |file| &files[usize::from(file)], ui)?;
-    } else if !ui.look.quiet {
-        ui.note(told(&operation));
+        return Ok(Exit::Done);
+    }
+    writing::tell_kept(&done, ui);
+    if !ui.look.quiet {
+        ui.note(told(operation, only.as_deref()));
         if !done.op_id.is_empty() {
             ui.hint(format_args!("`bough undo {}` does it again", done.op_id));
         }
@@ -54,10 +69,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-fn told(operation: &Operation) -> String {
+fn told(operation: &Operation, only: Option<&Path>) -> String {
     let op = &operation.op_id;
     let (mut gone, mut back): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for step in &operation.steps {
+    for step in operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)) {
         let list = if step.kind == StepKind::Create { &mut gone } else { &mut back };
         let name = text::one_line(&step.path.display().to_string());
         if !list.contains(&name) {
@@ -93,12 +108,21 @@ pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Op
     let Some(word) = global.session.as_deref().or(named).or(variable.as_deref()) else { return Ok(None) };
     let path = PathBuf::from(word);
     if open::looks_like_a_file(word) && !path.exists() {
-        // As the log has it: the folder's real name, then the file's.
-        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(std::path::Path::new(".")).canonicalize();
-        return Ok(Some(
-            folder.map_or(path.clone(), |folder| folder.join(path.file_name().unwrap_or_default())),
-        ));
+        return Ok(Some(real(&path)));
     }
     Ok(Some(open::by_word(global, word)?))
+}
+
+/// A path as the log has it: symbolic links followed, as far as there are folders.
+fn real(path: &Path) -> PathBuf {
+    if let Ok(path) = path.canonicalize() {
+        return path;
+    }
+    match (path.parent(), path.file_name()) {
+        (Some(folder), Some(name)) => {
+            let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
+            real(folder).join(name)
+        }
+        _ => path.to_owned(),
+    }
 }

@@ -6,7 +6,7 @@ use crate::model::{Change, Plan};
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
 use crate::store::write::{
-    Done, Orders, Proof, Refusal, Signs, carry_out, changed_by_bough, last_own_change,
+    Allow, Done, Group, Orders, Proof, Refusal, Signs, carry_out, changed_by_bough, last_own_change,
 };
 use crate::store::{Files, Opened};
 use crate::ui::{Ui, text};
@@ -24,10 +24,71 @@ pub(super) struct Writing {
 
     /// Override refusals for safety
     ///
-    /// Writes beside a live agent, behind a torn last line, over an existing file, through a hard link, and onto a
-    /// file that changed meanwhile.
+    /// Writes beside a live agent, after a truncated last line, over an existing file, through a hard link, and onto a
+    /// file that changed meanwhile; without a state folder, without a record. A file that another program holds open is
+    /// not replaced, and what is overwritten is kept, all the same.
     #[arg(long)]
     pub(super) force: bool,
+
+    #[command(flatten)]
+    pub(super) allow: Allowed,
+}
+
+/// The refusals that `--allow` overrides.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Allowed(Allow);
+
+/// What `--allow` takes, and what it is about.
+const ALLOWS: [(&str, &str); 5] = [
+    (
+        "live",
+        "an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over",
+    ),
+    ("truncated", "the last line is cut off: a new line is begun after it"),
+    ("overwrite", "a file is there already: the new one takes its place, and the old one is backed up"),
+    ("hardlink", "the file has other names, which will keep the old content"),
+    ("changed", "the file grew since it was read: lines are appended to what is there"),
+];
+
+impl clap::FromArgMatches for Allowed {
+    fn from_arg_matches(matches: &clap::ArgMatches) -> Result<Allowed, clap::Error> {
+        let mut allow = Allow::default();
+        for word in matches.get_many::<String>("allow").into_iter().flatten() {
+            match &**word {
+                "live" => allow.live = true,
+                "truncated" => allow.truncated = true,
+                "overwrite" => allow.overwrite = true,
+                "hardlink" => allow.hardlink = true,
+                _ => allow.changed = true,
+            }
+        }
+        Ok(Allowed(allow))
+    }
+
+    fn update_from_arg_matches(&mut self, matches: &clap::ArgMatches) -> Result<(), clap::Error> {
+        *self = Allowed::from_arg_matches(matches)?;
+        Ok(())
+    }
+}
+
+impl clap::Args for Allowed {
+    fn augment_args(command: clap::Command) -> clap::Command {
+        let values = ALLOWS.map(|(name, help)| clap::builder::PossibleValue::new(name).help(help));
+        let parser = clap::builder::PossibleValuesParser::new(values);
+        command.arg(
+            clap::Arg::new("allow")
+                .long("allow")
+                .value_name("WHAT")
+                .action(clap::ArgAction::Append)
+                .value_delimiter(',')
+                .value_parser(parser)
+                .help("Override one refusal for safety, where `--force` overrides most of them"),
+        )
+    }
+
+    fn augment_args_for_update(command: clap::Command) -> clap::Command {
+        Allowed::augment_args(command)
+    }
 }
 
 /// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
@@ -137,8 +198,23 @@ pub(super) fn finish(
     last_try: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<Done> {
+    finish_in(None, writing, files, format, plan, prove, last_try, ui)
+}
+
+/// The same for a plan that is a part of an operation on several files.
+#[allow(clippy::too_many_arguments, reason = "as many as a write needs")]
+pub(super) fn finish_in(
+    group: Option<&Group>,
+    writing: Writing,
+    files: &Files,
+    format: Format,
+    plan: &Plan,
+    prove: Option<&Proof<'_>>,
+    last_try: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<Done> {
     let log = Log::of_user();
-    let orders = orders(writing, log.as_ref(), prove, last_try);
+    let orders = Orders { group, ..orders(writing, log.as_ref(), prove, last_try) };
     let done = carry_out(files, format, plan, &orders, ui.out()).map_err(|refusal| {
         match refusal {
             // A reader that went away is told from other failures by its own error.
@@ -148,8 +224,21 @@ pub(super) fn finish(
     })?;
     if writing.dry_run {
         show(&plan.changes, |file| files.path(file), ui)?;
+    } else {
+        tell_kept(&done, ui);
+        if done.op_id.is_empty() && !done.files.is_empty() {
+            ui.note("warning: this operation is not recorded, and can't be undone");
+        }
     }
     Ok(done)
+}
+
+/// Names the old files that are kept beside new ones.
+pub(super) fn tell_kept(done: &Done, ui: &mut Ui) {
+    for kept in &done.kept {
+        let kept = text::one_line(&kept.display().to_string());
+        ui.note(format_args!("warning: there is no place for a backup; the old file is kept as {kept}"));
+    }
 }
 
 /// How plans are carried out here and now.
@@ -159,7 +248,16 @@ pub(super) fn orders<'a>(
     prove: Option<&'a Proof<'a>>,
     last_try: bool,
 ) -> Orders<'a> {
-    Orders { force: writing.force, dry_run: writing.dry_run, last_try, now: clock::now(), log, prove }
+    Orders {
+        force: writing.force,
+        allow: writing.allow.0,
+        dry_run: writing.dry_run,
+        last_try,
+        now: clock::now(),
+        log,
+        group: None,
+        prove,
+    }
 }
 
 /// Prints the changes of a plan.

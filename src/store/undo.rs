@@ -1,110 +1,215 @@
 //! Takes operations back.
+//!
+//! Of each file it is looked up whether it is as before the step or as after it. So what was interrupted can be finished as well as
+//! taken back, and a file that is as before needs nothing.
 
 use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
 use super::write::stamp::Stamp;
-use super::write::{Done, Orders, Record, Refusal, look_for_life, op_id, stamp, steps};
-use crate::model::Change;
+use super::write::steps::{self, Ready};
+use super::write::{Allow, Done, Orders, Record, Refusal, look_around, op_id, stamp};
+use crate::model::{Change, Time};
+use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Which operation to take back: the one that `op` begins the id of, else the last on `path`, else the last of all.
-///
-/// Undoing an undo does the operation again, so the last operation may be an undo.
-pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Operation, Refusal> {
-    let io = |source| Refusal::NoRecord { path: log.folder().to_owned(), source };
-    let operations = log.operations().map_err(io)?.list;
-    let real = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
-    let live = || operations.iter().filter(|operation| operation.state != Progress::Failed);
-    let Some(op) = op else {
-        let touches = |operation: &&Operation| {
-            real.as_ref().is_none_or(|path| {
-                operation.file == *path || operation.steps.iter().any(|step| step.path == *path)
-            })
-        };
-        return live()
-            .rfind(touches)
-            .cloned()
-            .ok_or(Refusal::NothingToUndo { path: path.map(Path::to_owned) });
-    };
-    let found: Vec<&Operation> = live().filter(|operation| operation.op_id.starts_with(op)).collect();
-    let exact = found.iter().rfind(|operation| operation.op_id == op);
-    let operation = match (exact, found.as_slice()) {
-        (Some(exact), _) => exact,
-        (None, [only]) => only,
-        (None, []) => return Err(Refusal::NoSuchOperation { op: op.into() }),
-        (None, several) => {
-            return Err(Refusal::AmbiguousOperation { op: op.into(), count: several.len() });
-        }
-    };
-    match Log::undone(&operations).get(operation.op_id.as_str()) {
-        Some(by) => Err(Refusal::UndoneAlready { op: operation.op_id.clone(), by: by.op_id.clone() }),
-        None => Ok((*operation).clone()),
+/// An operation that is to be taken back.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Wanted {
+    /// The operation.
+    pub operation: Operation,
+    /// The undo of it that was interrupted, which is finished.
+    pub begun: Option<Operation>,
+}
+
+impl Wanted {
+    /// An operation that nothing has begun to take back.
+    pub fn of(operation: Operation) -> Wanted {
+        Wanted { operation, begun: None }
     }
 }
 
-/// Takes an operation back: each file gets the bytes, the mode and the time that it had.
+/// Which operation to take back: the one that `op` begins the id of, else the last on `path`, else the last of all.
+///
+/// Undoing an undo does the operation again, so the last operation may be an undo; one that was interrupted is finished.
+pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Wanted, Refusal> {
+    let io = |source| Refusal::NoRecord { path: log.folder().to_owned(), source };
+    let real = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+    let mut reader = log.reader().map_err(io)?;
+    let mut found: Vec<Operation> = Vec::new();
+    // By the operations that they take back: later ones, which are read first, are what counts.
+    let mut undos: HashMap<String, Operation> = HashMap::new();
+    while let Some(operation) = reader.next().map_err(io)? {
+        if operation.state == Progress::Failed {
+            continue;
+        }
+        let is_undone = undos.contains_key(&operation.op_id);
+        if let Some(undoes) = operation.undoes.as_ref().filter(|_| !is_undone && operation.only.is_none()) {
+            undos.insert(undoes.clone(), operation.clone());
+        }
+        match op {
+            None if real.as_ref().is_none_or(|path| operation.touches(path)) => {
+                if operation.state == Progress::Begun && operation.undoes.is_some() && !is_undone {
+                    return finish(&mut reader, operation, io);
+                }
+                return Ok(Wanted::of(operation));
+            }
+            Some(op) if operation.op_id == op => {
+                found = vec![operation];
+                break;
+            }
+            Some(op) if operation.op_id.starts_with(op) => found.push(operation),
+            _ => {}
+        }
+    }
+    let Some(op) = op else { return Err(Refusal::NothingToUndo { path: path.map(Path::to_owned) }) };
+    let operation = match found.len() {
+        0 => return Err(Refusal::NoSuchOperation { op: op.into() }),
+        1 => found.remove(0),
+        count => return Err(Refusal::AmbiguousOperation { op: op.into(), count }),
+    };
+    match undos.remove(&operation.op_id) {
+        Some(begun) if begun.state == Progress::Begun => Ok(Wanted { operation, begun: Some(begun) }),
+        Some(by) => Err(Refusal::UndoneAlready { op: operation.op_id, by: by.op_id }),
+        None => Ok(Wanted::of(operation)),
+    }
+}
+
+/// An undo that was interrupted, with the operation that it takes back.
+fn finish(
+    reader: &mut super::oplog::Reader,
+    begun: Operation,
+    io: impl Fn(io::Error) -> Refusal,
+) -> Result<Wanted, Refusal> {
+    let wanted = begun.undoes.clone().unwrap_or_default();
+    while let Some(operation) = reader.next().map_err(&io)? {
+        if operation.op_id == wanted {
+            return Ok(Wanted { operation, begun: Some(begun) });
+        }
+    }
+    // The log was shortened: going back is what is left.
+    Ok(Wanted::of(begun))
+}
+
+/// Above this many files, not all of them are held open.
+const MANY: usize = 256;
+
+/// Takes an operation back: each file gets the bytes, the mode and the time that it had. With `only`, one of its files.
 ///
 /// Refuses where a file is not as the operation left it. With `force` goes back all the same, wherever the old
 /// bytes are known; what came since is backed up, and undoing the undo brings it back.
-pub fn undo(log: &Log, operation: &Operation, orders: &Orders<'_>) -> Result<Done, Refusal> {
-    let mut guards = Vec::new();
-    let is_there = |step: &&Step| step.kind != StepKind::Remove && !was_not_made(operation, step);
-    let mut paths: Vec<&PathBuf> = operation.steps.iter().filter(is_there).map(|step| &step.path).collect();
-    paths.sort();
-    paths.dedup();
-    for path in paths {
-        let omp = operation.format == "omp";
-        let guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, omp, orders.force)? };
-        if !orders.force {
-            look_for_life(&guard, path, orders)?;
+pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>) -> Result<Done, Refusal> {
+    let operation = &wanted.operation;
+    let only = only.map(Path::to_owned).or(wanted.begun.as_ref().and_then(|begun| begun.only.clone()));
+    let is_wanted = |step: &&Step| only.as_ref().is_none_or(|only| step.path == *only);
+    let steps: Vec<&Step> = operation.steps.iter().rev().filter(is_wanted).collect();
+    if steps.is_empty() && only.is_some() {
+        return Err(Refusal::NothingToUndo { path: only });
+    }
+    // Half of the lines that the interrupted undo appended are in nobody's way.
+    for step in wanted.begun.iter().flat_map(|begun| &begun.steps).filter(|_| !orders.dry_run) {
+        if step.kind == StepKind::Append && ends_in_piece(step) {
+            take_back(step, Some(log));
         }
-        guards.push(guard);
     }
-    let guard = |path: &Path| guards.iter().find(|guard| guard.path == path);
+    let mut guards: HashMap<&Path, Guard> = HashMap::new();
     // All are looked at before the first is changed.
-    for step in &operation.steps {
-        look(log, operation, step, guard(&step.path), orders.force)?;
-    }
-    let mut done = Done::default();
-    if orders.dry_run {
-        return Ok(done);
-    }
-    let back = Operation {
-        schema: "bough.op/1".into(),
-        op_id: op_id(orders.now),
-        time: orders.now.iso(),
-        command: "undo".into(),
-        file: operation.file.clone(),
-        format: operation.format.clone(),
-        state: Progress::Begun,
-        from: operation.to.clone(),
-        to: operation.from.clone(),
-        moved: operation.moved,
-        undoes: Some(operation.op_id.clone()),
-        steps: Vec::new(),
-    };
-    let mut record = Record { log: Some(log), operation: back, force: orders.force, begun: false };
-    for step in operation.steps.iter().rev() {
-        if never_was(operation, step, guard(&step.path)).unwrap_or(false) {
+    let mut todo: Vec<(&Step, Option<Stamp>)> = Vec::new();
+    let mut seen: HashSet<(&Path, bool)> = HashSet::new();
+    let mut sorted = steps.clone();
+    // Always in one order, so that two boughs do not wait for each other.
+    sorted.sort_by_key(|step| &step.path);
+    for step in sorted {
+        if guards.contains_key(&*step.path) {
             continue;
         }
-        match reverse(log, operation, step, guard(&step.path), orders, &mut record) {
-            Ok(path) => done.files.push(path),
-            Err(refusal) => return Err(record.take_back(refusal)),
+        if let Some(guard) = guard_of(step, operation, orders)? {
+            guards.insert(&step.path, guard);
+        }
+        if guards.len() > MANY {
+            guards.clear();
         }
     }
-    done.op_id = record.end()?;
+    let holds_all = steps.len() <= MANY;
+    for step in &steps {
+        let found = find_file(step, operation.state == Progress::Begun)?;
+        if let Some(stamp) = look(log, operation, step, found, orders.force)?
+            && seen.insert((&step.path, step.kind == StepKind::Cut))
+        {
+            todo.push((step, stamp));
+        }
+    }
+    if orders.dry_run {
+        return Ok(Done::default());
+    }
+    let mut record = match &wanted.begun {
+        Some(begun) => {
+            // What it had planned and not done is planned anew.
+            let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();
+            let mut begun = begun.clone();
+            begun.steps.retain(|step| !todo.contains(&*step.path));
+            Record::resume(orders, begun)
+        }
+        None => Record::of(
+            orders,
+            Operation {
+                op_id: op_id(orders.now),
+                time: orders.now.iso(),
+                command: "undo".into(),
+                file: only.clone().unwrap_or_else(|| operation.file.clone()),
+                format: operation.format.clone(),
+                state: Progress::Begun,
+                from: operation.to.clone(),
+                to: operation.from.clone(),
+                moved: operation.moved && only.as_ref().is_none_or(|only| *only == operation.file),
+                undoes: Some(operation.op_id.clone()),
+                only: only.clone(),
+                steps: Vec::new(),
+            },
+        ),
+    };
+    record.expect(todo.len());
+    let mut ready = Vec::new();
+    for (number, (step, stamp)) in todo.iter().enumerate() {
+        let guard;
+        let guard = match guards.get(&*step.path) {
+            Some(guard) => Some(guard),
+            None if holds_all => None,
+            None => {
+                guard = guard_of(step, operation, orders)?;
+                guard.as_ref()
+            }
+        };
+        match reverse(Some(log), operation, step, guard, stamp.as_ref(), orders, &mut record) {
+            Ok(step) => ready.push((number, step)),
+            Err(refusal) => return Err(record.fail(refusal)),
+        }
+    }
+    let done = record.carry_out(ready, orders, |_| Ok(()))?;
+    let done = record.end(done)?;
     // Last of all: whatever is taken back before may have to come back into them.
-    for step in operation.steps.iter().rev() {
+    for step in &steps {
         steps::remove_folders(&step.folders);
     }
     Ok(done)
 }
 
+/// Locks the file of a step, and looks whether it may be changed; `None` if there is no file.
+fn guard_of(step: &Step, operation: &Operation, orders: &Orders<'_>) -> Result<Option<Guard>, Refusal> {
+    let may_be_missing = matches!(step.kind, StepKind::Create | StepKind::Remove);
+    if may_be_missing && fs::symlink_metadata(&step.path).is_err() {
+        return Ok(None);
+    }
+    let omp = operation.format == "omp";
+    let path = &step.path;
+    let guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, omp, orders.force)? };
+    look_around(&guard, path, step.kind != StepKind::Cut, orders)?;
+    Ok(Some(guard))
+}
+
 /// What taking an operation back changes, with the files that the changes name.
-pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
+pub fn changes(operation: &Operation, only: Option<&Path>) -> (Vec<Change>, Vec<PathBuf>) {
     let (mut changes, mut files) = (Vec::new(), Vec::<PathBuf>::new());
     let mut number = |path: &PathBuf| {
         files.iter().position(|known| known == path).unwrap_or_else(|| {
@@ -113,7 +218,8 @@ pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
         }) as u16
     };
     let why = format!("takes back the operation {}: {}", operation.op_id, operation.command);
-    for step in operation.steps.iter().rev() {
+    let is_wanted = |step: &&Step| only.is_none_or(|only| step.path == only);
+    for step in operation.steps.iter().rev().filter(is_wanted) {
         let size = |state: &Option<State>| state.as_ref().map_or(0, |state| state.bytes as i64);
         changes.push(Change {
             op: match step.kind {
@@ -129,7 +235,8 @@ pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
             ..Change::default()
         });
     }
-    for folder in operation.steps.iter().rev().flat_map(|step| step.folders.iter().rev()) {
+    let folders = operation.steps.iter().rev().filter(is_wanted).flat_map(|step| step.folders.iter().rev());
+    for folder in folders {
         changes.push(Change {
             op: "remove",
             file: number(folder),
@@ -140,110 +247,250 @@ pub fn changes(operation: &Operation) -> (Vec<Change>, Vec<PathBuf>) {
     (changes, files)
 }
 
-/// Looks whether a step can be taken back.
+/// How a file is, seen from a step that changed it.
+#[derive(PartialEq, Debug)]
+enum Found {
+    /// As before the step, as far as the step goes.
+    Before,
+    /// As the step left it, with `grew` more bytes after that. The stamp was taken before the content was read; there is none if
+    /// there is no file.
+    After { stamp: Option<Stamp>, grew: u64 },
+    /// Neither.
+    Other { stamp: Option<Stamp> },
+}
+
+/// Looks how the file of a step is. `is_begun` says that the operation was interrupted, and may not have taken the step.
+fn find_file(step: &Step, is_begun: bool) -> Result<Found, Refusal> {
+    let io = |source| Refusal::Io { path: step.path.clone(), source };
+    let file = match steps::open(&step.path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            return match step.kind {
+                StepKind::Create => Ok(Found::Before),
+                StepKind::Remove => Ok(Found::After { stamp: None, grew: 0 }),
+                _ => Err(io(error)),
+            };
+        }
+        Err(error) => return Err(io(error)),
+    };
+    let stamp = Stamp::of(&file).map_err(io)?;
+    compare(step, is_begun, &file, stamp).map_err(io)
+}
+
+fn compare(step: &Step, is_begun: bool, file: &File, stamp: Stamp) -> io::Result<Found> {
+    let len = stamp.bytes();
+    let (before, after) = (step.before.as_ref(), step.after.as_ref());
+    let has_tail = |state: &State| -> io::Result<bool> {
+        let tail = state.bytes.min(4096);
+        Ok(len >= state.bytes && super::oplog::hash_of(file, state.bytes - tail, tail)? == state.tail)
+    };
+    let has = |state: &State| -> io::Result<bool> {
+        match &state.sha256 {
+            Some(hash) => Ok(len >= state.bytes && super::oplog::hash_of(file, 0, state.bytes)? == *hash),
+            None => has_tail(state),
+        }
+    };
+    let is_before =
+        |state: &State| -> io::Result<bool> { Ok((len == state.bytes || is_begun) && has(state)?) };
+    Ok(match (step.kind, before, after) {
+        (StepKind::Append, Some(before), Some(after)) => {
+            let came = after.bytes.saturating_sub(before.bytes);
+            if steps_still(file, before.bytes, came, after.sha256.as_deref())? {
+                Found::After { stamp: Some(stamp), grew: len - after.bytes }
+            } else if len == before.bytes && has_tail(before)? {
+                Found::Before
+            } else if is_begun && is_piece(step, before, after, file, len)? {
+                Found::After { stamp: Some(stamp), grew: 0 }
+            } else if is_begun && has_tail(before)? {
+                Found::Before
+            } else {
+                Found::Other { stamp: Some(stamp) }
+            }
+        }
+        (StepKind::Cut, Some(before), Some(after)) => {
+            if (len == before.bytes || is_begun) && has_tail(before)? {
+                Found::Before
+            } else if has_tail(after)? {
+                Found::After { stamp: Some(stamp), grew: len - after.bytes }
+            } else {
+                Found::Other { stamp: Some(stamp) }
+            }
+        }
+        (StepKind::Replace, Some(before), Some(after)) => {
+            if has(after)? {
+                Found::After { stamp: Some(stamp), grew: len - after.bytes }
+            } else if is_before(before)? {
+                Found::Before
+            } else {
+                Found::Other { stamp: Some(stamp) }
+            }
+        }
+        (StepKind::Create, _, Some(after)) if has(after)? => {
+            Found::After { stamp: Some(stamp), grew: len - after.bytes }
+        }
+        (StepKind::Remove, Some(before), _) if is_before(before)? => Found::Before,
+        _ => Found::Other { stamp: Some(stamp) },
+    })
+}
+
+/// How many bytes a file that an interrupted operation left has after the content that is backed up.
+pub fn bytes_after(operation: &Operation, left: &Path) -> Option<u64> {
+    let step = operation.steps.iter().find(|step| step.temp.as_deref() == Some(left))?;
+    let before = step.before.as_ref().filter(|_| step.kind != StepKind::Create)?;
+    let file = steps::open(left).ok()?;
+    let len = file.metadata().ok()?.len();
+    let tail = before.bytes.min(4096);
+    let is_old = len > before.bytes
+        && super::oplog::hash_of(&file, before.bytes - tail, tail).is_ok_and(|hash| hash == before.tail);
+    is_old.then(|| len - before.bytes)
+}
+
+/// Whether a stretch of a file has the hash that it had.
+fn steps_still(file: &File, at: u64, len: u64, sha256: Option<&str>) -> io::Result<bool> {
+    let facts = file.metadata()?;
+    Ok(facts.len() >= at + len
+        && sha256.is_some_and(|wanted| super::oplog::hash_of(file, at, len).is_ok_and(|is| is == wanted)))
+}
+
+/// Whether the file of an append ends in a piece of it.
+fn ends_in_piece(step: &Step) -> bool {
+    let (Some(before), Some(after)) = (&step.before, &step.after) else { return false };
+    let is_one = || is_piece(step, before, after, &steps::open(&step.path)?, fs::metadata(&step.path)?.len());
+    is_one().unwrap_or(false)
+}
+
+/// Whether a file ends in a piece of an append that was interrupted inside its write.
+fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -> io::Result<bool> {
+    if len <= before.bytes || len >= after.bytes || step.head.is_empty() {
+        return Ok(false);
+    }
+    let came = stamp::read_at(file, before.bytes, ((len - before.bytes) as usize).min(steps::HEAD))?;
+    Ok(step.head.starts_with(&super::oplog::hex(&came)))
+}
+
+/// Looks whether a step can be taken back. Returns `None` if nothing needs to be done, else the stamp of the file.
+#[allow(clippy::option_option, reason = "there may be something to do without a file")]
 fn look(
     log: &Log,
     operation: &Operation,
     step: &Step,
-    guard: Option<&Guard>,
+    found: Found,
     force: bool,
-) -> Result<(), Refusal> {
-    let io = |source| Refusal::Io { path: step.path.clone(), source };
+) -> Result<Option<Option<Stamp>>, Refusal> {
     let moved_on = |grew| Refusal::MovedOn { path: step.path.clone(), op: operation.op_id.clone(), grew };
-    let gone = || Refusal::BackupGone { op: operation.op_id.clone() };
-    if never_was(operation, step, guard).map_err(io)? {
-        return Ok(());
-    }
+    let (stamp, grew) = match found {
+        Found::Before => return Ok(None),
+        Found::After { stamp, grew } => (stamp, Some(grew)),
+        Found::Other { stamp } => (stamp, None),
+    };
     let backup_is_there = || step.backup.as_ref().is_some_and(|hash| log.backup(hash).is_file());
     if matches!(step.kind, StepKind::Replace | StepKind::Cut | StepKind::Remove) && !backup_is_there() {
-        return Err(gone());
+        return Err(Refusal::BackupGone { op: operation.op_id.clone() });
     }
-    let Some(guard) = guard else {
-        let there = fs::symlink_metadata(&step.path).is_ok();
-        return if there { Err(Refusal::Exists { path: step.path.clone() }) } else { Ok(()) };
-    };
-    let Some(after) = &step.after else { return Ok(()) };
-    let len = guard.file.metadata().map_err(io)?.len();
-    let grew = (len > after.bytes).then(|| len - after.bytes);
-    let still = is_still(step, after, &guard.file).map_err(io)?;
-    match step.kind {
+    match (step.kind, grew) {
+        (StepKind::Remove, None) if !force => Err(Refusal::Exists { path: step.path.clone() }),
         // The bytes that came must be there as they came: what is before them then is what was there.
-        StepKind::Append | StepKind::Cut if !still => Err(moved_on(None)),
-        _ if still && grew.is_none() => Ok(()),
-        _ if force => Ok(()),
-        _ if still => Err(moved_on(grew)),
-        _ => Err(moved_on(None)),
+        (StepKind::Append | StepKind::Cut, None) => Err(moved_on(None)),
+        (_, Some(0)) => Ok(Some(stamp)),
+        _ if force => Ok(Some(stamp)),
+        (_, Some(grew)) => Err(moved_on(Some(grew))),
+        (_, None) => Err(moved_on(None)),
     }
 }
 
-/// Whether an operation was interrupted before it took this step.
-fn never_was(operation: &Operation, step: &Step, guard: Option<&Guard>) -> io::Result<bool> {
-    Ok(match (operation.state, guard, &step.before) {
-        (Progress::Begun, Some(guard), Some(before)) => before.looks_like(&State::of(&guard.file)?),
-        _ => was_not_made(operation, step),
-    })
-}
-
-/// Whether an operation was interrupted before the file that it makes had its name.
-fn was_not_made(operation: &Operation, step: &Step) -> bool {
-    (operation.state, step.kind) == (Progress::Begun, StepKind::Create)
-        && fs::symlink_metadata(&step.path).is_err()
-}
-
-/// Whether the bytes that a step left are still there, whatever came behind them.
-fn is_still(step: &Step, after: &State, file: &File) -> io::Result<bool> {
-    match (step.kind, &step.before) {
-        (StepKind::Append, Some(before)) => {
-            steps::is_still(file, before.bytes, after.bytes - before.bytes, after.sha256.as_deref())
-        }
-        (StepKind::Cut, _) => {
-            let len = after.bytes.min(4096);
-            steps::is_still(file, after.bytes - len, len, Some(&after.tail))
-        }
-        _ => steps::is_still(file, 0, after.bytes, after.sha256.as_deref()),
-    }
-}
-
-/// Takes a step back.
+/// Makes ready what takes a step back.
 fn reverse(
-    log: &Log,
+    log: Option<&Log>,
     operation: &Operation,
     step: &Step,
     guard: Option<&Guard>,
+    stamp: Option<&Stamp>,
     orders: &Orders<'_>,
     record: &mut Record<'_>,
-) -> Result<PathBuf, Refusal> {
+) -> Result<Ready, Refusal> {
     let io = |source| Refusal::Io { path: step.path.clone(), source };
-    let gone = |_| Refusal::BackupGone { op: operation.op_id.clone() };
-    let open_backup = || File::open(log.backup(step.backup.as_deref().unwrap_or_default())).map_err(gone);
-    match (step.kind, guard, &step.before, &step.after) {
-        (StepKind::Append, Some(guard), Some(before), _) => {
-            steps::cut(guard, before.bytes, before.mtime, record)
+    let gone = || Refusal::BackupGone { op: operation.op_id.clone() };
+    let backup = || {
+        let path = log.zip(step.backup.as_deref()).map(|(log, hash)| log.backup(hash));
+        path.and_then(|path| File::open(path).ok()).ok_or_else(gone)
+    };
+    match (step.kind, guard.zip(stamp), &step.before, &step.after) {
+        (StepKind::Append, Some((guard, stamp)), Some(before), _) => {
+            steps::cut(guard, stamp, before.bytes, before.mtime, record)
         }
-        (StepKind::Cut, Some(guard), Some(before), Some(after)) => {
-            if guard.file.metadata().map_err(io)?.len() > after.bytes {
-                steps::cut(guard, after.bytes, after.mtime, record)?;
+        (StepKind::Cut, Some((guard, stamp)), Some(before), Some(after)) => {
+            let backup = backup()?;
+            let len = before.bytes.saturating_sub(after.bytes);
+            if stamp.bytes() > after.bytes {
+                let mut fill = |sink: &mut steps::Sink<'_>| {
+                    stamp::each_block(&guard.file, 0, after.bytes, |block| sink.put(block))?;
+                    stamp::each_block(&backup, 0, len, |block| sink.put(block))
+                };
+                return steps::replace(guard, stamp, &mut fill, Some(before.mtime), orders, record);
             }
-            let bytes = log.read_backup(step.backup.as_deref().unwrap_or_default()).map_err(gone)?;
-            steps::put_again(guard, &bytes, before.mtime, orders, record)
+            let bytes = stamp::read_at(&backup, 0, len as usize).map_err(io)?;
+            steps::append_again(guard, stamp, bytes, before.mtime)
         }
-        (StepKind::Replace, Some(guard), Some(before), _) => {
-            let backup = open_backup()?;
-            let stamp = Stamp::of(&guard.file).map_err(io)?;
+        (StepKind::Replace, Some((guard, stamp)), Some(before), _) => {
+            let backup = backup()?;
             let mut fill = |sink: &mut steps::Sink<'_>| {
                 stamp::each_block(&backup, 0, before.bytes, |block| sink.put(block))
             };
-            steps::replace(guard, &stamp, &mut fill, Some(before.mtime), orders, record)
+            steps::replace(guard, stamp, &mut fill, Some(before.mtime), orders, record)
         }
-        (StepKind::Create, Some(guard), _, _) => steps::remove(guard, record),
-        (StepKind::Remove, None, Some(before), _) => {
-            let backup = open_backup()?;
+        (StepKind::Create, Some((guard, stamp)), _, _) => steps::remove(guard, stamp, record),
+        (StepKind::Remove, _, Some(before), _) => {
+            let backup = backup()?;
             let mut fill = |sink: &mut steps::Sink<'_>| {
                 stamp::each_block(&backup, 0, before.bytes, |block| sink.put(block))
             };
-            let made = steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, orders, record)?;
-            Ok(made)
+            steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, orders, record)
         }
         _ => Err(Refusal::NoSuchOperation { op: operation.op_id.clone() }),
     }
+}
+
+/// Takes back a step of an operation that could not be ended; says whether the file is as before the step.
+///
+/// A file that is not as the step left it stays as it is.
+pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
+    let once = || -> Result<bool, Refusal> {
+        let stamp = match find_file(step, true)? {
+            Found::Before => return Ok(true),
+            Found::After { stamp, grew: 0 } => stamp,
+            _ => return Ok(false),
+        };
+        let orders = Orders {
+            force: true,
+            allow: Allow::default(),
+            last_try: true,
+            dry_run: false,
+            now: Time(0),
+            log: None,
+            group: None,
+            prove: None,
+        };
+        let operation = Operation {
+            op_id: String::new(),
+            time: String::new(),
+            command: String::new(),
+            file: step.path.clone(),
+            format: String::new(),
+            state: Progress::Begun,
+            moved: false,
+            from: None,
+            to: None,
+            undoes: None,
+            only: None,
+            steps: Vec::new(),
+        };
+        let mut record = Record::scratch(&orders, operation.clone());
+        // The file is locked already.
+        let guard = if stamp.is_some() { Some(Guard::look(&step.path)?) } else { None };
+        let ready = reverse(log, &operation, step, guard.as_ref(), stamp.as_ref(), &orders, &mut record)?;
+        steps::take(ready, 0, &orders, &mut record).map_err(|failed| failed.refusal)?;
+        steps::remove_folders(&step.folders);
+        Ok(true)
+    };
+    once().unwrap_or(false)
 }

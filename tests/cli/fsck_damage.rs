@@ -6,7 +6,7 @@ use bough::format::Ids;
 use bough::fsck::{self, Alone, CHECKS, Check, Mend, NoRepair, Repair, Unreadable, Wishes};
 use bough::model::{Change, Piece, Source, Table, Target, Time};
 use bough::store::oplog::Log;
-use bough::store::write::{self, Orders};
+use bough::store::write::{self, Allow, Orders};
 use bough::store::{self, undo};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -567,7 +567,16 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let now = Time(now.as_millis() as i64);
     // Other tests start programs, which for a moment have all our files open: that looks like an agent at work.
-    let orders = Orders { force: true, last_try: true, dry_run: false, now, log: Some(&log), prove: None };
+    let orders = Orders {
+        force: true,
+        allow: Allow::default(),
+        last_try: true,
+        dry_run: false,
+        now,
+        log: Some(&log),
+        group: None,
+        prove: None,
+    };
     if let Err(refusal) = write::carry_out(&files, examined.format, &plan, &orders, &mut std::io::sink()) {
         return fail(&refusal);
     }
@@ -576,7 +585,8 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     }
     // There and back twice: undoing an undo does it again.
     for (bytes, set_aside) in [(&bytes, false), (&wanted, true), (&bytes, false)] {
-        let undone = undo::find(&log, None, Some(&path)).and_then(|last| undo::undo(&log, &last, &orders));
+        let undone =
+            undo::find(&log, None, Some(&path)).and_then(|last| undo::undo(&log, &last, None, &orders));
         if let Err(refusal) = undone {
             return fail(&refusal);
         }

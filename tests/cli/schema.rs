@@ -70,6 +70,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("cherry-pick root -s S", &["bough.copy/1"]),
     ("undo -n -s S", &["bough.change/1"]),
     ("undo -s S; op log", &["bough.op/1"]),
+    ("op log --stat", &["bough.opstat/1"]),
     ("switch --force root -s S; op log", &["bough.op/1"]),
     ("fsck --repair --force D", &["bough.aside/1", "bough.change/1", "bough.fsck/1"]),
 ];

@@ -622,7 +622,7 @@ fn links_are_followed_and_not_parted() {
     for words in [vec!["migrate", "link.jsonl"], vec!["migrate", "link.jsonl", "-n"]] {
         let refused = place.run(&words);
         assert_eq!(code(&refused), 5, "{words:?}: {}", said(&refused));
-        assert!(said(&refused).contains("`--force`"), "{}", said(&refused));
+        assert!(said(&refused).contains("`--allow=hardlink`"), "{}", said(&refused));
         assert_eq!(fs::read(&path).unwrap(), old_session());
     }
     fs::remove_file(place.path("hard.jsonl")).unwrap();

@@ -86,13 +86,17 @@ pub(super) fn labels(opened: &Opened, current: &str) -> Vec<CompletionCandidate>
 
 /// Operations whose ids begin as the word does, the newest first.
 pub(super) fn operations(current: &str) -> Vec<CompletionCandidate> {
-    let all = store::oplog::Log::of_user().and_then(|log| log.operations().ok()).unwrap_or_default();
-    let fit = all.list.iter().rev().filter(|operation| operation.op_id.starts_with(current)).take(MOST);
-    fit.map(|operation| {
-        let file = operation.file.file_name().unwrap_or_default().to_string_lossy();
-        candidate(operation.op_id.clone(), &format!("{} {}", operation.command, file))
-    })
-    .collect()
+    let mut out = Vec::new();
+    let Some(mut reader) = store::oplog::Log::of_user().and_then(|log| log.reader().ok()) else { return out };
+    while out.len() < MOST
+        && let Ok(Some(operation)) = reader.next()
+    {
+        if operation.op_id.starts_with(current) {
+            let file = operation.file.file_name().unwrap_or_default().to_string_lossy();
+            out.push(candidate(operation.op_id.clone(), &format!("{} {}", operation.command, file)));
+        }
+    }
+    out
 }
 
 /// Revisions: of a range its last side.

@@ -1,4 +1,4 @@
-use super::{Refusal, Stamp, stamp, sys, unix};
+use super::{Refusal, Stamp, stamp, steps, sys, temp, unix};
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -9,6 +9,8 @@ use std::time::{Duration, Instant, SystemTime};
 const PATIENCE: Duration = Duration::from_secs(10);
 /// How long oh-my-pi's lock is waited for, as oh-my-pi itself does.
 const OMP_PATIENCE: Duration = Duration::from_millis(500);
+/// How long a program has a file open that opens it for each line.
+const MOMENT: Duration = Duration::from_millis(200);
 /// A file changed so lately is taken for one that an agent is at work on.
 const LATELY: Duration = Duration::from_secs(5);
 
@@ -29,7 +31,7 @@ impl Guard {
         let since = Instant::now();
         loop {
             let real = fs::canonicalize(path).map_err(io)?;
-            let file = File::open(&real).map_err(io)?;
+            let file = steps::open(&real).map_err(io)?;
             if !lock(&file, since).map_err(io)? {
                 return Err(Refusal::Locked { path: path.to_owned() });
             }
@@ -47,17 +49,36 @@ impl Guard {
     pub(crate) fn look(path: &Path) -> Result<Guard, Refusal> {
         let io = |source| Refusal::io(path, source);
         let real = fs::canonicalize(path).map_err(io)?;
-        let file = File::open(&real).map_err(io)?;
+        let file = steps::open(&real).map_err(io)?;
         Ok(Guard { path: real, file, omp: None })
     }
 
     /// Why the session looks as if an agent were at work on it, if it does.
     ///
-    /// `own` is the time at which bough itself changed the file last, in nanoseconds since 1970.
-    pub(crate) fn alive(&self, own: Option<i64>, now: SystemTime) -> Result<Option<Signs>, Refusal> {
+    /// `own` gives the time at which bough itself changed the file last, in nanoseconds since 1970.
+    pub(crate) fn alive(
+        &self,
+        own: impl FnOnce() -> Option<i64>,
+        now: SystemTime,
+    ) -> Result<Option<Signs>, Refusal> {
         let io = |error| Refusal::io(&self.path, error);
         let mtime = stamp::mtime(&self.file.metadata().map_err(io)?);
-        Ok(alive(&self.path, &self.file, mtime, own, now, self.omp.is_some()))
+        Ok(match alive(&self.path, &self.file, mtime, None, now, self.omp.is_some()) {
+            Some(Signs::Fresh) if own() == Some(mtime) => None,
+            other => other,
+        })
+    }
+
+    /// Whether another program has the file open for writing, and does not soon close it.
+    pub(crate) fn stays_open(&self) -> bool {
+        let since = Instant::now();
+        while open_elsewhere(&self.file) {
+            if since.elapsed() > MOMENT {
+                return true;
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        false
     }
 }
 
@@ -106,7 +127,7 @@ fn alive(
     now: SystemTime,
     is_unlocked: bool,
 ) -> Option<Signs> {
-    if unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file)) {
+    if open_elsewhere(file) {
         return Some(Signs::Open);
     }
     if !is_unlocked && OmpLock::holder(&OmpLock::name(path)).is_some_and(unix::process_lives) {
@@ -118,6 +139,11 @@ fn alive(
     });
     let fresh = age.is_ok_and(|age| age < LATELY);
     (fresh && own != Some(mtime)).then_some(Signs::Fresh)
+}
+
+/// Whether any program has a file open for writing. `file` is a handle for reading.
+pub(super) fn open_elsewhere(file: &File) -> bool {
+    unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file))
 }
 
 /// Whether a process of ours has the file open for writing, by a walk over `/proc`.
@@ -185,8 +211,30 @@ impl OmpLock {
     /// The process that holds the lock, by what the file says.
     fn holder(lock: &Path) -> Option<i32> {
         let mut text = String::new();
-        File::open(lock).ok()?.take(64).read_to_string(&mut text).ok()?;
+        steps::open(lock).ok()?.take(64).read_to_string(&mut text).ok()?;
         text.split(':').next()?.trim().parse().ok()
+    }
+
+    /// Whether the one who made a lock is gone, by what the file says or, if it says nothing, by its age.
+    fn is_left(lock: &Path) -> bool {
+        if let Some(pid) = OmpLock::holder(lock) {
+            return !unix::process_lives(pid);
+        }
+        let Ok(facts) = fs::symlink_metadata(lock) else { return false };
+        let age = SystemTime::now().duration_since(stamp::system_time(stamp::mtime(&facts)));
+        age.is_ok_and(|age| age > OMP_PATIENCE)
+    }
+
+    /// Removes a lock that was left. Another program may do the same, and have a lock of its own there by now.
+    fn remove_left(lock: &Path) {
+        let aside = temp::name_beside(lock);
+        if fs::rename(lock, &aside).is_err() {
+            return;
+        }
+        if !OmpLock::is_left(&aside) {
+            let _ = fs::hard_link(&aside, lock);
+        }
+        let _ = fs::remove_file(&aside);
     }
 
     /// Takes the lock as oh-my-pi does: waits for half a second, and takes it from a process that is gone.
@@ -198,6 +246,7 @@ impl OmpLock {
         loop {
             match sys::create(&path, 0o600) {
                 Ok(mut file) => {
+                    temp::register(&path);
                     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
                     let lock = OmpLock { path };
                     writeln!(file, "{}:{}", std::process::id(), now.as_millis())
@@ -205,11 +254,12 @@ impl OmpLock {
                     return Ok(Some(lock));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                // oh-my-pi has no lock on a session of such a name either.
+                Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Ok(None),
                 Err(error) => return Err(Refusal::io(&path, error)),
             }
-            let holder = OmpLock::holder(&path);
-            if holder.is_some_and(|pid| !unix::process_lives(pid)) {
-                let _ = fs::remove_file(&path);
+            if OmpLock::is_left(&path) {
+                OmpLock::remove_left(&path);
                 continue;
             }
             if since.elapsed() > OMP_PATIENCE {
@@ -226,5 +276,6 @@ impl OmpLock {
 impl Drop for OmpLock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
+        temp::forget(&self.path);
     }
 }

@@ -5,32 +5,39 @@
 //! An append is one `write` of whole lines; anything else is a new file that takes the place of the old one.
 
 pub(crate) mod guard;
+mod record;
 mod refusal;
 pub(crate) mod stamp;
 pub(crate) mod steps;
 pub(crate) mod sys;
+pub(crate) mod temp;
 #[cfg(test)]
 mod tests;
 mod unix;
 
 pub use guard::{Signs, signs_of_life};
+pub use record::Group;
+pub(crate) use record::Record;
 pub use refusal::Refusal;
 pub use stamp::Stamp;
+pub use temp::leftovers;
 pub(crate) use unix::nobody_reads;
 
 use super::Files;
-use super::oplog::{Log, Operation, Progress, Step};
+use super::oplog::{Log, Operation, Progress};
 use crate::format::Format;
 use crate::model::{Piece, Plan, Source, Target, Time};
 use guard::Guard;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
-use steps::Sink;
+use steps::{Ready, Sink};
 
 /// How a plan is carried out.
 pub struct Orders<'a> {
-    /// Overrides refusals for safety.
+    /// Overrides refusals for safety, but for a file that another program holds open.
     pub force: bool,
+    /// The refusals that are overridden one by one.
+    pub allow: Allow,
     /// Whether this is the last try: with `force`, a file that only grew since it was read is then appended to.
     pub last_try: bool,
     /// Only looks whether the plan could be carried out; writes nothing, and takes no lock.
@@ -39,8 +46,39 @@ pub struct Orders<'a> {
     pub now: Time,
     /// Where the operation is recorded; `None` where the user has no place for it.
     pub log: Option<&'a Log>,
+    /// The operation that this is a part of, if it is not one of its own.
+    pub group: Option<&'a Group>,
     /// Asked before a change stands, with the path of the new content: an error keeps the old file.
     pub prove: Option<&'a Proof<'a>>,
+}
+
+impl Orders<'_> {
+    /// The refusals that are overridden.
+    fn allows(&self) -> Allow {
+        let Allow { live, truncated, overwrite, hardlink, changed } = self.allow;
+        Allow {
+            live,
+            truncated: truncated || self.force,
+            overwrite: overwrite || self.force,
+            hardlink: hardlink || self.force,
+            changed: changed || self.force,
+        }
+    }
+}
+
+/// Refusals for safety that are overridden.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Allow {
+    /// Writing to a file that an agent is at work on.
+    pub live: bool,
+    /// Appending after a line that is cut off.
+    pub truncated: bool,
+    /// Putting a new file in the place of another.
+    pub overwrite: bool,
+    /// Rewriting a file that has other names.
+    pub hardlink: bool,
+    /// Appending to a file that grew since it was read.
+    pub changed: bool,
 }
 
 /// Looks at the new content, by its path, and says what is wrong with it.
@@ -53,6 +91,8 @@ pub struct Done {
     pub op_id: String,
     /// The files that were written, in the order of the plan.
     pub files: Vec<PathBuf>,
+    /// Old files that are kept beside the new ones, since there was no place for a backup.
+    pub kept: Vec<PathBuf>,
 }
 
 /// Carries out a plan on the files of the session that it was made for.
@@ -67,17 +107,22 @@ pub fn carry_out(
     orders: &Orders<'_>,
     out: &mut dyn Write,
 ) -> Result<Done, Refusal> {
-    let mut done = Done::default();
     if plan.is_empty() {
-        return Ok(done);
+        return Ok(Done::default());
+    }
+    let is_printed = |target: &Target| matches!(target, Target::Create { path: None, .. });
+    if orders.log.is_none() && !orders.force && !plan.targets.iter().all(is_printed) {
+        return Err(Refusal::NoPlace);
     }
     let guards = guards(files, format, plan, orders)?;
+    if orders.dry_run {
+        return check(files, plan, &guards, orders);
+    }
     let main = files.path(0);
     let file = guards.iter().find(|(file, _)| *file == 0).map(|(_, guard)| guard.path.clone());
     let file = file.unwrap_or_else(|| std::fs::canonicalize(main).unwrap_or_else(|_| main.to_owned()));
     let moved = plan.moved.clone();
     let operation = Operation {
-        schema: "bough.op/1".into(),
         op_id: op_id(orders.now),
         time: orders.now.iso(),
         command: plan.verb.clone(),
@@ -88,39 +133,97 @@ pub fn carry_out(
         from: moved.as_ref().and_then(|moved| moved.from.clone()),
         to: moved.and_then(|moved| moved.to),
         undoes: None,
+        only: None,
         steps: Vec::new(),
     };
-    let mut record = Record { log: orders.log, operation, force: orders.force, begun: false };
-    for target in &plan.targets {
-        let wrote = match target {
-            Target::Append { file, bytes } => {
-                let guard = of(&guards, *file);
-                let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
-                steps::append(guard, stamp, bytes, plan.keep_times, orders, &mut record).map(Some)
-            }
-            Target::Rewrite { file, pieces } => {
-                let guard = of(&guards, *file);
-                let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
-                let time = plan.keep_times.then_some(stamp.mtime);
-                let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
-                steps::replace(guard, stamp, &mut fill, time, orders, &mut record).map(Some)
-            }
-            Target::Create { path: Some(path), pieces } => {
-                let mode = files.mode(0).unwrap_or(0o600);
-                let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
-                steps::create(path, mode, None, &mut fill, orders, &mut record).map(Some)
-            }
-            Target::Create { path: None, .. } if orders.dry_run => Ok(None),
-            Target::Create { path: None, pieces } => {
-                fill(files, pieces, &mut Sink::to(out)).map(|()| None).map_err(Refusal::Output)
-            }
-        };
-        match wrote {
-            Ok(path) => done.files.extend(path),
-            Err(refusal) => return Err(record.take_back(refusal)),
+    let mut record = Record::of(orders, operation);
+    record.expect(plan.targets.iter().filter(|target| !is_printed(target)).count());
+    let mut ready = Vec::new();
+    for (at, target) in plan.targets.iter().enumerate() {
+        match make_ready(files, plan, target, &guards, orders, &mut record) {
+            Ok(step) => ready.extend(step.map(|step| (at, step))),
+            Err(refusal) => return Err(record.fail(refusal)),
         }
     }
-    done.op_id = record.end()?;
+    let print = |from: usize, to: usize, out: &mut dyn Write| -> Result<(), Refusal> {
+        for target in &plan.targets[from..to] {
+            if let Target::Create { path: None, pieces } = target {
+                fill(files, pieces, &mut Sink::to(&mut *out)).map_err(Refusal::Output)?;
+            }
+        }
+        Ok(())
+    };
+    // What is printed is printed when all before it was written.
+    let mut printed = 0;
+    let done = record.carry_out(ready, orders, |at| {
+        let from = std::mem::replace(&mut printed, at);
+        print(from, at, out)
+    })?;
+    let end = print(printed, plan.targets.len(), out);
+    match end {
+        Ok(()) => record.end(done),
+        Err(refusal) => Err(record.take_back(refusal, usize::MAX)),
+    }
+}
+
+/// Makes ready what a target needs; nothing for one that is printed.
+fn make_ready(
+    files: &Files,
+    plan: &Plan,
+    target: &Target,
+    guards: &[(u16, Guard)],
+    orders: &Orders<'_>,
+    record: &mut Record,
+) -> Result<Option<Ready>, Refusal> {
+    match target {
+        Target::Append { file, bytes } => {
+            let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
+            steps::append(of(guards, *file), stamp, bytes, plan.keep_times, orders).map(Some)
+        }
+        Target::Rewrite { file, pieces } => {
+            let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
+            let time = plan.keep_times.then_some(stamp.mtime);
+            let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
+            steps::replace(of(guards, *file), stamp, &mut fill, time, orders, record).map(Some)
+        }
+        Target::Create { path: Some(path), pieces } => {
+            // What is kept in the folder of the log is the user's alone.
+            let is_private = orders.log.is_some_and(|log| path.starts_with(log.folder()));
+            let mode = files.mode(0).filter(|_| !is_private).unwrap_or(0o600);
+            let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
+            steps::create(path, mode, None, &mut fill, orders, record).map(Some)
+        }
+        Target::Create { path: None, .. } => Ok(None),
+    }
+}
+
+/// Looks whether a plan could be carried out.
+fn check(files: &Files, plan: &Plan, guards: &[(u16, Guard)], orders: &Orders<'_>) -> Result<Done, Refusal> {
+    let mut done = Done::default();
+    for target in &plan.targets {
+        match target {
+            Target::Append { file, bytes } => {
+                let guard = of(guards, *file);
+                steps::check_append(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, bytes, orders)?;
+                done.files.push(guard.path.clone());
+            }
+            Target::Rewrite { file, .. } => {
+                let guard = of(guards, *file);
+                steps::check_replace(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, orders)?;
+                done.files.push(guard.path.clone());
+            }
+            Target::Create { path: Some(path), .. } => {
+                if let Some(there) = steps::check_create(path, orders)? {
+                    let stamp = Stamp::of(&there).map_err(|source| Refusal::io(path, source))?;
+                    let guard = Guard::look(path)?;
+                    look_for_handles(&guard, orders)?;
+                    steps::check_replace(&guard, &stamp, orders)?;
+                }
+                done.files.push(path.clone());
+            }
+            Target::Create { path: None, .. } => {}
+        }
+    }
     Ok(done)
 }
 
@@ -131,19 +234,20 @@ fn guards(
     plan: &Plan,
     orders: &Orders<'_>,
 ) -> Result<Vec<(u16, Guard)>, Refusal> {
-    let mut wanted: Vec<u16> = plan
+    let mut wanted: Vec<(u16, bool)> = plan
         .targets
         .iter()
         .filter_map(|target| match target {
-            Target::Append { file, .. } | Target::Rewrite { file, .. } => Some(*file),
+            Target::Append { file, .. } => Some((*file, false)),
+            Target::Rewrite { file, .. } => Some((*file, true)),
             Target::Create { .. } => None,
         })
         .collect();
     // Always in one order, so that two boughs do not wait for each other.
-    wanted.sort_by_key(|file| files.path(*file).to_owned());
-    wanted.dedup();
+    wanted.sort_by_key(|(file, is_new)| (files.path(*file).to_owned(), !is_new));
+    wanted.dedup_by_key(|(file, _)| *file);
     let mut guards = Vec::new();
-    for file in wanted {
+    for (file, is_new) in wanted {
         let path = files.path(file);
         if files.stamp(file).is_none() {
             return Err(Refusal::Stdin);
@@ -153,26 +257,51 @@ fn guards(
         } else {
             Guard::take(path, format == Format::Omp, orders.force)?
         };
-        if !orders.force {
-            look_for_life(&guard, path, orders)?;
-        }
+        look_around(&guard, path, is_new, orders)?;
         guards.push((file, guard));
     }
     Ok(guards)
 }
 
-/// Refuses where the session looks as if an agent were at work on it.
-pub(super) fn look_for_life(guard: &Guard, path: &Path, orders: &Orders<'_>) -> Result<(), Refusal> {
-    let own = last_own_change(orders.log, &guard.path);
+/// Refuses where the session looks as if an agent were at work on it. `is_new` says that a new file takes its place.
+pub(super) fn look_around(
+    guard: &Guard,
+    path: &Path,
+    is_new: bool,
+    orders: &Orders<'_>,
+) -> Result<(), Refusal> {
+    if !orders.force && !orders.allow.live {
+        look_for_life(guard, path, orders)
+    } else if is_new {
+        look_for_handles(guard, orders)
+    } else {
+        Ok(())
+    }
+}
+
+fn look_for_life(guard: &Guard, path: &Path, orders: &Orders<'_>) -> Result<(), Refusal> {
+    let own = || last_own_change(orders.log, &guard.path);
     match guard.alive(own, stamp::system_time(orders.now.0.saturating_mul(1_000_000)))? {
         Some(signs) => Err(Refusal::Alive { path: path.to_owned(), signs }),
         None => Ok(()),
     }
 }
 
-/// The time at which bough itself changed a file last, in nanoseconds since 1970.
+/// Refuses to replace a file that another program holds open for writing: all that it writes later would be lost. Only
+/// [`Allow::live`] overrides it.
+fn look_for_handles(guard: &Guard, orders: &Orders<'_>) -> Result<(), Refusal> {
+    if orders.allow.live || !guard.stays_open() {
+        return Ok(());
+    }
+    Err(Refusal::Alive { path: guard.path.clone(), signs: Signs::Open })
+}
+
+/// The time at which bough itself changed a file last, in nanoseconds since 1970, if that explains the time that it has.
 pub fn last_own_change(log: Option<&Log>, path: &Path) -> Option<i64> {
-    let last = log?.last_change_of(path).ok()??;
+    let mtime = stamp::mtime(&std::fs::metadata(path).ok()?);
+    // An operation is in the log with the time at which its command began.
+    let since = Time((mtime / 1_000_000).saturating_sub(3_600_000));
+    let last = log?.last_change_of(path, since).ok()??;
     last.steps.iter().rfind(|step| step.path == path)?.after.as_ref().map(|after| after.mtime)
 }
 
@@ -212,91 +341,4 @@ fn fill(files: &Files, pieces: &[Piece], sink: &mut Sink<'_>) -> io::Result<()> 
 pub(super) fn op_id(now: Time) -> String {
     let chance = uuid::Uuid::new_v4().as_u128() as u32;
     format!("{:08x}{chance:08x}", (now.0 / 1000) as u32)
-}
-
-/// An operation on its way into the log.
-pub(crate) struct Record<'a> {
-    pub(super) log: Option<&'a Log>,
-    pub(super) operation: Operation,
-    pub(super) force: bool,
-    /// Whether the log knows of it.
-    pub(super) begun: bool,
-}
-
-impl Record<'_> {
-    /// Backs up a stretch of a file that will be no more.
-    fn back_up(&self, file: &std::fs::File, at: u64, len: u64) -> Result<Option<String>, Refusal> {
-        let Some(log) = self.log else { return Ok(None) };
-        match log.back_up(file, at, len) {
-            Ok(hash) => Ok(Some(hash)),
-            Err(_) if self.force => Ok(None),
-            Err(source) => Err(Refusal::NoRecord { path: log.folder().to_owned(), source }),
-        }
-    }
-
-    /// Puts a step into the log, just before it is taken.
-    fn begin(&mut self, step: Step) -> Result<(), Refusal> {
-        self.operation.steps.push(step);
-        self.begun = true;
-        self.put(Progress::Begun).inspect_err(|_| self.failed())
-    }
-
-    /// Says how the file is since the last step.
-    fn ended(&mut self, after: Option<super::oplog::State>) {
-        if let Some(step) = self.operation.steps.last_mut() {
-            step.after = after;
-        }
-    }
-
-    /// Forgets the last step, which was not taken.
-    fn failed(&mut self) {
-        self.operation.steps.pop();
-    }
-
-    fn put(&mut self, state: Progress) -> Result<(), Refusal> {
-        self.operation.state = state;
-        match self.log.map(|log| log.put(&self.operation)) {
-            Some(Err(source)) if !self.force => {
-                let path = self.log.map(|log| log.folder().to_owned()).unwrap_or_default();
-                Err(Refusal::NoRecord { path, source })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Takes back what was done so far, the last first; gives the refusal to tell.
-    ///
-    /// What can't be taken back stays in the log as an operation that was interrupted, with what an undo needs.
-    pub(super) fn take_back(&mut self, refusal: Refusal) -> Refusal {
-        let mut left: Vec<Step> = Vec::new();
-        while let Some(step) = self.operation.steps.pop() {
-            // What came before it in the same file is below it.
-            let is_below = left.iter().any(|later| later.path == step.path);
-            if is_below || !steps::take_back(&step, self.log).unwrap_or(false) {
-                left.push(step);
-            }
-        }
-        left.reverse();
-        let mut files: Vec<PathBuf> = left.iter().map(|step| step.path.clone()).collect();
-        files.dedup();
-        self.operation.steps = left;
-        if self.begun {
-            let _ = self.put(if files.is_empty() { Progress::Failed } else { Progress::Begun });
-        }
-        if files.is_empty() {
-            return refusal;
-        }
-        let op = self.log.map(|_| self.operation.op_id.clone());
-        Refusal::NotTakenBack { why: refusal.reason(), files, op }
-    }
-
-    /// Says in the log that all was done; gives the id of the operation.
-    pub(super) fn end(mut self) -> Result<String, Refusal> {
-        if self.log.is_none() || self.operation.steps.is_empty() {
-            return Ok(String::new());
-        }
-        // The files are written. That the log can't say so must not look as if they were not.
-        let _ = self.put(Progress::Done);
-        Ok(self.operation.op_id)
-    }
 }

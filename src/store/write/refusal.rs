@@ -43,6 +43,15 @@ pub enum Refusal {
         /// The file.
         path: PathBuf,
     },
+    /// What stands at the path is not a regular file.
+    #[error("{}: is not a regular file", path.display())]
+    NotAFile {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The user has no folder in which the operation could be recorded.
+    #[error("there is no folder for the operation log and the backups")]
+    NoPlace,
     /// The file has other names, which would keep the old content.
     #[error("{}: has {}, which would keep the old content", path.display(), Count("other name", "other names", *others))]
     HardLinked {
@@ -149,7 +158,11 @@ impl Refusal {
     pub fn is_io(&self) -> bool {
         matches!(
             self,
-            Refusal::Io { .. } | Refusal::Output(_) | Refusal::NoRecord { .. } | Refusal::NotTakenBack { .. }
+            Refusal::Io { .. }
+                | Refusal::Output(_)
+                | Refusal::NoRecord { .. }
+                | Refusal::NoPlace
+                | Refusal::NotTakenBack { .. }
         )
     }
 
@@ -166,16 +179,25 @@ impl Refusal {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::Stdin => "name the session file".into(),
-            Refusal::Alive { .. } => "end the agent first, or write all the same with `--force`".into(),
+            Refusal::Alive { signs: Signs::Open, .. } => {
+                "end the agent first; `--allow=live` writes all the same, and keeps what the agent writes meanwhile".into()
+            }
+            Refusal::Alive { .. } => {
+                "end the agent first, or write all the same with `--allow=live` or `--force`".into()
+            }
+            Refusal::NotAFile { .. } => "name a file".into(),
+            Refusal::NoPlace => {
+                "set `HOME` or `XDG_STATE_HOME` to a folder, by its whole path; `--force` writes without a record".into()
+            }
             Refusal::Locked { .. } => "wait until the other program is done".into(),
             Refusal::Changed { .. } => "an agent may be at work on it; try again when it is done".into(),
             Refusal::Torn { path, .. } => {
                 let path = path.display().to_string();
                 let word = shlex::try_quote(&path).unwrap_or((&*path).into());
-                format!("`bough fsck --repair {word}` mends it; `--force` begins a new line")
+                format!("`bough fsck --repair {word}` mends it; `--allow=truncated` begins a new line")
             }
-            Refusal::Exists { .. } => "`--force` puts the new file in its place".into(),
-            Refusal::HardLinked { .. } => "`--force` writes all the same, and parts the names".into(),
+            Refusal::Exists { .. } => "`--allow=overwrite` puts the new file in its place".into(),
+            Refusal::HardLinked { .. } => "`--allow=hardlink` writes all the same, and parts the names".into(),
             Refusal::Owner { .. } => "run bough as the owner of the file".into(),
             Refusal::NoRecord { .. } => {
                 "set `XDG_STATE_HOME` to a folder that can be written; `--force` writes without a record".into()

@@ -41,6 +41,11 @@ impl Stamp {
         system_time(self.mtime)
     }
 
+    /// Whether a handle is one on the same file, whatever is in it by now.
+    pub(crate) fn is_of(&self, file: &File) -> bool {
+        file.metadata().is_ok_and(|facts| (facts.dev(), facts.ino()) == (self.device, self.inode))
+    }
+
     /// Whether a file is the one that it was, with nothing but bytes put behind its last.
     pub(crate) fn only_grew(&self, file: &File) -> io::Result<bool> {
         let facts = file.metadata()?;

@@ -1,15 +1,24 @@
-//! The steps that change one file each, and how each is taken back.
+//! The steps that change one file each: made ready first, written to the log, then taken.
 
-use super::guard::Guard;
+use super::guard::{self, Guard};
 use super::stamp::{self, Stamp};
-use super::{Orders, Record, Refusal, sys, unix};
+use super::temp::{self, Temp};
+use super::{Orders, Record, Refusal, Signs, sys, unix};
 use crate::json::{Reader, Shape};
-use crate::store::oplog::{Log, State, Step, StepKind, hash_of, hex};
+use crate::store::oplog::{State, Step, StepKind, hex};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, Write};
-use std::os::unix::fs::MetadataExt;
+use std::io::{self, Seek, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+/// How long a program that opened a file just before it was replaced is waited for.
+const CLOSES_SOON: Duration = Duration::from_secs(1);
+/// How long an agent is waited for that the user wants to write beside.
+const CLOSES_LATER: Duration = Duration::from_secs(15);
+/// Files up to this length are shortened by a new file in their place: then what comes meanwhile is found.
+const COPIED: u64 = 256 << 20;
 
 /// Where the content of a new file goes.
 pub(crate) struct Sink<'a> {
@@ -39,117 +48,118 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// Puts whole lines behind the last byte of a file, by one call.
-///
-/// A newline that the last line lacks comes first, unless the bytes begin with it. What is written of a call that was cut short is cut off again.
-pub(crate) fn append(
+/// A step that only needs to be taken.
+pub(crate) struct Ready {
+    pub(super) step: Step,
+    action: Action,
+}
+
+enum Action {
+    /// Whole lines go to the end of a file.
+    Append { file: File, bytes: Vec<u8>, time: Option<i64> },
+    /// A new file takes the place of the one that looked like the stamp.
+    Replace { new: Temp, old: File, stamp: Stamp, kept: Option<PathBuf> },
+    /// A new file gets its name.
+    Create { new: Temp, folders: Folders },
+    /// A file is removed.
+    Remove { stamp: Stamp, name: PathBuf },
+    /// The last bytes of a file are cut off in place.
+    Cut { file: File, stamp: Stamp, time: i64 },
+}
+
+/// What taking a step came to.
+pub(crate) struct Taken {
+    pub(super) path: PathBuf,
+    /// Where the old file is kept, if there was no place for a backup.
+    pub(super) kept: Option<PathBuf>,
+}
+
+/// A step that failed.
+pub(crate) struct Failed {
+    pub(crate) refusal: Refusal,
+    /// Whether the file was changed all the same.
+    pub(super) is_taken: bool,
+}
+
+impl From<Refusal> for Failed {
+    fn from(refusal: Refusal) -> Failed {
+        Failed { refusal, is_taken: false }
+    }
+}
+
+/// Looks whether lines may be appended; returns the handle for that, its stamp, and what must come before the lines.
+pub(super) fn check_append(
+    guard: &Guard,
+    stamp: &Stamp,
+    lines: &[u8],
+    orders: &Orders<'_>,
+) -> Result<(File, Stamp, &'static [u8]), Refusal> {
+    let io = |source| Refusal::io(&guard.path, source);
+    let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
+    let found = Stamp::of(&file).map_err(io)?;
+    if found != *stamp {
+        let grew = orders.last_try && orders.allows().changed && stamp.only_grew(&file).map_err(io)?;
+        if !grew {
+            return Err(Refusal::Changed { path: guard.path.clone() });
+        }
+    }
+    let first: &[u8] = match last_line(&file, found.len).map_err(io)? {
+        _ if lines.starts_with(b"\n") || lines.starts_with(b"\r\n") => b"",
+        LastLine::Ended => b"",
+        LastLine::Whole => b"\n",
+        LastLine::Torn { .. } if orders.allows().truncated => b"\n",
+        LastLine::Torn { offset } => return Err(Refusal::Torn { path: guard.path.clone(), offset }),
+    };
+    Ok((file, found, first))
+}
+
+/// Makes an append of whole lines ready. A newline that the last line lacks comes first.
+pub(super) fn append(
     guard: &Guard,
     stamp: &Stamp,
     lines: &[u8],
     keep_time: bool,
     orders: &Orders<'_>,
-    record: &mut Record<'_>,
-) -> Result<PathBuf, Refusal> {
+) -> Result<Ready, Refusal> {
+    let (file, found, first) = check_append(guard, stamp, lines, orders)?;
+    let bytes = [first, lines].concat();
+    ready_append(guard, file, bytes, keep_time.then_some(found.mtime))
+}
+
+/// Makes an append of bytes ready that were cut off there.
+pub(crate) fn append_again(
+    guard: &Guard,
+    stamp: &Stamp,
+    bytes: Vec<u8>,
+    time: i64,
+) -> Result<Ready, Refusal> {
     let io = |source| Refusal::io(&guard.path, source);
     let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
-    let found = Stamp::of(&file).map_err(io)?;
-    if found != *stamp {
-        let grew = orders.force && orders.last_try && stamp.only_grew(&file).map_err(io)?;
-        if !grew {
-            return Err(Refusal::Changed { path: guard.path.clone() });
-        }
+    if Stamp::of(&file).map_err(io)? != *stamp {
+        return Err(Refusal::Changed { path: guard.path.clone() });
     }
-    let mut bytes = Vec::with_capacity(lines.len() + 1);
-    match last_line(&file, found.len).map_err(io)? {
-        _ if lines.starts_with(b"\n") || lines.starts_with(b"\r\n") => {}
-        LastLine::Ended => {}
-        LastLine::Whole => bytes.push(b'\n'),
-        LastLine::Torn { .. } if orders.force => bytes.push(b'\n'),
-        LastLine::Torn { offset } => return Err(Refusal::Torn { path: guard.path.clone(), offset }),
-    }
-    if orders.dry_run {
-        return Ok(guard.path.clone());
-    }
-    bytes.extend_from_slice(lines);
-    let before = State::of(&file).map_err(io)?;
-    put_behind(&guard.path, &file, before, &bytes, keep_time.then_some(found.mtime), orders, record)?;
-    Ok(guard.path.clone())
+    ready_append(guard, file, bytes, Some(time))
 }
 
-fn put_behind(
-    path: &Path,
-    file: &File,
-    before: State,
-    bytes: &[u8],
-    time: Option<i64>,
-    orders: &Orders<'_>,
-    record: &mut Record<'_>,
-) -> Result<(), Refusal> {
-    let io = |source| Refusal::io(path, source);
-    let (len, before_time) = (before.bytes, before.mtime);
-    let sha256 = Some(hex(&Sha256::digest(bytes)));
-    let expected = State { bytes: len + bytes.len() as u64, tail: String::new(), sha256, ..before.clone() };
-    record.begin(Step {
-        path: path.to_owned(),
-        kind: StepKind::Append,
+fn ready_append(guard: &Guard, file: File, bytes: Vec<u8>, time: Option<i64>) -> Result<Ready, Refusal> {
+    let before = State::of(&file).map_err(|source| Refusal::io(&guard.path, source))?;
+    let after = State {
+        bytes: before.bytes + bytes.len() as u64,
+        tail: String::new(),
+        sha256: Some(hex(&Sha256::digest(&bytes))),
+        ..before.clone()
+    };
+    let step = Step {
         before: Some(before),
-        after: Some(expected.clone()),
-        backup: None,
-        folders: Vec::new(),
-    })?;
-    let result = write_whole(file, len, bytes).and_then(|()| {
-        let proved = || orders.prove.map_or(Ok(()), |prove| prove(path));
-        if let Err(why) = proved() {
-            return Ok(Err(Refusal::Unproved { path: path.to_owned(), why }));
-        }
-        if let Some(time) = time {
-            stamp::put_back_time(file, time)?;
-        }
-        State::of(file).map(Ok)
-    });
-    match result {
-        Ok(Ok(after)) => {
-            record.ended(Some(State { sha256: expected.sha256, ..after }));
-            Ok(())
-        }
-        failed => {
-            // Bytes that can't be cut off again are a step that was taken.
-            if cut_off(file, len, bytes.len() as u64) {
-                let _ = stamp::put_back_time(file, before_time);
-                record.failed();
-            }
-            Err(match failed {
-                Ok(Err(refusal)) => refusal,
-                Err(error) => io(error),
-                Ok(Ok(_)) => unreachable!("handled above"),
-            })
-        }
-    }
+        after: Some(after),
+        head: hex(&bytes[..bytes.len().min(HEAD)]),
+        ..Step::new(&guard.path, StepKind::Append)
+    };
+    Ok(Ready { step, action: Action::Append { file, bytes, time } })
 }
 
-/// Writes by one call, and brings it to the disk.
-fn write_whole(file: &File, len: u64, bytes: &[u8]) -> io::Result<()> {
-    let count = sys::write_once(file, bytes)?;
-    if count < bytes.len() {
-        // The disk is full: the rest would be refused.
-        cut_off(file, len, count as u64);
-        let again = sys::write_once(file, bytes)?;
-        if again < bytes.len() {
-            cut_off(file, len, again as u64);
-            return Err(io::ErrorKind::StorageFull.into());
-        }
-    }
-    sys::sync(file)
-}
-
-/// Cuts off what was written behind `len`, if nobody wrote behind it since; whether the file is as long as before.
-fn cut_off(file: &File, len: u64, wrote: u64) -> bool {
-    match file.metadata().map(|facts| facts.len()) {
-        Ok(now) if now > len && now <= len + wrote => sys::cut(file, len).is_ok(),
-        Ok(now) => now == len,
-        Err(_) => false,
-    }
-}
+/// How many of the first bytes of an append its step knows.
+pub(crate) const HEAD: usize = 64;
 
 enum LastLine {
     /// It ends in a newline, or there is none.
@@ -191,25 +201,17 @@ fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
     Ok(if whole { LastLine::Whole } else { LastLine::Torn { offset } })
 }
 
-/// Puts a new file in the place of the old one, with its mode and its owner.
-pub(crate) fn replace(
-    guard: &Guard,
-    stamp: &Stamp,
-    fill: &mut Fill<'_>,
-    time: Option<i64>,
-    orders: &Orders<'_>,
-    record: &mut Record<'_>,
-) -> Result<PathBuf, Refusal> {
+/// Looks whether a file may be replaced.
+pub(super) fn check_replace(guard: &Guard, stamp: &Stamp, orders: &Orders<'_>) -> Result<(), Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
-    let changed = || Refusal::Changed { path: path.clone() };
     if Stamp::of(&guard.file).map_err(io)? != *stamp {
-        return Err(changed());
+        return Err(Refusal::Changed { path: path.clone() });
     }
     // A file that may not be written is not replaced either, although its folder would allow it.
     drop(OpenOptions::new().append(true).open(path).map_err(io)?);
     let old = guard.file.metadata().map_err(io)?;
-    if old.nlink() > 1 && !orders.force {
+    if old.nlink() > 1 && !orders.allows().hardlink {
         return Err(Refusal::HardLinked { path: path.clone(), others: old.nlink() as usize - 1 });
     }
     if orders.dry_run {
@@ -219,64 +221,99 @@ pub(crate) fn replace(
         if unix::user() != 0 && unix::user() != old.uid() {
             return Err(Refusal::Owner { path: path.clone() });
         }
-        return Ok(path.clone());
     }
-    let mut temp = Temp::new(path, 0o600).map_err(io)?;
-    let mut sink = Sink { into: Into::File(&temp.file), hash: Sha256::new() };
-    fill(&mut sink).map_err(io)?;
-    let sha256 = Some(hex(&sink.hash.finalize()));
-    let new = temp.file.metadata().map_err(io)?;
-    if (new.uid(), new.gid()) != (old.uid(), old.gid()) {
-        let given = sys::set_owner(&temp.file, old.uid(), old.gid());
-        // A group alone that can't be kept is no reason to stay: the owner still has the file.
-        if given.is_err() && (unix::user() != old.uid()) {
-            return Err(Refusal::Owner { path: path.clone() });
-        }
-    }
-    sys::set_mode(&temp.file, old.mode()).map_err(io)?;
-    if let Some(time) = time {
-        stamp::put_back_time(&temp.file, time).map_err(io)?;
-    }
-    sys::sync(&temp.file).map_err(io)?;
-    if let Some(Err(why)) = orders.prove.map(|prove| prove(&temp.path)) {
+    Ok(())
+}
+
+/// Makes a new file ready that will take the place of the old one, with its mode, its owner and its attributes.
+pub(crate) fn replace(
+    guard: &Guard,
+    stamp: &Stamp,
+    fill: &mut Fill<'_>,
+    time: Option<i64>,
+    orders: &Orders<'_>,
+    record: &mut Record<'_>,
+) -> Result<Ready, Refusal> {
+    check_replace(guard, stamp, orders)?;
+    let path = &guard.path;
+    let io = |source| Refusal::io(path, source);
+    let (mut new, sha256) = copy_like(guard, fill, time, record)?;
+    if let Some(Err(why)) = orders.prove.map(|prove| prove(new.path())) {
         return Err(Refusal::Unproved { path: path.clone(), why });
     }
     let backup = record.back_up(&guard.file, 0, stamp.len)?;
+    let kept = backup.is_none().then(|| record.name_to_keep(path));
     let before = State { sha256: backup.clone(), ..State::of(&guard.file).map_err(io)? };
-    temp.is_written().map_err(io)?;
-    let after = State { sha256, ..State::of(&temp.file).map_err(io)? };
-    record.begin(Step {
-        path: path.clone(),
-        kind: StepKind::Replace,
+    let after = State { sha256: Some(sha256), ..new.file().and_then(State::of).map_err(io)? };
+    new.is_written();
+    let step = Step {
         before: Some(before),
         after: Some(after),
         backup,
-        folders: Vec::new(),
-    })?;
-    let result = File::open(path).and_then(|there| Stamp::of(&there)).and_then(|there| {
-        if there != *stamp {
-            return Ok(false);
-        }
-        sys::rename(&temp.path, path).map(|()| true)
-    });
-    match result {
-        Ok(true) => {
-            temp.is_gone();
-            let _ = sys::sync_folder_of(path);
-            Ok(path.clone())
-        }
-        Ok(false) => {
-            record.failed();
-            Err(changed())
-        }
-        Err(error) => {
-            record.failed();
-            Err(io(error))
-        }
-    }
+        temp: Some(new.path().to_owned()),
+        ..Step::new(path, StepKind::Replace)
+    };
+    let old = guard.file.try_clone().map_err(io)?;
+    Ok(Ready { step, action: Action::Replace { new, old, stamp: stamp.clone(), kept } })
 }
 
-/// Makes a new file. It has all of its content before it has its name.
+/// Makes a file that has the mode, the owner and the attributes of another; returns it with the hash of its content.
+fn copy_like(
+    guard: &Guard,
+    fill: &mut Fill<'_>,
+    time: Option<i64>,
+    record: &mut Record<'_>,
+) -> Result<(Temp, String), Refusal> {
+    let path = &guard.path;
+    let io = |source| Refusal::io(path, source);
+    let old = guard.file.metadata().map_err(io)?;
+    record.note_folder(sys::folder_of(path));
+    let temp = Temp::new(path, 0o600).map_err(io)?;
+    let file = temp.file().map_err(io)?;
+    let mut sink = Sink { into: Into::File(file), hash: Sha256::new() };
+    fill(&mut sink).map_err(io)?;
+    let sha256 = hex(&sink.hash.finalize());
+    let mut mode = old.mode();
+    let new = file.metadata().map_err(io)?;
+    if (new.uid(), new.gid()) != (old.uid(), old.gid()) && sys::set_owner(file, old.uid(), old.gid()).is_err()
+    {
+        // A group that can't be kept is no reason to stay: the owner still has the file. Another group gets no rights.
+        if unix::user() != old.uid() {
+            return Err(Refusal::Owner { path: path.clone() });
+        }
+        mode &= !0o2070;
+    }
+    sys::set_mode(file, mode).map_err(io)?;
+    unix::copy_attributes(&guard.file, file).map_err(io)?;
+    if mode != old.mode() {
+        // An access list has bits for the group as well.
+        sys::set_mode(file, mode).map_err(io)?;
+    }
+    if let Some(time) = time {
+        stamp::put_back_time(file, time).map_err(io)?;
+    }
+    record.sync(file).map_err(io)?;
+    Ok((temp, sha256))
+}
+
+/// Looks whether a new file may be made; gives the one that it would overwrite.
+pub(super) fn check_create(path: &Path, orders: &Orders<'_>) -> Result<Option<File>, Refusal> {
+    let io = |source| Refusal::io(path, source);
+    match fs::metadata(path) {
+        Ok(facts) if !facts.is_file() && orders.allows().overwrite => {
+            return Err(Refusal::NotAFile { path: path.to_owned() });
+        }
+        Ok(_) if !orders.allows().overwrite => return Err(Refusal::Exists { path: path.to_owned() }),
+        Ok(_) => return open(path).map(Some).map_err(io),
+        Err(_) => {}
+    }
+    if orders.dry_run && !unix::may_write(first_folder(path)) {
+        return Err(io(io::ErrorKind::PermissionDenied.into()));
+    }
+    Ok(None)
+}
+
+/// Makes a new file ready. It has all of its content before it has its name.
 pub(crate) fn create(
     path: &Path,
     mode: u32,
@@ -284,80 +321,46 @@ pub(crate) fn create(
     fill: &mut Fill<'_>,
     orders: &Orders<'_>,
     record: &mut Record<'_>,
-) -> Result<PathBuf, Refusal> {
+) -> Result<Ready, Refusal> {
     let io = |source| Refusal::io(path, source);
-    if let Ok(file) = File::open(path) {
-        if !orders.force {
-            return Err(Refusal::Exists { path: path.to_owned() });
-        }
+    if let Some(file) = check_create(path, orders)? {
         let stamp = Stamp::of(&file).map_err(io)?;
-        let guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, false, orders.force)? };
+        drop(file);
+        let guard = Guard::take(path, false, orders.force)?;
+        super::look_for_handles(&guard, orders)?;
         return replace(&guard, &stamp, fill, None, orders, record);
-    }
-    if orders.dry_run {
-        return match first_folder(path) {
-            folder if unix::may_write(folder) => Ok(path.to_owned()),
-            _ => Err(io(io::ErrorKind::PermissionDenied.into())),
-        };
     }
     // Declared before the file, so that a failure takes them away after it.
     let folders = Folders::make(sys::folder_of(path)).map_err(io)?;
-    let mut temp = Temp::new(path, mode).map_err(io)?;
-    let mut sink = Sink { into: Into::File(&temp.file), hash: Sha256::new() };
+    record.note_folder(sys::folder_of(path));
+    let mut new = Temp::new(path, 0o600).map_err(io)?;
+    let file = new.file().map_err(io)?;
+    let mut sink = Sink { into: Into::File(file), hash: Sha256::new() };
     fill(&mut sink).map_err(io)?;
     let sha256 = Some(hex(&sink.hash.finalize()));
-    if let Some(time) = time {
-        stamp::put_back_time(&temp.file, time).map_err(io)?;
+    if mode & 0o777 != 0o600 {
+        sys::set_mode(file, mode & 0o777).map_err(io)?;
     }
-    sys::sync(&temp.file).map_err(io)?;
-    if let Some(Err(why)) = orders.prove.map(|prove| prove(&temp.path)) {
+    if let Some(time) = time {
+        stamp::put_back_time(file, time).map_err(io)?;
+    }
+    record.sync(file).map_err(io)?;
+    if let Some(Err(why)) = orders.prove.map(|prove| prove(new.path())) {
         return Err(Refusal::Unproved { path: path.to_owned(), why });
     }
     let real = match fs::canonicalize(sys::folder_of(path)) {
         Ok(folder) => folder.join(path.file_name().unwrap_or_default()),
         Err(_) => path.to_owned(),
     };
-    temp.is_written().map_err(io)?;
-    let after = State { sha256, ..State::of(&temp.file).map_err(io)? };
-    record.begin(Step {
-        path: real.clone(),
-        kind: StepKind::Create,
-        before: None,
+    let after = State { sha256, ..State::of(file).map_err(io)? };
+    new.is_written();
+    let step = Step {
         after: Some(after),
-        backup: None,
         folders: folders.made.clone(),
-    })?;
-    match give_name(&temp.path, path) {
-        Ok(()) => {
-            folders.stay();
-            let _ = sys::sync_folder_of(path);
-            Ok(real)
-        }
-        Err(error) => {
-            record.failed();
-            Err(match error.kind() {
-                io::ErrorKind::AlreadyExists => Refusal::Exists { path: path.to_owned() },
-                _ => io(error),
-            })
-        }
-    }
-}
-
-/// Gives a file a name that must be free.
-fn give_name(temp: &Path, path: &Path) -> io::Result<()> {
-    match sys::link(temp, path) {
-        Err(error)
-            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
-                || error.raw_os_error() == Some(libc::EPERM) =>
-        {
-            // A file system without hard links: between the look and the rename another may make the file.
-            if fs::symlink_metadata(path).is_ok() {
-                return Err(io::ErrorKind::AlreadyExists.into());
-            }
-            sys::rename(temp, path)
-        }
-        other => other,
-    }
+        temp: Some(new.path().to_owned()),
+        ..Step::new(&real, StepKind::Create)
+    };
+    Ok(Ready { step, action: Action::Create { new, folders } })
 }
 
 /// The nearest folder above a path that is there.
@@ -392,7 +395,7 @@ impl Folders {
         Ok(folders)
     }
 
-    fn stay(mut self) {
+    fn stay(&mut self) {
         self.made.clear();
     }
 }
@@ -412,186 +415,361 @@ pub(crate) fn remove_folders(made: &[PathBuf]) {
     }
 }
 
-/// Cuts a file to a length; what is cut off is backed up.
-pub(crate) fn cut(guard: &Guard, len: u64, time: i64, record: &mut Record<'_>) -> Result<PathBuf, Refusal> {
+/// Makes the cut of a file to a length ready; what is cut off is backed up.
+pub(crate) fn cut(
+    guard: &Guard,
+    stamp: &Stamp,
+    len: u64,
+    time: i64,
+    record: &mut Record<'_>,
+) -> Result<Ready, Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
     let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
+    if Stamp::of(&file).map_err(io)? != *stamp {
+        return Err(Refusal::Changed { path: path.clone() });
+    }
     let before = State::of(&file).map_err(io)?;
     let backup = record.back_up(&file, len, before.bytes.saturating_sub(len))?;
     let tail = stamp::read_at(&file, len.saturating_sub(4096), len.min(4096) as usize).map_err(io)?;
     let after = State { bytes: len, mtime: time, tail: hex(&Sha256::digest(&tail)), ..before.clone() };
-    let whole = before.bytes;
-    record.begin(Step {
-        path: path.clone(),
-        kind: StepKind::Cut,
-        before: Some(before),
-        after: Some(after),
-        backup,
-        folders: Vec::new(),
-    })?;
-    let result = file.metadata().and_then(|facts| {
-        if facts.len() != whole {
-            return Ok(false);
-        }
-        sys::cut(&file, len).map(|()| true)
-    });
-    match result {
-        Ok(true) => {}
-        failed => {
-            record.failed();
-            return Err(match failed {
-                Err(error) => io(error),
-                Ok(_) => Refusal::Changed { path: path.clone() },
+    let step = Step { before: Some(before), after: Some(after), backup, ..Step::new(path, StepKind::Cut) };
+    let facts = file.metadata().map_err(io)?;
+    if facts.nlink() == 1 && len <= COPIED && unix::may_write(sys::folder_of(path)) {
+        let mut fill = |sink: &mut Sink<'_>| stamp::each_block(&guard.file, 0, len, |block| sink.put(block));
+        // If the disk has no room for a copy, or the owner can't be kept, the file itself is shortened.
+        if let Ok((mut new, _)) = copy_like(guard, &mut fill, Some(time), record) {
+            new.is_written();
+            let step = Step { temp: Some(new.path().to_owned()), ..step };
+            let old = guard.file.try_clone().map_err(io)?;
+            return Ok(Ready {
+                step,
+                action: Action::Replace { new, old, stamp: stamp.clone(), kept: None },
             });
         }
     }
-    let _ = sys::sync(&file);
-    let _ = stamp::put_back_time(&file, time);
-    Ok(path.clone())
+    Ok(Ready { step, action: Action::Cut { file, stamp: stamp.clone(), time } })
 }
 
-/// Puts bytes behind the last that were cut off there.
-pub(crate) fn put_again(
-    guard: &Guard,
-    bytes: &[u8],
-    time: i64,
-    orders: &Orders<'_>,
-    record: &mut Record<'_>,
-) -> Result<PathBuf, Refusal> {
-    let io = |source| Refusal::io(&guard.path, source);
-    let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
-    let before = State::of(&file).map_err(io)?;
-    put_behind(&guard.path, &file, before, bytes, Some(time), orders, record)?;
-    Ok(guard.path.clone())
-}
-
-/// Takes a file away; it is backed up.
-pub(crate) fn remove(guard: &Guard, record: &mut Record<'_>) -> Result<PathBuf, Refusal> {
+/// Makes the removal of a file ready; it is backed up.
+pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> Result<Ready, Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
+    if Stamp::of(&guard.file).map_err(io)? != *stamp {
+        return Err(Refusal::Changed { path: path.clone() });
+    }
     let before = State::of(&guard.file).map_err(io)?;
     let backup = record.back_up(&guard.file, 0, before.bytes)?;
-    let before = State { sha256: backup.clone(), ..before };
-    record.begin(Step {
-        path: path.clone(),
-        kind: StepKind::Remove,
-        before: Some(before),
-        after: None,
+    record.note_folder(sys::folder_of(path));
+    let name = temp::name_beside(path);
+    let step = Step {
+        before: Some(State { sha256: backup.clone(), ..before }),
         backup,
-        folders: Vec::new(),
-    })?;
-    if let Err(error) = sys::remove(path) {
-        record.failed();
-        return Err(io(error));
-    }
-    let _ = sys::sync_folder_of(path);
-    Ok(path.clone())
+        temp: Some(name.clone()),
+        ..Step::new(path, StepKind::Remove)
+    };
+    Ok(Ready { step, action: Action::Remove { stamp: stamp.clone(), name } })
 }
 
-/// Takes back a step of an operation that could not be ended; says whether the file is as before the step.
-///
-/// A file that is not as the step left it stays as it is.
-pub(crate) fn take_back(step: &Step, log: Option<&Log>) -> io::Result<bool> {
-    let found = match OpenOptions::new().read(true).open(&step.path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        other => Some(other?),
-    };
-    let now = found.as_ref().map(State::of).transpose()?;
-    let is_as_left = match (&now, &step.after) {
-        (Some(now), Some(after)) => now.bytes == after.bytes,
-        (now, after) => now.is_none() && after.is_none(),
-    };
-    if !is_as_left {
-        return Ok(match (&now, &step.before) {
-            (Some(now), Some(before)) => before.looks_like(now),
-            (now, before) => now.is_none() && before.is_none(),
-        });
-    }
-    let backup = || -> io::Result<(&Log, &str)> {
-        log.zip(step.backup.as_deref()).ok_or_else(|| io::ErrorKind::NotFound.into())
-    };
-    match (step.kind, &step.before) {
-        (StepKind::Append, Some(before)) => {
-            let file = OpenOptions::new().read(true).write(true).open(&step.path)?;
-            sys::cut(&file, before.bytes)?;
-            // The bytes are as before: a time that can't be set does not change that.
-            let _ = stamp::put_back_time(&file, before.mtime);
+/// Takes a step. The number is that of the step in the record.
+pub(crate) fn take(
+    ready: Ready,
+    at: usize,
+    orders: &Orders<'_>,
+    record: &mut Record<'_>,
+) -> Result<Taken, Failed> {
+    let path = ready.step.path.clone();
+    let mut kept_at = None;
+    match ready.action {
+        Action::Append { file, bytes, time } => {
+            take_append(&ready.step, &file, &bytes, time, at, orders, record)?;
         }
-        (StepKind::Create, _) => {
-            sys::remove(&step.path)?;
-            remove_folders(&step.folders);
+        Action::Replace { new, old, stamp, kept } => {
+            let len = ready.step.after.as_ref().map_or(0, |after| after.bytes);
+            take_replace(&path, new, len, &old, &stamp, kept.as_deref(), orders)?;
+            kept_at = kept;
+            record.sync_later(sys::folder_of(&path));
         }
-        (StepKind::Replace | StepKind::Remove, Some(before)) => {
-            let (log, hash) = backup()?;
-            let backup = File::open(log.backup(hash))?;
-            let mut temp = Temp::new(&step.path, before.mode)?;
-            stamp::each_block(&backup, 0, before.bytes, |block| sys::write(&temp.file, block))?;
-            sys::set_mode(&temp.file, before.mode)?;
-            stamp::put_back_time(&temp.file, before.mtime)?;
-            sys::sync(&temp.file)?;
-            temp.is_written()?;
-            sys::rename(&temp.path, &step.path)?;
-            temp.is_gone();
-        }
-        (StepKind::Cut, Some(before)) => {
-            let (log, hash) = backup()?;
-            let bytes = log.read_backup(hash)?;
-            let file = OpenOptions::new().read(true).append(true).open(&step.path)?;
-            let after = step.after.as_ref().map_or(0, |after| after.bytes);
-            if let Err(error) = write_whole(&file, after, &bytes) {
-                cut_off(&file, after, bytes.len() as u64);
-                return Err(error);
+        // The file goes before the folders if it does not get its name: what is bound last is dropped first.
+        Action::Create { mut folders, mut new } => {
+            if let Err(error) = sys::rename_to_free(new.path(), &path) {
+                return Err(match error.kind() {
+                    io::ErrorKind::AlreadyExists => Refusal::Exists { path },
+                    _ => Refusal::io(&path, error),
+                }
+                .into());
             }
-            let _ = stamp::put_back_time(&file, before.mtime);
+            new.is_gone();
+            folders.stay();
+            record.sync_later(sys::folder_of(&path));
         }
-        (_, None) => return Ok(false),
+        Action::Remove { stamp, name } => {
+            take_remove(&path, &name, &stamp)?;
+            record.sync_later(sys::folder_of(&path));
+        }
+        Action::Cut { file, stamp, time } => {
+            let io = |source| Refusal::io(&path, source);
+            let len = ready.step.after.as_ref().map_or(0, |after| after.bytes);
+            if Stamp::of(&file).map_err(io)? != stamp {
+                return Err(Refusal::Changed { path }.into());
+            }
+            sys::cut(&file, len).map_err(io)?;
+            let _ = sys::sync(&file);
+            let _ = stamp::put_back_time(&file, time);
+        }
     }
-    Ok(true)
+    Ok(Taken { path, kept: kept_at })
 }
 
-/// Whether a stretch of a file has the hash that it had.
-pub(crate) fn is_still(file: &File, at: u64, len: u64, sha256: Option<&str>) -> io::Result<bool> {
-    let facts = file.metadata()?;
-    Ok(facts.len() >= at + len
-        && sha256.is_some_and(|wanted| hash_of(file, at, len).is_ok_and(|is| is == wanted)))
-}
-
-/// A file beside another that will take its place, and is removed if it does not.
-struct Temp {
-    path: PathBuf,
-    file: File,
-    gone: std::cell::Cell<bool>,
-}
-
-impl Temp {
-    /// Makes a file in the folder of `path`. Agents list `*.jsonl`; its name does not end so.
-    fn new(path: &Path, mode: u32) -> io::Result<Temp> {
-        let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Names of files have at most 255 bytes.
-        let short: String = name.chars().take(40).collect();
-        let temp = path
-            .with_file_name(format!(".{short}.{}.bough", &uuid::Uuid::new_v4().simple().to_string()[..12]));
-        let file = sys::create(&temp, mode)?;
-        Ok(Temp { path: temp, file, gone: std::cell::Cell::new(false) })
+fn take_append(
+    step: &Step,
+    file: &File,
+    bytes: &[u8],
+    time: Option<i64>,
+    at: usize,
+    orders: &Orders<'_>,
+    record: &mut Record<'_>,
+) -> Result<(), Failed> {
+    let path = &step.path;
+    let io = |source| Refusal::io(path, source);
+    let Some(before) = &step.before else { return Ok(()) };
+    let is_there = || fs::metadata(path).is_ok_and(|facts| is_same(file, &facts));
+    if !is_there() {
+        return Err(Refusal::Changed { path: path.clone() }.into());
     }
-
-    /// Says that its content is whole. From here on it is open for reading alone: once it has its name, others would take it
-    /// for one that somebody writes to.
-    fn is_written(&mut self) -> io::Result<()> {
-        self.file = File::open(&self.path)?;
+    // The disk is asked for room first: half a line would have to be removed again beside an agent.
+    let put = sys::reserve(file, before.bytes, bytes.len() as u64).map_err(|error| (error, false));
+    let start = match put.and_then(|()| put_behind(file, bytes)) {
+        Ok(start) => start,
+        Err((error, is_taken)) => {
+            if file.metadata().is_ok_and(|facts| facts.len() == before.bytes) {
+                let _ = stamp::put_back_time(file, before.mtime);
+            }
+            return Err(Failed { refusal: io(error), is_taken });
+        }
+    };
+    if !is_there() {
+        // The lines are in a file that nobody finds any more.
+        return Err(Refusal::Changed { path: path.clone() }.into());
+    }
+    let mut step = step.clone();
+    let result = sys::sync(file).map_err(io).and_then(|()| {
+        if let Some(Err(why)) = orders.prove.map(|prove| prove(path)) {
+            return Err(Refusal::Unproved { path: path.to_owned(), why });
+        }
+        if let Some(time) = time.filter(|_| start == before.bytes) {
+            match stamp::put_back_time(file, time) {
+                // One who may write a file may not set its time, if it is another's.
+                Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) => {}
+                other => other.map_err(io)?,
+            }
+        }
+        let after = State::of(file).map_err(io)?;
+        let sha256 = step.after.as_ref().and_then(|after| after.sha256.clone());
+        step.after = Some(State { sha256, bytes: start + bytes.len() as u64, ..after });
+        if start != before.bytes {
+            // Another program appended just before.
+            let tail =
+                stamp::read_at(file, start.saturating_sub(4096), start.min(4096) as usize).map_err(io)?;
+            let tail = hex(&Sha256::digest(&tail));
+            step.before = Some(State { bytes: start, tail, ..before.clone() });
+        }
         Ok(())
-    }
-
-    fn is_gone(&self) {
-        self.gone.set(true);
+    });
+    match result {
+        Ok(()) => {
+            record.revise(at, step);
+            Ok(())
+        }
+        Err(refusal) => {
+            // Bytes that can't be cut off again are a step that was taken.
+            let is_taken = !cut_off_own(file, start, bytes);
+            if !is_taken && start == before.bytes {
+                let _ = stamp::put_back_time(file, before.mtime);
+            }
+            Err(Failed { refusal, is_taken })
+        }
     }
 }
 
-impl Drop for Temp {
-    fn drop(&mut self) {
-        if !self.gone.get() {
-            let _ = fs::remove_file(&self.path);
+/// Whether a handle is one on the file that has these facts.
+fn is_same(file: &File, there: &fs::Metadata) -> bool {
+    file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+}
+
+/// Appends bytes by one call; returns where they begin. An error says whether some of them are in the file.
+fn put_behind(mut file: &File, bytes: &[u8]) -> Result<u64, (io::Error, bool)> {
+    let mut tries = 0;
+    loop {
+        let count = sys::write_once(file, bytes).map_err(|error| (error, false))?;
+        // Where the bytes went, the system says after the call: others append as well.
+        let end = file.stream_position().map_err(|error| (error, true))?;
+        let start = end.saturating_sub(count as u64);
+        if count == bytes.len() {
+            return Ok(start);
+        }
+        let is_left = count > 0 && !cut_off_own(file, start, &bytes[..count]);
+        tries += 1;
+        if is_left || tries > 1 {
+            return Err((io::ErrorKind::StorageFull.into(), is_left));
         }
     }
+}
+
+/// Cuts bytes off that were appended, if they are still there and the last ones; whether they are gone.
+fn cut_off_own(file: &File, start: u64, bytes: &[u8]) -> bool {
+    let is_last = || -> io::Result<bool> {
+        Ok(stamp::read_at(file, start, bytes.len() + 1)? == bytes
+            && file.metadata()?.len() == start + bytes.len() as u64)
+    };
+    is_last().unwrap_or(false) && sys::cut(file, start).is_ok()
+}
+
+/// Waits until nobody has a file open for writing.
+fn is_quiet(file: &File, patience: Duration) -> bool {
+    let since = Instant::now();
+    while guard::open_elsewhere(file) {
+        if since.elapsed() > patience || temp::ends() {
+            return false;
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    true
+}
+
+/// Puts a new file in the place of an old one, and looks only then, when nobody finds the old one any more, whether it is
+/// still as it was: what was appended in the last moment is carried over, and after any other change the old file is put back.
+fn take_replace(
+    path: &Path,
+    mut new: Temp,
+    len: u64,
+    old: &File,
+    stamp: &Stamp,
+    kept: Option<&Path>,
+    orders: &Orders<'_>,
+) -> Result<(), Failed> {
+    let io = |source| Refusal::io(path, source);
+    let changed = || Refusal::Changed { path: path.to_owned() };
+    let carries = orders.allows().live || orders.force;
+    let patience = if orders.allow.live { CLOSES_LATER } else { CLOSES_SOON };
+    // A signal must not end the program while the old file has the name of one that is removed.
+    let _calm = temp::calm();
+    let there = open(path).and_then(|there| Stamp::of(&there)).map_err(io)?;
+    if there != *stamp {
+        return Err(changed().into());
+    }
+    match sys::swap(new.path(), path) {
+        Ok(()) => {}
+        Err(error) if unix::is_unknown_call(&error) => {
+            if let Some(kept) = kept {
+                fs::hard_link(path, kept).map_err(io)?;
+            }
+            sys::rename(new.path(), path).map_err(io)?;
+            new.is_gone();
+            is_quiet(old, CLOSES_LATER);
+            return carry(old, stamp.len, path)
+                .map(drop)
+                .map_err(|error| Failed { refusal: io(error), is_taken: true });
+        }
+        Err(error) => return Err(io(error).into()),
+    }
+    let mut carried = stamp.clone();
+    let refusal = loop {
+        let found = match open(new.path()) {
+            Ok(found) => found,
+            Err(error) => break io(error),
+        };
+        if !stamp.is_of(&found) {
+            break changed();
+        }
+        if !is_quiet(&found, patience) {
+            break Refusal::Alive { path: path.to_owned(), signs: Signs::Open };
+        }
+        match Stamp::of(&found) {
+            Ok(now) if now == carried => {
+                let result = match kept {
+                    Some(kept) => sys::rename_to_free(new.path(), kept).map(|()| new.is_gone()),
+                    None => Ok(()),
+                };
+                match result {
+                    Ok(()) => return Ok(()),
+                    Err(error) => break io(error),
+                }
+            }
+            Ok(now) if carries && carried.only_grew(&found).unwrap_or(false) => {
+                match carry(&found, carried.len, path) {
+                    Ok(()) => carried = now,
+                    Err(error) => break io(error),
+                }
+            }
+            Ok(_) => break changed(),
+            Err(error) => break io(error),
+        }
+    };
+    // What came to the new file in between goes to the old one, but for what came from there.
+    let carried = carried.len - stamp.len;
+    let from = |len: u64| stamp::read_at(old, stamp.len, len as usize);
+    let is_first = |new: &File| stamp::read_at(new, len, carried as usize).ok() == from(carried).ok();
+    if let Err(error) = sys::swap(new.path(), path) {
+        new.is_gone();
+        let source =
+            io::Error::new(error.kind(), format!("{error}; the old file is {}", new.path().display()));
+        return Err(Failed { refusal: io(source), is_taken: true });
+    }
+    let back = open(new.path()).and_then(|new| {
+        is_quiet(&new, CLOSES_LATER);
+        carry(&new, if is_first(&new) { len + carried } else { len }, path)
+    });
+    if back.is_err() {
+        new.is_gone();
+    }
+    Err(refusal.into())
+}
+
+/// Appends the bytes that a file has after the first ones to another.
+fn carry(from: &File, len: u64, to: &Path) -> io::Result<()> {
+    let now = from.metadata()?.len();
+    if now <= len {
+        return Ok(());
+    }
+    let bytes = stamp::read_at(from, len, (now - len) as usize)?;
+    let file = OpenOptions::new().append(true).open(to)?;
+    sys::write(&file, &bytes)?;
+    sys::sync(&file)
+}
+
+/// Removes a file: it loses its name first, and is gone only if it is still as it was.
+fn take_remove(path: &Path, name: &Path, stamp: &Stamp) -> Result<(), Refusal> {
+    let io = |source| Refusal::io(path, source);
+    let _calm = temp::calm();
+    sys::rename(path, name).map_err(io)?;
+    let is_same = open(name).and_then(|there| {
+        let is_quiet = stamp.is_of(&there) && is_quiet(&there, CLOSES_SOON);
+        Ok(is_quiet && Stamp::of(&there)? == *stamp)
+    });
+    let refusal = match is_same {
+        Ok(true) => match sys::remove(name) {
+            Ok(()) => return Ok(()),
+            Err(error) => io(error),
+        },
+        Ok(false) => Refusal::Changed { path: path.to_owned() },
+        Err(error) => io(error),
+    };
+    match sys::rename_to_free(name, path) {
+        Ok(()) => Err(refusal),
+        // Another file has the name by now.
+        Err(error) => {
+            let words = format!("{error}; the old file is {}", name.display());
+            Err(io(io::Error::new(error.kind(), words)))
+        }
+    }
+}
+
+/// Opens a file for reading; never waits for the other end of a pipe.
+pub(crate) fn open(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
+    if file.metadata()?.is_file() {
+        return Ok(file);
+    }
+    Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file"))
 }

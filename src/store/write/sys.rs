@@ -3,6 +3,7 @@
 //! In tests a hook is asked before each of them, and can make it fail, or end the process there: so it is
 //! shown what is on disk when bough is stopped at any step.
 
+use super::unix;
 use std::fs::{self, File, FileTimes, OpenOptions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -24,8 +25,12 @@ pub(crate) enum Call {
     Times,
     /// A file takes the place of another.
     Rename,
+    /// Two files get each other's name.
+    Swap,
     /// A file gets a name that must be free.
     Link,
+    /// Room on the disk is reserved.
+    Reserve,
     /// A folder is brought to the disk.
     SyncFolder,
     /// A file or a folder is taken away.
@@ -94,18 +99,67 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)
 }
 
-/// Gives a file a second name, which must be free.
-pub(crate) fn link(from: &Path, to: &Path) -> io::Result<()> {
+/// Gives two files each other's name, in one step.
+pub(crate) fn swap(one: &Path, other: &Path) -> io::Result<()> {
+    at(Call::Swap)?;
+    unix::swap(one, other)
+}
+
+/// Gives a file a name that must be free.
+///
+/// If the file system can't do it in one step, the file has two names for a moment; if it has no second names either, another
+/// program may make the file between the look and the rename.
+pub(crate) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     at(Call::Link)?;
-    fs::hard_link(from, to)
+    match unix::rename_to_free(from, to) {
+        Err(error) if unix::is_unknown_call(&error) => {}
+        other => return other,
+    }
+    match fs::hard_link(from, to) {
+        Ok(()) => fs::remove_file(from),
+        Err(error)
+            if matches!(error.kind(), io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied)
+                || error.raw_os_error() == Some(libc::EPERM) =>
+        {
+            if fs::symlink_metadata(to).is_ok() {
+                return Err(io::ErrorKind::AlreadyExists.into());
+            }
+            fs::rename(from, to)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Reserves room on the disk for bytes that will be appended at `at`. File systems that can't do it are passed over.
+pub(crate) fn reserve(file: &File, at_byte: u64, len: u64) -> io::Result<()> {
+    at(Call::Reserve)?;
+    match unix::reserve(file, at_byte, len) {
+        Err(error) if error.kind() == io::ErrorKind::StorageFull => Err(error),
+        Err(error) if error.raw_os_error() == Some(libc::EDQUOT) => Err(error),
+        _ => Ok(()),
+    }
+}
+
+/// Writes everything to the disk that waits for it in the file system of a folder; `false` if the system has no such call.
+pub(crate) fn sync_all_in(folder: &Path) -> io::Result<bool> {
+    at(Call::Sync)?;
+    match unix::sync_all_of(&File::open(folder)?) {
+        Err(error) if unix::is_unknown_call(&error) => Ok(false),
+        other => other.map(|()| true),
+    }
 }
 
 /// Brings the names in the folder of a file to the disk.
 ///
 /// File systems that can't do it say so in their own ways; the rename stands all the same.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
+    sync_folder(folder_of(path))
+}
+
+/// Brings the names in a folder to the disk.
+pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     at(Call::SyncFolder)?;
-    if let Ok(folder) = File::open(folder_of(path)) {
+    if let Ok(folder) = File::open(folder) {
         let _ = folder.sync_all();
     }
     Ok(())

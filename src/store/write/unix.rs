@@ -2,12 +2,15 @@
 
 #![allow(
     unsafe_code,
-    reason = "calls of the C library that take numbers, a name or one struct, and give a number"
+    reason = "calls of the C library that take numbers, names, buffers or one struct, and give a number"
 )]
 
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
 
 /// Which signal a lease sends (linux/fcntl.h); the crate `libc` does not name it.
 #[cfg(target_os = "linux")]
@@ -68,9 +71,238 @@ pub(crate) fn user() -> u32 {
 }
 
 /// Whether files can be made in a folder, or a file be written.
-pub(crate) fn may_write(path: &std::path::Path) -> bool {
-    use std::os::unix::ffi::OsStrExt;
-    let Ok(name) = std::ffi::CString::new(path.as_os_str().as_bytes()) else { return false };
+pub(crate) fn may_write(path: &Path) -> bool {
+    let Ok(name) = c_name(path) else { return false };
     // SAFETY: `name` is a string that ends in a NUL and lives until the call returns.
     unsafe { libc::access(name.as_ptr(), libc::W_OK) == 0 }
+}
+
+fn c_name(path: &Path) -> io::Result<CString> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| io::ErrorKind::InvalidInput.into())
+}
+
+fn checked(answer: impl Into<i64>) -> io::Result<i64> {
+    let answer = answer.into();
+    if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
+}
+
+/// Whether an error says that the system or the file system has no such call.
+pub(crate) fn is_unknown_call(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::Unsupported
+        || matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP | libc::ENOTTY))
+}
+
+/// How a file gets another name.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Renaming {
+    /// The new name must be free.
+    ToFree,
+    /// Two files get each other's name.
+    Swap,
+}
+
+fn rename_as(from: &Path, to: &Path, how: Renaming) -> io::Result<()> {
+    let (from, to) = (c_name(from)?, c_name(to)?);
+    #[cfg(target_os = "linux")]
+    {
+        let flags = match how {
+            Renaming::ToFree => libc::RENAME_NOREPLACE,
+            Renaming::Swap => libc::RENAME_EXCHANGE,
+        };
+        // SAFETY: both names end in a NUL and live until the call returns.
+        let answer = unsafe {
+            let here = libc::c_long::from(libc::AT_FDCWD);
+            let flags = libc::c_long::from(flags);
+            libc::syscall(libc::SYS_renameat2, here, from.as_ptr(), here, to.as_ptr(), flags)
+        };
+        checked(answer).map(drop)
+    }
+    #[cfg(target_vendor = "apple")]
+    {
+        let flags = match how {
+            Renaming::ToFree => libc::RENAME_EXCL,
+            Renaming::Swap => libc::RENAME_SWAP,
+        };
+        // SAFETY: both names end in a NUL and live until the call returns.
+        checked(unsafe { libc::renamex_np(from.as_ptr(), to.as_ptr(), flags) }).map(drop)
+    }
+    #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+    {
+        let _ = (from, to, how);
+        Err(io::ErrorKind::Unsupported.into())
+    }
+}
+
+/// Gives a file a name that must be free, in one step.
+pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
+    rename_as(from, to, Renaming::ToFree)
+}
+
+/// Gives two files each other's name, in one step: at no time is either name without a file.
+pub(super) fn swap(one: &Path, other: &Path) -> io::Result<()> {
+    rename_as(one, other, Renaming::Swap)
+}
+
+/// Reserves room on the disk for bytes that will be appended; the file keeps its length.
+#[cfg(target_os = "linux")]
+pub(super) fn reserve(file: &File, at: u64, len: u64) -> io::Result<()> {
+    let (Ok(at), Ok(len)) = (i64::try_from(at), i64::try_from(len)) else { return Ok(()) };
+    // SAFETY: `file` is open; the call takes numbers.
+    checked(unsafe { libc::fallocate(file.as_raw_fd(), libc::FALLOC_FL_KEEP_SIZE, at, len) }).map(drop)
+}
+
+/// Reserves room on the disk for bytes that will be appended; the file keeps its length.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn reserve(_file: &File, _at: u64, _len: u64) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Writes everything to the disk that waits for it in the file system of a file.
+#[cfg(target_os = "linux")]
+pub(super) fn sync_all_of(file: &File) -> io::Result<()> {
+    // SAFETY: `file` is open; the call takes a number.
+    checked(unsafe { libc::syncfs(file.as_raw_fd()) }).map(drop)
+}
+
+/// Writes everything to the disk that waits for it in the file system of a file.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn sync_all_of(_file: &File) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// Copies the extended attributes of a file to another, access control lists among them on Linux.
+///
+/// Attributes that only the system or its administrator may set are left to them.
+pub(super) fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
+    let names = match attribute_names(from) {
+        Err(error) if is_unknown_call(&error) => return Ok(()),
+        other => other?,
+    };
+    for name in names.split_inclusive(|byte| *byte == 0) {
+        let Ok(name) = CStr::from_bytes_with_nul(name) else { continue };
+        let is_the_systems = |prefix: &[u8]| name.to_bytes().starts_with(prefix);
+        let value = attribute(from, name)?;
+        match set_attribute(to, name, &value) {
+            Err(_) if [&b"security."[..], b"trusted.", b"com.apple."].into_iter().any(is_the_systems) => {}
+            other => other?,
+        }
+    }
+    Ok(())
+}
+
+/// Asks for the length of an answer, then for the answer.
+fn answer_of(ask: impl Fn(*mut libc::c_void, usize) -> isize) -> io::Result<Vec<u8>> {
+    loop {
+        let len = checked(ask(std::ptr::null_mut(), 0) as i64)? as usize;
+        let mut bytes = vec![0_u8; len];
+        match checked(ask(bytes.as_mut_ptr().cast(), len) as i64) {
+            Ok(len) => {
+                bytes.truncate(len as usize);
+                return Ok(bytes);
+            }
+            // It grew meanwhile.
+            Err(error) if error.raw_os_error() == Some(libc::ERANGE) => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn attribute_names(file: &File) -> io::Result<Vec<u8>> {
+    // SAFETY: the buffer is as long as its length says, or there is none and the length is 0.
+    answer_of(|at, len| unsafe { libc::flistxattr(file.as_raw_fd(), at.cast(), len) })
+}
+
+#[cfg(target_os = "linux")]
+fn attribute(file: &File, name: &CStr) -> io::Result<Vec<u8>> {
+    // SAFETY: as above, and the name ends in a NUL.
+    answer_of(|at, len| unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, len) })
+}
+
+#[cfg(target_os = "linux")]
+fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the buffer is as long as its length says, and the name ends in a NUL.
+    let answer =
+        unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) };
+    checked(answer).map(drop)
+}
+
+#[cfg(target_vendor = "apple")]
+fn attribute_names(file: &File) -> io::Result<Vec<u8>> {
+    // SAFETY: the buffer is as long as its length says, or there is none and the length is 0.
+    answer_of(|at, len| unsafe { libc::flistxattr(file.as_raw_fd(), at.cast(), len, 0) })
+}
+
+#[cfg(target_vendor = "apple")]
+fn attribute(file: &File, name: &CStr) -> io::Result<Vec<u8>> {
+    // SAFETY: as above, and the name ends in a NUL.
+    answer_of(|at, len| unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, len, 0, 0) })
+}
+
+#[cfg(target_vendor = "apple")]
+fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
+    // SAFETY: the buffer is as long as its length says, and the name ends in a NUL.
+    let answer =
+        unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0, 0) };
+    checked(answer).map(drop)
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn attribute_names(_file: &File) -> io::Result<Vec<u8>> {
+    Ok(Vec::new())
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn attribute(_file: &File, _name: &CStr) -> io::Result<Vec<u8>> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+#[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
+fn set_attribute(_file: &File, _name: &CStr, _value: &[u8]) -> io::Result<()> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The signals by which a user or the system ends a program.
+const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
+
+/// The writing end of the pipe by which the handler of signals wakes the thread that cleans up.
+static WAKE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
+
+extern "C" fn wake(signal: libc::c_int) {
+    let byte = signal as u8;
+    // SAFETY: `write` may be called in a handler; the buffer is one byte long.
+    unsafe { libc::write(WAKE.load(std::sync::atomic::Ordering::Relaxed), (&raw const byte).cast(), 1) };
+}
+
+/// Calls `clean_up` if a signal ends the program, and lets the signal end it after that. A signal that is ignored stays ignored.
+///
+/// `clean_up` runs in a thread of its own.
+pub(super) fn before_the_end(clean_up: impl FnOnce() + Send + 'static) -> io::Result<()> {
+    use std::io::Read;
+    use std::os::fd::IntoRawFd;
+    let (mut reader, writer) = io::pipe()?;
+    WAKE.store(writer.into_raw_fd(), std::sync::atomic::Ordering::Relaxed);
+    std::thread::Builder::new().name("signals".into()).spawn(move || {
+        let mut signal = [0];
+        if reader.read_exact(&mut signal).is_err() {
+            return;
+        }
+        clean_up();
+        let signal = libc::c_int::from(signal[0]);
+        // SAFETY: sets the usual handler and sends a signal; both take numbers.
+        unsafe {
+            libc::signal(signal, libc::SIG_DFL);
+            libc::kill(libc::getpid(), signal);
+        }
+    })?;
+    for signal in ENDING {
+        // SAFETY: `wake` calls nothing that must not be called in a handler.
+        unsafe {
+            let handler = wake as extern "C" fn(libc::c_int) as libc::sighandler_t;
+            if libc::signal(signal, handler) == libc::SIG_IGN {
+                libc::signal(signal, libc::SIG_IGN);
+            }
+        }
+    }
+    Ok(())
 }

@@ -1,0 +1,230 @@
+//! Reads the operation log from its end.
+
+use super::lines::Line;
+use super::{Operation, Progress, State, Step};
+use crate::store::write::stamp;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What is in the log.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Operations {
+    /// The operations that can be read, oldest first.
+    pub list: Vec<Operation>,
+    /// How many lines can't be read: they are damaged, or another version wrote them.
+    pub unread: usize,
+}
+
+/// How many bytes are read at once.
+const BLOCK: u64 = 64 * 1024;
+
+/// Reads the log from its end, operation by operation, the newest first.
+pub struct Reader {
+    lines: Backwards,
+    known: HashMap<String, Known>,
+    folders: HashSet<PathBuf>,
+    names: HashSet<String>,
+    unread: usize,
+}
+
+/// What the lines read so far, which are the later ones, say of an operation.
+#[derive(Default)]
+struct Known {
+    /// How far it came, by the last line that says so.
+    state: Option<Progress>,
+    after: Option<State>,
+    steps: BTreeMap<usize, Option<Step>>,
+    /// The state on the earliest line that was read, if the operation was returned.
+    returned: Option<Progress>,
+}
+
+impl Reader {
+    /// Opens a log, which need not be there.
+    pub(super) fn open(path: &Path) -> io::Result<Reader> {
+        let file = match File::open(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+            other => Some(other?),
+        };
+        let end = file.as_ref().map_or(Ok(0), |file| file.metadata().map(|facts| facts.len()))?;
+        Ok(Reader {
+            lines: Backwards { file, start: end, rest: Vec::new(), is_first: true },
+            known: HashMap::new(),
+            folders: HashSet::new(),
+            names: HashSet::new(),
+            unread: 0,
+        })
+    }
+
+    /// Returns the operation before the last one returned.
+    #[allow(clippy::should_implement_trait, reason = "it can fail")]
+    pub fn next(&mut self) -> io::Result<Option<Operation>> {
+        while let Some(line) = self.lines.next()? {
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            match serde_json::from_slice::<Line<'_>>(&line) {
+                Ok(parsed) => {
+                    if let Some(operation) = self.take(parsed) {
+                        return Ok(Some(operation));
+                    }
+                }
+                Err(_) => {
+                    self.unread += 1;
+                    self.names.extend(hashes_in(&line));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    fn take(&mut self, line: Line<'_>) -> Option<Operation> {
+        let known = self.known.entry(line.op_id().to_owned()).or_default();
+        match line {
+            Line::Ended { state, after, .. } => {
+                known.state.get_or_insert(state);
+                if known.after.is_none() && known.steps.is_empty() {
+                    known.after = after.map(std::borrow::Cow::into_owned);
+                }
+                None
+            }
+            Line::Step { at, step, .. } if known.returned.is_none() => {
+                known.steps.entry(at).or_insert(step.map(std::borrow::Cow::into_owned));
+                None
+            }
+            Line::Step { .. } => None,
+            Line::Folder { folder, .. } => {
+                self.folders.insert(folder);
+                None
+            }
+            Line::Begun(operation) => {
+                if known.returned.is_some() {
+                    return None;
+                }
+                let mut operation = operation.into_owned();
+                operation.state = known.state.unwrap_or(Progress::Begun);
+                operation.steps.extend(std::mem::take(&mut known.steps).into_values().flatten());
+                if let (Some(after), Some(last)) = (known.after.take(), operation.steps.last_mut()) {
+                    last.after = Some(after);
+                }
+                known.returned = Some(Progress::Begun);
+                Some(operation)
+            }
+            Line::Whole(operation) => {
+                // Ids were shorter once, and two operations of one second could have the same: what begins after the
+                // end of another is not that one.
+                let goes_on = known
+                    .returned
+                    .is_some_and(|later| operation.state == Progress::Begun || later != Progress::Begun);
+                known.returned = Some(operation.state);
+                (!goes_on).then(|| operation.into_owned())
+            }
+        }
+    }
+
+    /// How many lines could not be read so far.
+    pub fn unread(&self) -> usize {
+        self.unread
+    }
+
+    /// The folders, read so far, in which programs that were ended may have left files.
+    pub fn folders(&self) -> &HashSet<PathBuf> {
+        &self.folders
+    }
+
+    /// The names of backups on the lines that could not be read.
+    pub fn backups_unread(&self) -> &HashSet<String> {
+        &self.names
+    }
+}
+
+/// All words of 64 hex digits.
+fn hashes_in(line: &[u8]) -> Vec<String> {
+    line.split(|byte| !byte.is_ascii_hexdigit())
+        .filter(|word| word.len() == 64)
+        .map(|word| String::from_utf8_lossy(word).into_owned())
+        .collect()
+}
+
+/// The lines of a file, the last first.
+struct Backwards {
+    file: Option<File>,
+    /// Where the bytes begin that were read.
+    start: u64,
+    /// The bytes that were read and not returned yet.
+    rest: Vec<u8>,
+    is_first: bool,
+}
+
+impl Backwards {
+    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+        let Some(file) = &self.file else { return Ok(None) };
+        let mut searched = self.rest.len();
+        loop {
+            if let Some(at) = memchr::memrchr(b'\n', &self.rest[..searched]) {
+                let line = self.rest.split_off(at + 1);
+                self.rest.truncate(at);
+                // After the last newline is a line only if it is cut off.
+                if std::mem::take(&mut self.is_first) && line.is_empty() {
+                    searched = self.rest.len();
+                    continue;
+                }
+                return Ok(Some(line));
+            }
+            if self.start == 0 {
+                let line = std::mem::take(&mut self.rest);
+                self.file = None;
+                return Ok((!line.is_empty()).then_some(line));
+            }
+            let from = self.start.saturating_sub(BLOCK);
+            let mut block = stamp::read_at(file, from, (self.start - from) as usize)?;
+            searched = block.len();
+            self.start = from;
+            block.append(&mut self.rest);
+            self.rest = block;
+        }
+    }
+}
+
+/// The length of a log without the line at its end that is cut off, if there is one.
+pub(super) fn whole_lines(file: &File, len: u64) -> io::Result<u64> {
+    let mut end = len;
+    while end > 0 {
+        let from = end.saturating_sub(BLOCK);
+        let block = stamp::read_at(file, from, (end - from) as usize)?;
+        if let Some(at) = memchr::memrchr(b'\n', &block) {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
+/// Hands each line of a log on, without its newline.
+pub(super) fn each_line(
+    file: &File,
+    len: u64,
+    mut with: impl FnMut(&[u8]) -> io::Result<()>,
+) -> io::Result<()> {
+    let mut line = Vec::new();
+    stamp::each_block(file, 0, len, |block| {
+        let mut parts = block.split(|byte| *byte == b'\n').peekable();
+        while let Some(part) = parts.next() {
+            line.extend_from_slice(part);
+            if parts.peek().is_some() {
+                with(&line)?;
+                line.clear();
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Whether a line stays if operations are dropped. What is no JSON was never a whole line.
+pub(super) fn is_kept(line: &[u8], drops: &HashSet<String>) -> bool {
+    match serde_json::from_slice::<Line<'_>>(line) {
+        Ok(line) => !drops.contains(line.op_id()),
+        Err(_) => serde_json::from_slice::<serde::de::IgnoredAny>(line).is_ok(),
+    }
+}

@@ -1,0 +1,135 @@
+//! Files that are there only while bough writes, and are removed whatever ends it.
+
+use super::{sys, unix};
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, Once, PoisonError};
+
+/// The files that are removed if a signal ends the program.
+static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// Held while the program must not be ended by a signal.
+static CALM: Mutex<()> = Mutex::new(());
+/// Whether a signal is about to end the program.
+static ENDS: AtomicBool = AtomicBool::new(false);
+
+/// Puts the end of the program by a signal off, until it is dropped.
+pub(super) fn calm() -> MutexGuard<'static, ()> {
+    CALM.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether a signal waits to end the program.
+pub(super) fn ends() -> bool {
+    ENDS.load(Ordering::Relaxed)
+}
+
+/// Has a file removed if a signal ends the program.
+pub(super) fn register(path: &Path) {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // Without it, what a signal leaves is removed by `op prune`.
+        let _ = unix::before_the_end(|| {
+            ENDS.store(true, Ordering::Relaxed);
+            let calm = calm();
+            let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+            for file in files.iter() {
+                let _ = fs::remove_file(file);
+            }
+            // Nothing that is removed here is made again.
+            std::mem::forget((calm, files));
+        });
+    });
+    FILES.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+}
+
+/// Takes back what [`register`] asked for.
+pub(super) fn forget(path: &Path) {
+    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(at) = files.iter().rposition(|file| file == path) {
+        files.swap_remove(at);
+    }
+}
+
+/// A new file under a name of its own, which is removed unless it gets another name.
+pub(crate) struct Temp {
+    path: PathBuf,
+    file: Option<File>,
+    gone: bool,
+}
+
+impl Temp {
+    /// Makes a file in the folder of `path`.
+    pub(crate) fn new(path: &Path, mode: u32) -> io::Result<Temp> {
+        Temp::named(name_beside(path), mode)
+    }
+
+    /// Makes a file with a name that no other has.
+    pub(crate) fn named(path: PathBuf, mode: u32) -> io::Result<Temp> {
+        register(&path);
+        match sys::create(&path, mode) {
+            Ok(file) => Ok(Temp { path, file: Some(file), gone: false }),
+            Err(error) => {
+                forget(&path);
+                Err(error)
+            }
+        }
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The file, for reading and writing, until it [`is_written`](Temp::is_written).
+    pub(crate) fn file(&self) -> io::Result<&File> {
+        self.file.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
+    }
+
+    /// Says that its content is whole. It is closed: once it has its name, others would take it for one that somebody
+    /// writes to, and many may be waiting for their names.
+    pub(super) fn is_written(&mut self) {
+        self.file = None;
+    }
+
+    /// Says that it has another name, or must stay.
+    pub(crate) fn is_gone(&mut self) {
+        self.gone = true;
+    }
+}
+
+impl Drop for Temp {
+    fn drop(&mut self) {
+        if !self.gone {
+            let _ = fs::remove_file(&self.path);
+        }
+        forget(&self.path);
+    }
+}
+
+/// A name for a file beside another. Agents list `*.jsonl`; it does not end so.
+pub(super) fn name_beside(path: &Path) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    // Names of files have at most 255 bytes.
+    let short: String = name.chars().take(40).collect();
+    let chance = uuid::Uuid::new_v4().simple().to_string();
+    path.with_file_name(format!(".{short}.{}.bough", &chance[..12]))
+}
+
+/// Whether a name is one that [`name_beside`] gives.
+fn is_ours(name: &OsStr) -> bool {
+    let Some(rest) = name.as_encoded_bytes().strip_suffix(b".bough") else { return false };
+    let Some(at) = rest.len().checked_sub(13) else { return false };
+    rest.first() == Some(&b'.') && rest[at] == b'.' && rest[at + 1..].iter().all(u8::is_ascii_hexdigit)
+}
+
+/// The files that an interrupted bough left in a folder, in the order of their names.
+pub fn leftovers(folder: &Path) -> Vec<PathBuf> {
+    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let mut out: Vec<PathBuf> = entries
+        .filter(|entry| is_ours(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .map(|entry| entry.path())
+        .collect();
+    out.sort();
+    out
+}
