@@ -92,6 +92,11 @@ _arguments "${_arguments_options[@]}" : \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--onto=[Put the copies under this entry]:REV:_default' \
 '--from=[Take the entries from this session]:SESSION:_default' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -243,6 +248,11 @@ _arguments "${_arguments_options[@]}" : \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '(--store)-o+[Where the new session goes; \`-\` is standard output]:FILE:_files' \
 '(--store)--output=[Where the new session goes; \`-\` is standard output]:FILE:_files' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -272,6 +282,11 @@ _arguments "${_arguments_options[@]}" : \
 '*--only=[Look for these checks alone]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '*--skip=[Leave these checks out]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '--explain=[Explain a check]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -340,6 +355,11 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -423,6 +443,11 @@ _arguments "${_arguments_options[@]}" : \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--summary=[The summary\: its text, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -452,6 +477,11 @@ _arguments "${_arguments_options[@]}" : \
 '--output=[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
 '--to=[Stop at this version]:VERSION:(2 3)' \
 '--id-seed=[Make the new ids from this word, so that they are the same each time]:SEED:_default' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -502,6 +532,7 @@ _arguments "${_arguments_options[@]}" : \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '-z[End each row with a NUL byte instead of a new line]' \
+'--stat[Show how much room the log, the backups and the side files take, instead of the operations]' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -515,7 +546,7 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (prune)
 _arguments "${_arguments_options[@]}" : \
-'--keep-days=[Keep the backups of the last N days]:N:_default' \
+'--keep-days=[Keep the operations of the last N days, and their backups]:N:_default' \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
@@ -653,6 +684,11 @@ _arguments "${_arguments_options[@]}" : \
 '-c+[Label the entry, too]:NAME:_default' \
 '--create=[Label the entry, too]:NAME:_default' \
 '--summary=[Tell the model what was on the branch that is left]:TEXT:_default' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -677,6 +713,12 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'--file=[Take back only what the operation did to this file]:FILE:_files' \
+'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is cut off\: a new line is begun after it"
+overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
+hardlink\:"the file has other names, which will keep the old content"
+changed\:"the file grew since it was read\: lines are appended to what is there"))' \
 '--no-pager[Never start a pager]' \
 '--verbose[Say more]' \
 '-q[Say less\: no hints, no notes]' \
@@ -817,7 +859,7 @@ _bough__migrate_commands() {
 _bough__op_commands() {
     local commands; commands=(
 'log:List the operations, the newest first' \
-'prune:Remove old backups' \
+'prune:Remove old operations, their backups, and what interrupted commands left' \
     )
     _describe -t commands 'bough op commands' commands "$@"
 }
