@@ -38,6 +38,13 @@ const ROLLOVER: &str = "experimental-context-rollover";
 const KEPT_SINCE_18_3: &str =
     "oh-my-pi before version 18.3 does not send what this compaction keeps after the provider's snapshot";
 
+/// How a summary begins that oh-my-pi took out of the file when a newer compaction took over.
+const PRUNED: &str = "[Superseded compaction summary";
+
+/// Of a compaction whose summary was taken out of the file.
+const SUMMARY_IS_GONE: &str =
+    "oh-my-pi took the summary of this compaction out of the file, so what it stood for is not sent";
+
 /// Of an entry that ends the agent when it builds the context.
 const NO_MESSAGE: &str = "the agent can't read an entry without a message, and ends";
 
@@ -104,7 +111,7 @@ struct Draft {
     calls: Vec<(String, String)>,
     answers: Option<String>,
     failed: bool,
-    /// Whether something is left of it without its calls.
+    /// Whether something is left of a reply without its calls; of a result, whether it has a text.
     says_more: bool,
     interrupted: bool,
 }
@@ -256,7 +263,10 @@ impl Build<'_> {
             first = Some(from);
             self.context.note = Some(KEPT_SINCE_18_3);
         }
-        let request = self.request_before(&path[..at], first, by)?;
+        if self.omp() && text(self.read(by)?, "summary").starts_with(PRUNED) {
+            self.context.note = Some(SUMMARY_IS_GONE);
+        }
+        let request = self.request_before(path, at)?;
         for (place, &entry) in path[..at].iter().enumerate() {
             let kept = first.is_some_and(|first| place >= first) || request == Some(place);
             // The system message of that time is stale; the compaction has the one that counts.
@@ -358,21 +368,20 @@ impl Build<'_> {
         Ok(place.map(|place| place + 1))
     }
 
-    /// The place of the user's last request before a compaction that keeps it without a summary, if it is not kept anyway.
-    fn request_before(
-        &mut self,
-        before: &[Ix],
-        first: Option<usize>,
-        compaction: Ix,
-    ) -> io::Result<Option<usize>> {
+    /// The place of the user's last request before a compaction that keeps it without a summary, if it is before the first
+    /// kept entry. That is looked for on the whole path, and may be the compaction itself.
+    fn request_before(&mut self, path: &[Ix], compaction: usize) -> io::Result<Option<usize>> {
         if !self.omp() {
             return Ok(None);
         }
-        let line = self.read(compaction)?;
+        let session = self.session;
+        let line = self.read(path[compaction])?;
         if member(line, "details").is_none_or(|details| text(details, "kind") != ROLLOVER) {
             return Ok(None);
         }
-        for (place, &entry) in before.iter().enumerate().rev() {
+        let kept = Key::of(text(line, "firstKeptEntryId").as_bytes());
+        let first = path.iter().position(|entry| session.entries.key(*entry) == kept);
+        for (place, &entry) in path[..compaction].iter().enumerate().rev() {
             if self.session.entries.ty(entry) == "reset_boundary" {
                 break;
             }
@@ -744,7 +753,12 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
             draft.says_more = each_item(member(message, "content").unwrap_or_default())
                 .any(|block| !matches!(&*text(block, "type"), "toolCall" | "redactedThinking"));
         }
-        "toolResult" => draft.answers = Some(content.answers().next().unwrap_or_default().to_owned()),
+        "toolResult" => {
+            draft.answers = Some(content.answers().next().unwrap_or_default().to_owned());
+            let stored = member(message, "content").unwrap_or_default();
+            draft.says_more = each_item(stored)
+                .any(|block| text(block, "type") == "text" && !text(block, "text").trim().is_empty());
+        }
         "bashExecution" if member(message, "excludeFromContext") == Some(b"true") => {
             draft.message.patches.push(Patch::Excluded);
         }
@@ -795,7 +809,7 @@ fn pair_as_omp(drafts: &mut [Draft]) {
             if !answered.insert(call.clone()) {
                 draft.message.patches.push(Patch::ResultLeftOut { call });
             }
-        } else if waiting.iter().any(|id| !answered.contains(id)) {
+        } else if !draft.says_more || waiting.iter().any(|id| !answered.contains(id)) {
             draft.message.patches.push(Patch::ResultLeftOut { call });
         } else {
             draft.message.patches.push(Patch::AsText { call });

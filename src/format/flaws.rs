@@ -298,9 +298,12 @@ impl Finder {
         }
         match &*role {
             "toolResult" => {
-                if message.text("toolCallId").trim().is_empty() {
-                    let words = format!("`toolCallId` of a result is {}", sort(message.get("toolCallId")));
-                    self.push(FlawKind::Call, words, Cure::SetAside);
+                let call = message.string("toolCallId");
+                let words = || format!("`toolCallId` of a result is {}", sort(message.get("toolCallId")));
+                match call.is_none_or(|call| call.trim().is_empty() && !self.omp()) {
+                    true if self.omp() => self.push(FlawKind::Content, words(), Cure::SetAside),
+                    true => self.push(FlawKind::Call, words(), Cure::SetAside),
+                    false => {}
                 }
                 if !self.omp() {
                     self.usage(message.get("usage"), &["message", "usage"], &["message", "usage", "cost"]);
@@ -359,6 +362,8 @@ impl Finder {
         if !items.iter().all(is_block) {
             let at = items.iter().position(|item| !is_block(item)).unwrap_or_default();
             let words = format!("item {} of `content` is {}, not a block", at + 1, sort(Some(items[at])));
+            // Agents ask each item for a field: of all values only `null` ends them there.
+            let kind = if items.contains(&&b"null"[..]) { kind } else { FlawKind::Content };
             let gone =
                 items.iter().map(|item| !is_block(item) && !item.starts_with(b"\"")).collect::<Vec<_>>();
             return match gone.contains(&true) {
@@ -384,18 +389,23 @@ impl Finder {
     /// Calls without an id, a name, or arguments.
     fn calls(&mut self, list: &[u8], path: &'static [&'static str]) {
         let items: Vec<Members<'_>> = each_item(list).map(Members::of).collect();
-        let chimera = self.format == Format::Chimera;
+        let (chimera, omp) = (self.format == Format::Chimera, self.omp());
         let is_call = |item: &Members<'_>| chimera || item.text("type") == "toolCall";
-        let is_blank = |item: &Members<'_>, key: &str| is_call(item) && item.text(key).trim().is_empty();
+        // oh-my-pi leaves calls without an id or a name out, and ends on those that are not strings.
+        let is_odd = |value: Option<&[u8]>| !matches!(value, None | Some(b"null" | [b'"', ..])) || !omp;
+        let is_blank = |item: &Members<'_>, key: &str| {
+            is_call(item) && item.text(key).trim().is_empty() && is_odd(item.get(key))
+        };
+        let kind = if omp { FlawKind::Content } else { FlawKind::Call };
         if let Some(call) = items.iter().find(|item| is_blank(item, "id")) {
             let words = format!("`id` of a tool call is {}", sort(call.get("id")));
             let gone = items.iter().map(|item| is_blank(item, "id")).collect();
-            self.push(FlawKind::Call, words, Cure::TakeOut(path, gone));
+            self.push(kind, words, Cure::TakeOut(path, gone));
         } else if let Some(call) = items.iter().find(|item| is_blank(item, "name")) {
             // Its result needs it.
             let words = format!("`name` of a tool call is {}", sort(call.get("name")));
             let named = with_field(list, "name", b"\"unknown\"", |item| is_blank(item, "name"));
-            self.set(FlawKind::Call, words, path, &named);
+            self.set(kind, words, path, &named);
         }
         let is_bare =
             |item: &Members<'_>| is_call(item) && matches!(item.get("arguments"), None | Some(b"null"));

@@ -271,7 +271,8 @@ BrokenPair "broken-pair" Warning OnRequest
      parent, if it is on no other branch."
 NamelessCall "nameless-call" Warning OnRequest
     "A tool call has no id or no name, or a tool result names no call."
-    "A reply was cut off while it was streamed. Providers refuse each request with it. On request a call without \
+    "A reply was cut off while it was streamed. Providers refuse each request with it; oh-my-pi leaves such calls out, and \
+     nothing is reported there. On request a call without \
      an id is set aside, and the whole entry if nothing else is in it; one without a name is called `unknown`. A result that \
      names no call is set aside, and its children hang under its parent."
 DuplicateToolId "duplicate-tool-id" Error ByDefault
