@@ -7,7 +7,7 @@
 
 use super::{Format, Link};
 use crate::json::{
-    BlockKind, Escapes, Field, Line, Members, Value, each_item, member, quoted, set_field, string,
+    Block, BlockKind, Escapes, Field, Line, Members, Str, Value, each_item, member, quoted, set_field, string,
 };
 use crate::model::{Flags, Kind};
 
@@ -101,8 +101,9 @@ fn is_known(format: Format) -> bool {
     )
 }
 
-/// Whether a line may have a flaw, as far as the fields at hand tell: none that has one is missed.
-pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>) -> bool {
+/// Whether a line may have a flaw, as far as the fields at hand tell: none that has one is missed. `odd_block` says whether
+/// [`is_odd`] holds for one of its blocks.
+pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>, odd_block: bool) -> bool {
     let Some(ty) = link.ty.filter(|_| is_known(format)) else { return false };
     let fields = &line.fields;
     match ty.raw {
@@ -114,38 +115,36 @@ pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>) -> bool
         b"compaction" | b"branch_summary" | b"usage" | b"context_edit" | b"ttsr_injection" => return true,
         _ => return false,
     }
-    if !matches!(fields.get(Field::Message), Value::Object) || link.kind == Kind::Other {
+    let is_message = matches!(fields.get(Field::Message), Value::Object) && link.kind != Kind::Other;
+    if !is_message || odd_block || fields.has_odd_items() {
         return true;
     }
     if format == Format::Chimera {
         let calls = !matches!(fields.get(Field::ToolCalls), Value::List | Value::Absent);
-        return calls
-            || fields.has_odd_items()
-            || has_odd_call(line)
-            || no_content(line)
-            || no_call(line, link);
+        return calls || no_content(line) || no_call(line, link);
     }
-    let is_list = matches!(fields.get(Field::Content), Value::List);
-    let odd = !is_list && !matches!(fields.get(Field::Content), Value::String(_));
-    let blank = || fields.blocks().any(|block| block.kind == BlockKind::Text && !block.says && !block.empty);
+    let content = fields.get(Field::Content);
     match link.kind {
-        Kind::Assistant => {
-            !is_list || fields.has_odd_items() || blank() || has_odd_call(line) || !has_usage(line)
-        }
+        Kind::Assistant => !matches!(content, Value::List) || !has_usage(line),
         Kind::Tool if link.flags.has(Flags::RESULT) => {
             let has_usage =
                 matches!(fields.get(Field::Usage), Value::Absent | Value::Null) || has_usage(line);
-            !is_list || fields.has_odd_items() || blank() || no_call(line, link) || !has_usage
+            !matches!(content, Value::List) || no_call(line, link) || !has_usage
         }
         Kind::Tool => true,
-        _ => odd || fields.has_odd_items() || blank(),
+        _ => !matches!(content, Value::List | Value::String(_)),
     }
 }
 
-fn has_odd_call(line: &Line<'_>) -> bool {
-    let named = |text: Option<crate::json::Str<'_>>| text.is_some_and(|text| !text.is_blank());
-    let mut calls = line.fields.blocks().filter(|block| block.kind == BlockKind::Call);
-    calls.any(|call| !named(call.id) || !named(call.name) || !call.arguments)
+/// Whether a block may be a call without an id, a name or arguments, or a text without a text.
+#[inline]
+pub(super) fn is_odd(block: &Block<'_>) -> bool {
+    let named = |text: Option<Str<'_>>| text.is_some_and(|text| !text.is_blank());
+    match block.kind {
+        BlockKind::Text => !block.says && !block.empty,
+        BlockKind::Call => !block.arguments || !named(block.id) || !named(block.name),
+        _ => false,
+    }
 }
 
 fn no_content(line: &Line<'_>) -> bool {
@@ -158,9 +157,12 @@ fn no_call(line: &Line<'_>, link: &Link<'_>) -> bool {
     link.flags.has(Flags::RESULT) && id.is_none_or(|id| id.is_blank())
 }
 
-/// Whether the usage of a message has a cost.
+/// Whether the usage of a message has a cost. Agents write it last, and without blanks.
 fn has_usage(line: &Line<'_>) -> bool {
-    line.fields.object(Field::Usage).is_some_and(has_cost)
+    let Some(usage) = line.fields.object(Field::Usage) else { return false };
+    let last = memchr::memrchr(b'{', usage).unwrap_or_default();
+    let is_flat = memchr::memrchr(b'{', &usage[..last]) == Some(0);
+    is_flat && usage[..last].ends_with(b"\"cost\":") || has_cost(usage)
 }
 
 fn has_cost(usage: &[u8]) -> bool {

@@ -98,8 +98,9 @@ impl Side {
         let fields = &line.fields;
         let claude = format == Format::Claude;
         let mut image = link.flags.has(Flags::IMAGE);
-        let (mut nested, mut in_file) = (false, false);
+        let (mut nested, mut in_file, mut odd_block) = (false, false, false);
         for block in fields.blocks() {
+            odd_block |= flaws::is_odd(&block);
             let result = match block.kind {
                 BlockKind::Call => false,
                 BlockKind::Result => true,
@@ -121,7 +122,7 @@ impl Side {
         if link.ty.is_none() {
             note(NotedKind::NoType, Key::NONE);
         }
-        if flaws::may_have(format, line, link) {
+        if flaws::may_have(format, line, link, odd_block) {
             note(NotedKind::Flawed, Key::NONE);
         }
         match link.kind {

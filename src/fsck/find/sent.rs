@@ -74,39 +74,51 @@ impl Finder<'_> {
         let Some(side) = session.side.as_ref().filter(|side| !side.tools.is_empty()) else { return true };
         let chimera = session.format == Format::Chimera;
         let compaction = path.iter().rposition(|ix| session.entries.kind(*ix) == Kind::Compaction);
-        let mut sent: Vec<Ix> = match compaction.filter(|_| !chimera) {
-            None => path.to_vec(),
-            Some(at) => {
-                let notes = self.noted(NotedKind::Kept);
-                let kept = notes.filter(|noted| noted.entry == path[at]).map(|noted| noted.key).next();
-                let first =
-                    kept.and_then(|kept| path[..at].iter().position(|ix| session.entries.key(*ix) == kept));
-                // Version 1 names the kept entry by its place, which no column holds.
-                let first = if session.format == Format::PiV1 { Some(0) } else { first };
-                path[first.unwrap_or(at)..].to_vec()
-            }
-        };
-        let may_be_edited = !chimera && sent.iter().any(|ix| session.entries.ty(*ix) == "context_edit");
-        sent.retain(|ix| {
-            session.entries.flags(*ix).has(Flags::CALL) || session.entries.flags(*ix).has(Flags::RESULT)
-        });
-        if may_be_edited && !sent.is_empty() || compaction.is_some() && session.format == Format::PiV1 {
+        if compaction.is_some() && session.format == Format::PiV1 {
+            // Version 1 names the kept entry by its place, which no column holds.
             return false;
         }
-        let mut asked: HashSet<Key> = HashSet::new();
-        for ix in sent {
+        let from = compaction.filter(|_| !chimera).map(|at| {
+            let kept = self.noted(NotedKind::Kept).find(|noted| noted.entry == path[at]);
+            let first =
+                kept.and_then(|kept| path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key));
+            first.unwrap_or(at)
+        });
+        let (mut edited, mut with_tools) = (false, false);
+        // Results follow their calls closely: those that do not are left to the context.
+        const NEAR: usize = 64;
+        let mut asked: Vec<Key> = Vec::new();
+        let place = |asked: &[Key], id: Key| {
+            let from = asked.len().saturating_sub(NEAR);
+            asked[from..].iter().rposition(|open| *open == id).map(|at| from + at)
+        };
+        let mut next = 0;
+        for &ix in &path[from.unwrap_or_default()..] {
+            let (kind, flags) = (session.entries.kind(ix), session.entries.flags(ix));
+            edited |= kind == Kind::Setting && session.entries.ty(ix) == "context_edit";
+            if !flags.has(Flags::CALL) && !flags.has(Flags::RESULT) {
+                continue;
+            }
+            with_tools = true;
             // A reply that failed is not sent, and neither are its calls.
-            let fails = !chimera && session.entries.flags(ix).has(Flags::ENDED_BADLY);
-            let from = side.tools.partition_point(|tool| tool.entry < ix);
-            for ToolRef { id, result, .. } in side.tools[from..].iter().take_while(|tool| tool.entry == ix) {
-                let is_paired = match result {
-                    true => asked.remove(id),
-                    false => fails || asked.insert(*id),
-                };
-                if !is_paired {
-                    return false;
+            let fails = !chimera && flags.has(Flags::ENDED_BADLY);
+            // The path is nearly always in the order of the file.
+            if side.tools.get(next).is_none_or(|tool| tool.entry != ix) {
+                next = side.tools.partition_point(|tool| tool.entry < ix);
+            }
+            while let Some(ToolRef { id, result, .. }) = side.tools.get(next).filter(|tool| tool.entry == ix)
+            {
+                next += 1;
+                match (place(&asked, *id), result) {
+                    (Some(at), true) => drop(asked.remove(at)),
+                    (Some(_), false) | (None, true) => return false,
+                    (None, false) if fails => {}
+                    (None, false) => asked.push(*id),
                 }
             }
+        }
+        if edited && with_tools && !chimera {
+            return false;
         }
         // pi makes up results that are missing.
         asked.is_empty() || !chimera
