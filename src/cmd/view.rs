@@ -4,7 +4,7 @@ use super::{clock, entry};
 use crate::format::{Block, Content, Session};
 use crate::json;
 use crate::model::{Count, Ix, Kind, Time};
-use crate::ops::{calls::Calls, ids, ids::ShortIds};
+use crate::ops::{calls::Calls, ids, ids::ShortIds, listing};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
 use serde_json::Value;
@@ -189,7 +189,7 @@ impl<'s> View<'s> {
         look: &Look,
         width: usize,
     ) -> io::Result<String> {
-        let kind = self.session.entries.kind(ix);
+        let kind = listing::shown_kind(self.session, ix);
         let id = text::pad(&self.short_id(ix)?, self.id_width);
         let mut used = text::width(&id);
         let mut row = paint(look, Ink::Id, id);
@@ -224,7 +224,7 @@ impl<'s> View<'s> {
     /// The heading of an entry: id, what it is, when, the model, its names.
     pub(super) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
         let entries = &self.session.entries;
-        let kind = entries.kind(ix);
+        let kind = listing::shown_kind(self.session, ix);
         let mut heading = format!(
             "{} {}",
             paint(look, Ink::Id, self.short_id(ix)?),

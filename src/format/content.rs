@@ -218,7 +218,12 @@ impl<'l> Content<'l> {
     pub fn summary_of(&self, call: &str) -> String {
         match self.answer(call) {
             None => {
-                let text = one_line(&unmarked(&self.text));
+                // What a user of Claude Code typed is shown without what the client put before it.
+                let typed = if self.ty == "user" { super::claude::typed_in(self) } else { None };
+                let text = match typed {
+                    Some(typed) => one_line(&typed),
+                    None => one_line(&unmarked(&self.text)),
+                };
                 if text.is_empty() { self.without_text() } else { text }
             }
             Some((asked, said)) if asked.is_empty() => format!("→ {said}"),
@@ -524,6 +529,14 @@ impl<'l> Content<'l> {
     }
 
     fn attachment(&mut self, attachment: &Members<'l>) {
+        if &*attachment.text("type") == "queued_command" && &*attachment.text("commandMode") != "task-notification" {
+            // A prompt that was typed while the agent was working.
+            self.take(attachment.get("prompt").unwrap_or_default());
+            self.text_of_blocks();
+            if !self.text.trim().is_empty() {
+                return;
+            }
+        }
         let ty = attachment.text("type").replace('_', " ");
         let mut inside = Content::default();
         for key in ["prompt", "content", "text", "stdout", "snippet"] {

@@ -117,6 +117,9 @@ impl Flags {
     pub const COMPACT_SUMMARY: Flags = Flags(1 << 7);
     /// A reply that ended otherwise than well: error, aborted, length.
     pub const ENDED_BADLY: Flags = Flags(1 << 8);
+    /// A message in the user's name that holds nothing the user typed: the output of a command, an interruption, a
+    /// notification. It is the bit of [`Flags::ENDED_BADLY`], which only replies have.
+    pub const NOT_TYPED: Flags = Flags::ENDED_BADLY;
     /// A picture in the content.
     pub const IMAGE: Flags = Flags(1 << 9);
     /// A link only: its children hang at its parent (progress lines of Claude Code).

@@ -1,5 +1,6 @@
 //! Which entries a listing shows: what belongs to the conversation, and the filters of the agents' own tree views.
 
+use super::revision;
 use crate::format::{Format, Session};
 use crate::model::{Flags, Ix, Kind};
 
@@ -22,7 +23,15 @@ pub fn talk(session: &Session, ix: Ix) -> bool {
     if aside.iter().any(|flag| flags.has(*flag)) || kind == Kind::Progress {
         return false;
     }
-    session.format != Format::Claude || !matches!(kind, Kind::Attachment | Kind::System)
+    session.format != Format::Claude
+        || kind != Kind::System && (kind != Kind::Attachment || flags.has(Flags::TEXT))
+}
+
+/// The kind that a listing shows of an entry: a prompt that was typed while the agent was working, which Claude Code stores
+/// as an attachment, is shown as the user's.
+pub fn shown_kind(session: &Session, ix: Ix) -> Kind {
+    let kind = session.entries.kind(ix);
+    if kind == Kind::Attachment && revision::is_prompt(session, ix) { Kind::User } else { kind }
 }
 
 /// The filters of the tree views of pi and oh-my-pi; for the other formats, the same as far as it goes.
@@ -74,7 +83,8 @@ impl Mode {
                 let by_user = session.format == Format::Omp
                     && entries.ty(ix) == "custom_message"
                     && !flags.has(Flags::META);
-                entries.kind(ix) == Kind::User || by_user
+                let claude = session.format == Format::Claude;
+                if claude { revision::is_prompt(session, ix) } else { entries.kind(ix) == Kind::User || by_user }
             }
             Mode::LabeledOnly => session.labels.of(ix).is_some(),
             Mode::All => true,

@@ -18,7 +18,7 @@
 //! | `root`, `roots`, `leaves`, `all` | the root of the path to HEAD; sets |
 
 use super::{Error, Whole};
-use crate::format::{Content, Previous, Session};
+use crate::format::{Content, Format, Previous, Session, claude};
 use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
 
 type Result<T> = std::result::Result<T, Error>;
@@ -418,9 +418,15 @@ fn turn(session: &Session, number: i64) -> Option<Ix> {
     prompts.get(at).copied()
 }
 
-/// Whether an entry is a prompt of the user: what `turn:N` counts.
+/// Whether an entry is a prompt: what the user typed. It is what `turn:N` counts.
+///
+/// Of Claude Code, commands count, and what was typed while the agent was working; what the client wrote in the user's name
+/// (the output of commands, interruptions, notifications, summaries) does not.
 pub fn is_prompt(session: &Session, ix: Ix) -> bool {
     let flags = session.entries.flags(ix);
+    if session.format == Format::Claude {
+        return claude::is_prompt(session.entries.kind(ix), flags);
+    }
     session.entries.kind(ix) == Kind::User && !flags.is_put_in() && !flags.has(Flags::SIDECHAIN)
 }
 

@@ -1,7 +1,9 @@
-use super::{KeptLists, Markup};
+use super::{KeptLists, Markup, is_typed, typed};
 use crate::format::session::Gathered;
-use crate::json::{BlockKind, Field, Line, Str, Value, each_item, member, string, value};
-use crate::model::{Flags, Ix, Key};
+use crate::json::{
+    BlockKind, Field, Line, Str, Value, each_item, member, string, text as text_of, value,
+};
+use crate::model::{Flags, Ix, Key, Kind};
 use std::borrow::Cow;
 
 /// What a transcript says of itself, gathered as its lines go by. Empty for the other formats.
@@ -264,9 +266,61 @@ impl Facts {
         if let Some(name) = text.strip_prefix("<command-name>") {
             let name = name.split('<').next().unwrap_or_default();
             facts.first_command.get_or_insert_with(|| name.chars().take(TITLE).collect());
-        } else if Markup::of(text).is_none() && !is_lone_tag(text) {
-            facts.first_prompt = Some(text.chars().take(TITLE).collect());
+        } else if !matches!(Markup::of(text), Some(Markup::Command | Markup::Arguments))
+            && let Some(typed) = typed(text)
+        {
+            facts.first_prompt = Some(typed.chars().take(TITLE).collect());
         }
+    }
+}
+
+/// Whether nothing that the user typed is in a message in the user's name, which holds no result.
+pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
+    let fields = &line.fields;
+    if let Some(text) = fields.str(Field::Content) {
+        // Most prompts are told by their first byte.
+        let first = text.raw.iter().find(|byte| !byte.is_ascii_whitespace());
+        let may_be_markup = matches!(first, None | Some(b'<' | b'[' | b'\\')) || text.raw.starts_with(b"This session");
+        return may_be_markup && !is_typed(&text.text());
+    }
+    if fields.blocks().any(|block| !matches!(block.kind, BlockKind::Text | BlockKind::Thinking)) {
+        return false;
+    }
+    if !flags.has(Flags::TEXT) {
+        return true;
+    }
+    // A line that is not held is too long for markup.
+    let Some(content) = line.bytes.and_then(|bytes| value(bytes, &["message", "content"])) else {
+        return false;
+    };
+    let said = |block: &[u8]| member(block, "text").and_then(string).is_some_and(|text| is_typed(&text));
+    !each_item(content).any(said)
+}
+
+/// Whether an attachment is a prompt that the user typed while the agent was working.
+pub(super) fn is_queued_prompt(line: &Line<'_>) -> bool {
+    let Some(bytes) = line.bytes.filter(|bytes| memchr::memmem::find(bytes, b"queued_command").is_some()) else {
+        return false;
+    };
+    let Some(attachment) = member(bytes, "attachment") else { return false };
+    if text_of(attachment, "type") != "queued_command" || text_of(attachment, "commandMode") == "task-notification" {
+        return false;
+    }
+    let Some(prompt) = member(attachment, "prompt") else { return false };
+    match string(prompt) {
+        Some(text) => is_typed(&text),
+        None => each_item(prompt)
+            .any(|block| member(block, "text").and_then(string).is_some_and(|text| is_typed(&text))),
+    }
+}
+
+/// Whether an entry is a prompt: what the user typed, also while the agent was working. `kind` and `flags` are the entry's.
+pub fn is_prompt(kind: Kind, flags: Flags) -> bool {
+    let aside = flags.is_put_in() || flags.has(Flags::SIDECHAIN);
+    match kind {
+        Kind::User => !aside && !flags.has(Flags::NOT_TYPED),
+        Kind::Attachment => !aside && flags.has(Flags::TEXT),
+        _ => false,
     }
 }
 

@@ -37,9 +37,9 @@ pub mod sent;
 mod trunk;
 pub mod write;
 
-pub use facts::{Boundary, Facts, Quiet};
+pub use facts::{Boundary, Facts, Quiet, is_prompt};
 pub use kept::KeptLists;
-pub use markup::{Markup, is_typed};
+pub use markup::{Markup, is_typed, typed, typed_in};
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
 use super::{Dialect, LabelLine, Link, ParentRef, Place};
@@ -85,6 +85,9 @@ impl Dialect for Claude {
                     }
                     Facts::retracted(gathered, line);
                 }
+                if kind == Kind::User && !flags.is_put_in() {
+                    flags.set(Flags::NOT_TYPED, facts::is_not_typed(line, flags));
+                }
                 if kind == Kind::Assistant {
                     group = fields.str(Field::MessageId);
                 } else if main {
@@ -105,7 +108,10 @@ impl Dialect for Claude {
                 flags.set(Flags::MARKER, subtype("informational") && is_marker(line));
                 Kind::System
             }
-            b"attachment" => Kind::Attachment,
+            b"attachment" => {
+                flags.set(Flags::TEXT, facts::is_queued_prompt(line));
+                Kind::Attachment
+            }
             // A link that nothing can name is none.
             b"progress" if id.is_some() => {
                 flags.set(Flags::PASSED, true);

@@ -8,10 +8,10 @@
 use super::{Lines, Switch, To, Wish};
 use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
 use crate::format::claude::load::{Loader, Rule, Way};
-use crate::format::claude::{Boundary, KeptLists, is_typed, write};
+use crate::format::claude::{Boundary, KeptLists, typed_in, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
-use crate::ops::{Error, Whole, label};
+use crate::ops::{Error, Whole, label, revision};
 use std::io;
 
 /// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
@@ -303,14 +303,12 @@ fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
 pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<String>> {
     let session = whole.session;
     for ix in session.tree.ancestors(ix) {
-        let flags = session.entries.flags(ix);
-        if session.entries.kind(ix) != Kind::User || flags.is_put_in() {
+        if !revision::is_prompt(session, ix) {
             continue;
         }
         let line = whole.line(ix)?;
-        let text: String = Content::of(session.format, &line).text.chars().take(200).collect();
-        if is_typed(&text) {
-            return Ok(Some(text));
+        if let Some(text) = typed_in(&Content::of(session.format, &line)) {
+            return Ok(Some(text.chars().take(200).collect()));
         }
     }
     Ok(None)

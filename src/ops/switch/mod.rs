@@ -5,7 +5,7 @@
 
 pub(super) mod claude;
 
-use super::{Error, Whole, ids, label};
+use super::{Error, Whole, ids, label, revision};
 use crate::format::claude::write;
 use crate::format::{Content, Format, Ids, New, Session};
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
@@ -135,14 +135,19 @@ fn stands_at(session: &Session, to: Option<Ix>) -> bool {
 /// The parent of a prompt, and the prompt's text.
 fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
     let session = whole.session;
-    if !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
+    let is_queued = session.entries.kind(ix) == Kind::Attachment && revision::is_prompt(session, ix);
+    if !is_queued && !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
         return Err(Error::Unresolved {
             revision: whole.name(ix)?,
             why: format!("it is no prompt, it is of kind {}", session.entries.kind(ix).word()),
         });
     }
     let line = whole.line(ix)?;
-    let text = Content::of(session.format, &line).text.into_owned();
+    let content = Content::of(session.format, &line);
+    let text = match session.format {
+        Format::Claude => crate::format::claude::typed_in(&content).unwrap_or_else(|| content.text.into_owned()),
+        _ => content.text.into_owned(),
+    };
     Ok((session.tree.parent(ix), text))
 }
 
