@@ -4,6 +4,7 @@ use crate::store;
 use crate::ui::{Look, Ui, unwritten};
 use std::ffi::OsString;
 use std::io::{self, Write};
+use std::path::PathBuf;
 
 /// The exit status of the program: the table of `bough-exit-codes(7)`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,6 +36,20 @@ pub enum Failure {
     /// No session was named, and there is none for this folder.
     #[error("no session is named, and no agent has one for this folder")]
     NoSession,
+    /// No session was named, and its agent goes on with none of those of this folder.
+    #[error("no session is named, and `--continue` of the agent opens none of this folder: {} is passed over, since {why}", path.display())]
+    NoneContinued {
+        /// The newest of them.
+        path: PathBuf,
+        /// Why the agent passes over it.
+        why: &'static str,
+    },
+    /// No session was named, and the one that the agent goes on with is empty.
+    #[error("{}: the file is empty, and it is the newest session of this folder, which the agent goes on with", path.display())]
+    EmptyNewest {
+        /// The file.
+        path: PathBuf,
+    },
     /// A command line that says two things at once, or not enough.
     #[error("{what}")]
     Usage {
@@ -48,7 +63,8 @@ pub enum Failure {
 impl Failure {
     fn exit(&self) -> Exit {
         match self {
-            Failure::NoSession => Exit::NotFound,
+            Failure::NoSession | Failure::NoneContinued { .. } => Exit::NotFound,
+            Failure::EmptyNewest { .. } => Exit::Unreadable,
             Failure::Usage { .. } => Exit::Usage,
         }
     }
@@ -56,13 +72,16 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Failure::NoSession => Some("name a file, or one of `bough sessions --all`".into()),
+            Failure::NoneContinued { .. } => Some("`bough sessions` lists them; `-s ID` or FILE names one".into()),
+            Failure::EmptyNewest { .. } => Some("`bough sessions` lists the others; `-s ID` names one".into()),
             Failure::Usage { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
         }
     }
 
     fn kind(&self) -> &'static str {
         match self {
-            Failure::NoSession => "not-found",
+            Failure::NoSession | Failure::NoneContinued { .. } => "not-found",
+            Failure::EmptyNewest { .. } => "empty",
             Failure::Usage { .. } => "usage",
         }
     }

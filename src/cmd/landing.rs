@@ -4,7 +4,7 @@ use super::clock;
 use crate::format::{Content, Format};
 use crate::model::{Count, Flags, Ix, Kind, Source};
 use crate::ops::{ids, switch::Switch};
-use crate::store::{Opened, oplog::Log};
+use crate::store::{Opened, continued, oplog::Log};
 use crate::ui::{Ui, text};
 use std::path::Path;
 
@@ -66,8 +66,17 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
             Count("token", "tokens", usize::try_from(tokens).unwrap_or(usize::MAX))
         ));
     }
-    if let Some(command) = resume_command(opened.session.format, opened.files.path(0)) {
-        ui.hint(format_args!("resume with: {command}"));
+    let path = opened.files.path(0);
+    match resume_command(opened.session.format, path) {
+        Some(command) => ui.hint(format_args!("resume with: {command}")),
+        None if opened.session.format == Format::Claude => {
+            let name = text::one_line(&path.file_name().unwrap_or_default().to_string_lossy());
+            ui.hint(format_args!(
+                "Claude Code opens a session by the name of its file, and `{name}` is not a session id: it can't open \
+                 this file"
+            ));
+        }
+        None => {}
     }
     if let Some(to) = switch.to
         && switch.prompt.is_none()
@@ -114,11 +123,11 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
 
 /// Returns the command by which the agent goes on with a session, fit to be pasted into a shell.
 ///
-/// Claude Code finds a session by the name of its file, whatever id is in it.
+/// Claude Code finds a session by the name of its file, whatever id is in it, and only if that is a session id.
 pub(super) fn resume_command(format: Format, path: &Path) -> Option<String> {
     match format {
         Format::Claude => {
-            let stem = path.file_stem().filter(|_| path != Path::new("-"))?.to_str()?;
+            let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| continued::is_uuid(stem))?;
             Some(format!("claude --resume {}", text::shell_word(stem)))
         }
         Format::Omp => Some(format!("omp --resume {}", text::shell_word(path.to_str()?))),

@@ -4,6 +4,7 @@ use super::{Failure, global::Global};
 use crate::format::Previous;
 use crate::model::{Count, Key};
 use crate::ops::Whole;
+use crate::store::continued::{Continued, continued};
 use crate::store::{self, Opened, Part, find};
 use crate::ui::{Ui, text};
 use std::io;
@@ -161,9 +162,21 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     Ok(find::named(&find::stores(&global.roots), word)?)
 }
 
-/// The newest session for the current folder over all stores.
+/// The session of the current folder that the agent's own `--continue` opens: the newest over all stores, without those
+/// that its agent passes over.
 pub(super) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
-    let mut found = find::of_folder(&find::stores(&global.roots), &folder, find::Worktrees::LeftOut);
-    Ok(found.next().ok_or(Failure::NoSession)?.path)
+    let mut passed_over = None;
+    for found in find::of_folder(&find::stores(&global.roots), &folder, find::Worktrees::LeftOut) {
+        match continued(&found, global.options()) {
+            Continued::Opened => return Ok(found.path),
+            Continued::Empty => return Err(Failure::EmptyNewest { path: found.path }.into()),
+            Continued::PassedOver(why) => _ = passed_over.get_or_insert((found.path, why)),
+        }
+    }
+    Err(match passed_over {
+        Some((path, why)) => Failure::NoneContinued { path, why },
+        None => Failure::NoSession,
+    }
+    .into())
 }

@@ -793,7 +793,9 @@ mod tests {
         claude(r#"{"type":"user","message":{"role":"user","content":"<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args></command-args>"}}"#, "<command-name>/compact</command-name>\n<command-message>compact</command-message>\n<command-args></command-args>", "/compact");
         claude(r#"{"type":"user","message":{"role":"user","content":"<local-command-stdout>ok 1 < 2</local-command-stdout>"}}"#, "<local-command-stdout>ok 1 < 2</local-command-stdout>", "ok 1 < 2");
         claude(r#"{"type":"system","subtype":"turn_duration","durationMs":753}"#, "turn duration 753 ms", "turn duration 753 ms");
-        claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"go on"}}"#, "queued command: go on", "queued command: go on");
+        claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"go on"}}"#, "go on", "go on");
+        claude(r#"{"type":"attachment","attachment":{"type":"queued_command","prompt":"done","commandMode":"task-notification"}}"#, "queued command: done", "queued command: done");
+        claude(r#"{"type":"user","message":{"role":"user","content":[{"type":"text","text":"<ide_opened_file>x</ide_opened_file>"},{"type":"text","text":"fix it"}]}}"#, "<ide_opened_file>x</ide_opened_file>\n\nfix it", "fix it");
         claude(r#"{"type":"assistant","message":{"content":[{"type":"thinking","thinking":"","signature":"S"}]}}"#, "", "thinking");
     }
 

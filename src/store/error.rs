@@ -92,7 +92,7 @@ impl Error {
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::SeveralSessions { candidates, .. } => {
                 let mut shown: Vec<String> =
-                    candidates.iter().take(8).map(|path| path.display().to_string()).collect();
+                    candidates.iter().take(8).map(candidate).collect();
                 if candidates.len() > shown.len() {
                     shown.push(format!("… {} more", candidates.len() - shown.len()));
                 }
@@ -101,4 +101,10 @@ impl Error {
             Error::Io { .. } => return None,
         })
     }
+}
+
+/// A file that a word could mean, with a note if nothing was said in it.
+fn candidate(path: &PathBuf) -> String {
+    let note = if super::continued::is_stub(path) { " (nothing was said in it)" } else { "" };
+    format!("{}{note}", path.display())
 }

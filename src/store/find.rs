@@ -64,7 +64,7 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
             want("omp", home.join(".omp/agent/sessions"));
         }
     }
-    if let Some(folder) = variable("PI_CODING_AGENT_SESSION_DIR") {
+    if let Some(folder) = pi_session_folder(&std::env::current_dir().unwrap_or_default()) {
         want("pi", folder);
     }
     want("claude", variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"));
@@ -80,6 +80,37 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
         _ => false,
     });
     wanted
+}
+
+/// The folder in which pi keeps all sessions, if it is told one: by its variable, else by the setting `sessionDir` of the
+/// project in `folder`, else by the user's.
+///
+/// As with pi, `~` stands for the home folder, and a relative folder is one of `folder`.
+fn pi_session_folder(folder: &Path) -> Option<PathBuf> {
+    let home = etcetera::home_dir().unwrap_or_default();
+    let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    let setting = |file: PathBuf| {
+        // Anything but a file could keep the reader waiting.
+        let text = file.is_file().then(|| fs::read_to_string(&file).ok()).flatten()?;
+        let settings: serde_json::Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+        settings.get("sessionDir")?.as_str().map(PathBuf::from)
+    };
+    let told = variable("PI_CODING_AGENT_SESSION_DIR")
+        .or_else(|| setting(folder.join(".pi/settings.json")))
+        .or_else(|| {
+            let agent = variable("PI_CODING_AGENT_DIR").unwrap_or_else(|| home.join(".pi/agent"));
+            setting(agent.join("settings.json"))
+        })
+        .filter(|told| !told.as_os_str().is_empty())?;
+    let told = match told.strip_prefix("~") {
+        Ok(below) => home.join(below),
+        Err(_) => told,
+    };
+    let told = match told.to_str().and_then(|text| text.strip_prefix("file://")) {
+        Some(path) => PathBuf::from(path),
+        None => told,
+    };
+    Some(folder.join(told))
 }
 
 /// The session files of a store, in the order of their paths.
@@ -259,10 +290,12 @@ pub fn place(agent: &str, folder: &Path) -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let root = match agent {
         "claude" => variable("CLAUDE_CONFIG_DIR").unwrap_or_else(|| home.join(".claude")).join("projects"),
-        "pi" if variable("PI_CODING_AGENT_SESSION_DIR").is_some() => {
-            return variable("PI_CODING_AGENT_SESSION_DIR");
-        }
         "pi" | "omp" => {
+            if agent == "pi"
+                && let Some(sessions) = pi_session_folder(folder)
+            {
+                return Some(sessions);
+            }
             let default = home.join(format!(".{agent}/agent"));
             variable("PI_CODING_AGENT_DIR").unwrap_or(default).join("sessions")
         }
@@ -362,7 +395,7 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
         match found.as_slice() {
             [] => {}
             [path] => return Ok(path.clone()),
-            _ => return Err(Error::SeveralSessions { word: word.into(), candidates: found }),
+            several => return one_that_says_something(word, several),
         }
     }
     let sieve = Sieve::for_text(word);
@@ -378,8 +411,25 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
         // It could be the one that can't be read.
         [] => Err(unread.unwrap_or(Error::NoSession { word: word.into() })),
         [path] => Ok(path.clone()),
-        _ => Err(Error::SeveralSessions { word: word.into(), candidates: titled }),
+        several => one_that_says_something(word, several),
     }
+}
+
+/// The one of several sessions in which anything was said, where the others are stubs: agents leave such files under the
+/// id of a session that is elsewhere.
+fn one_that_says_something(word: &str, several: &[PathBuf]) -> Result<PathBuf, Error> {
+    let is_stub: Vec<bool> = several.iter().map(|path| super::continued::is_stub(path)).collect();
+    let full: Vec<&PathBuf> =
+        several.iter().zip(&is_stub).filter(|(_, stub)| !**stub).map(|(path, _)| path).collect();
+    if let [only] = full.as_slice() {
+        return Ok((*only).clone());
+    }
+    let of_name = |path: &PathBuf| id_in_name(path) == word;
+    // A copy beside a session, under a name of its own, is not what its id names.
+    if let [only] = full.iter().filter(|path| of_name(path)).collect::<Vec<_>>().as_slice() {
+        return Ok((**only).clone());
+    }
+    Err(Error::SeveralSessions { word: word.into(), candidates: several.to_vec() })
 }
 
 /// Whether the session in a file has this name. Most files are told to be others without being read as a session.

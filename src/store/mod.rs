@@ -5,6 +5,7 @@
 
 pub mod blobs;
 pub mod companions;
+pub mod continued;
 mod error;
 mod files;
 pub mod find;

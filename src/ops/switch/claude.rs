@@ -8,7 +8,7 @@
 use super::{Lines, Switch, To, Wish};
 use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
 use crate::format::claude::load::{Loader, Rule, Way};
-use crate::format::claude::{Boundary, KeptLists, typed_in, write};
+use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
 use crate::ops::{Error, Whole, label, revision};
@@ -307,7 +307,12 @@ pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<Strin
             continue;
         }
         let line = whole.line(ix)?;
-        if let Some(text) = typed_in(&Content::of(session.format, &line)) {
+        let content = Content::of(session.format, &line);
+        // Commands are not in the client's pointers.
+        if matches!(Markup::of(&content.text), Some(Markup::Command | Markup::Arguments)) {
+            continue;
+        }
+        if let Some(text) = typed_in(&content) {
             return Ok(Some(text.chars().take(200).collect()));
         }
     }

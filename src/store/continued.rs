@@ -1,0 +1,210 @@
+//! Which session an agent's own `--continue` opens: the newest of a folder, without those that the agent passes over.
+
+use super::find::{Found, first_bytes};
+use super::{Options, sift};
+use crate::format::{Detected, Format, detect};
+use crate::json::{member, string, string_of};
+use std::ops::ControlFlow;
+use std::path::Path;
+
+/// How much of a file Claude Code looks at to see whose session it is, in bytes (measured: 2.1.332).
+const HEAD: u64 = 64 * 1024;
+
+/// What an agent does with a session file that is the newest of its folder.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Continued {
+    /// It opens the file.
+    Opened,
+    /// It opens the file, which is empty.
+    Empty,
+    /// It passes over the file, and looks at the next.
+    PassedOver(&'static str),
+}
+
+/// Returns what the agent's own `--continue` does with a session file that is the newest of its folder.
+///
+/// Reads no more than it takes to know: mostly the first bytes.
+pub fn continued(found: &Found, options: Options) -> Continued {
+    let head = first_bytes(&found.path, HEAD);
+    let format = match (found.agent, detect(&head)) {
+        ("claude", _) => Format::Claude,
+        ("omp", _) => Format::Omp,
+        (_, Detected::Format(format)) => format,
+        _ => Format::Pi,
+    };
+    match format {
+        Format::Claude => by_claude(&found.path, &head),
+        Format::Omp if was_anything_said(&found.path, options) => Continued::Opened,
+        Format::Omp => Continued::PassedOver("nothing was said in it"),
+        // Chimera's sessions need no header.
+        Format::Chimera if found.agent.is_empty() => Continued::Opened,
+        _ if has_header(&head) => Continued::Opened,
+        _ => Continued::PassedOver("it has no header"),
+    }
+}
+
+/// Whether a file is empty, or has nothing of a conversation in it, so that it is hardly the session that was meant.
+pub fn is_stub(path: &Path) -> bool {
+    let head = first_bytes(path, HEAD);
+    match detect(&head) {
+        Detected::Format(Format::Claude) => !has_links(path),
+        Detected::Format(_) => !was_anything_said(path, Options::default()),
+        _ => true,
+    }
+}
+
+/// The rules of Claude Code, as measured (2.1.332).
+fn by_claude(path: &Path, head: &[u8]) -> Continued {
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+    if !is_uuid(&stem) {
+        return Continued::PassedOver("its name is not a session id");
+    }
+    if head.is_empty() {
+        return Continued::Empty;
+    }
+    if has_member(head, b"\"isSidechain\"", |value| value.starts_with(b"true")) {
+        return Continued::PassedOver("it has entries of a subagent");
+    }
+    if has_member(head, b"\"teamName\"", |value| value.starts_with(b"\"") && !value.starts_with(b"\"\"")) {
+        return Continued::PassedOver("it is a teammate's");
+    }
+    let first = head.split(|byte| *byte == b'\n').find(|line| has_link(line));
+    let kind = first.and_then(|line| string_of(line, "sessionKind"));
+    if kind.is_some_and(|kind| kind == "daemon" || kind == "daemon-worker") {
+        return Continued::PassedOver("it is a daemon's");
+    }
+    if first.is_none() && !has_links(path) {
+        return Continued::PassedOver("it has no conversation");
+    }
+    Continued::Opened
+}
+
+/// Whether a name is a UUID, in whatever case: the only names of files that Claude Code opens as sessions.
+pub fn is_uuid(name: &str) -> bool {
+    let dashes = [8, 13, 18, 23];
+    name.len() == 36
+        && name.bytes().enumerate().all(|(at, byte)| match dashes.contains(&at) {
+            true => byte == b'-',
+            false => byte.is_ascii_hexdigit(),
+        })
+}
+
+const LINK: &[u8] = b"\"parentUuid\"";
+
+fn has_link(bytes: &[u8]) -> bool {
+    memchr::memmem::find(bytes, LINK).is_some()
+}
+
+/// Whether any line of a transcript has a place in the conversation, as the client sees it.
+fn has_links(path: &Path) -> bool {
+    sift::has(path, LINK.len() - 1, has_link).unwrap_or(false)
+}
+
+/// Whether a key stands anywhere in bytes with a value that `fits`. Looks at the bytes alone, as the client does.
+fn has_member(bytes: &[u8], key: &[u8], fits: impl Fn(&[u8]) -> bool) -> bool {
+    memchr::memmem::find_iter(bytes, key).any(|at| {
+        let rest = bytes[at + key.len()..].trim_ascii_start();
+        rest.strip_prefix(b":").is_some_and(|value| fits(value.trim_ascii_start()))
+    })
+}
+
+/// Whether the first line that is an object is pi's header.
+fn has_header(head: &[u8]) -> bool {
+    let first = head.split(|byte| *byte == b'\n').find(|line| member(line, "type").is_some());
+    first.is_some_and(|line| {
+        string_of(line, "type").as_deref() == Some("session") && member(line, "id").and_then(string).is_some()
+    })
+}
+
+/// Whether a session of pi's family has a title, a prompt or a reply.
+fn was_anything_said(path: &Path, options: Options) -> bool {
+    let mut said = false;
+    let read = super::sift(path, options, None, &mut |_, _, line| {
+        let text = |key: &str| string_of(line, key).unwrap_or_default();
+        let message = || string_of(member(line, "message").unwrap_or_default(), "role").unwrap_or_default();
+        said = match &*text("type") {
+            "message" => matches!(&*message(), "user" | "assistant"),
+            "session" | "title" | "title_change" => !text("title").trim().is_empty(),
+            "session_info" => !text("name").trim().is_empty(),
+            _ => false,
+        };
+        if said { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    // One that can't be read may well be the one: opening it says why it can't.
+    said || matches!(read, Err(super::Error::Io { .. }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    const ID: &str = "5e550001-0000-4000-8000-0000000000b2.jsonl";
+
+    fn of(agent: &'static str, name: &str, text: &str) -> Continued {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(name);
+        fs::write(&path, text).unwrap();
+        continued(&Found { agent, path, is_link: false, is_unlocked: true }, Options::default())
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn claude_code_passes_over_some() {
+        let check = |name: &str, text: &str, wanted: Continued| {
+            assert_eq!(of("claude", name, text), wanted, "{name}: {}", &text[..text.len().min(200)]);
+        };
+        let turn = r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"x"},"uuid":"u"}"#;
+        let with = |member: &str| turn.replacen('{', &format!("{{{member},"), 1);
+        let lines = |lines: &[&str]| lines.join("\n") + "\n";
+        let mode = r#"{"type":"mode","mode":"normal"}"#;
+        let long = lines(&[&format!(r#"{{"type":"mode","mode":"{}"}}"#, "x".repeat(70_000))]);
+        let side = turn.replace("false", "true");
+        let passed = Continued::PassedOver;
+        check(ID, turn, Continued::Opened);
+        check(&ID.to_uppercase().replace("JSONL", "jsonl"), turn, Continued::Opened);
+        check("5e550001-0000-4000-8000-0000000000b2.sync-conflict-1.jsonl", turn, passed("its name is not a session id"));
+        check("5e550001-0000-4000-8000-0000000000b2 (conflicted copy).jsonl", turn, passed("its name is not a session id"));
+        check("5e550001-0000-4000-8000-0000000000bg.jsonl", turn, passed("its name is not a session id"));
+        check("5e550001-00000-400-8000-0000000000b2.jsonl", turn, passed("its name is not a session id"));
+        check(ID, "", Continued::Empty);
+        check(ID, "\n\n", passed("it has no conversation"));
+        check(ID, mode, passed("it has no conversation"));
+        check(ID, r#"{"type":"user","message":{"role":"user","content":"x"},"uuid":"u"}"#, passed("it has no conversation"));
+        check(ID, &long, passed("it has no conversation"));
+        check(ID, &(long.clone() + turn), Continued::Opened);
+        check(ID, &lines(&[turn, &side]), passed("it has entries of a subagent"));
+        check(ID, &(lines(&[turn]) + &long + &side), Continued::Opened);      // beyond what is looked at
+        check(ID, &turn.replace(r#":false"#, ": true"), passed("it has entries of a subagent"));
+        check(ID, &turn.replace('x', r#"\"isSidechain\":true"#), Continued::Opened);
+        check(ID, &with(r#""teamName":"t""#), passed("it is a teammate's"));
+        check(ID, &lines(&[turn, &with(r#""teamName":"t""#)]), passed("it is a teammate's"));
+        check(ID, &with(r#""teamName":"""#), Continued::Opened);
+        check(ID, &with(r#""teamName":null"#), Continued::Opened);
+        check(ID, &with(r#""sessionKind":"daemon-worker""#), passed("it is a daemon's"));
+        check(ID, &lines(&[mode, &with(r#""sessionKind":"daemon""#)]), passed("it is a daemon's"));
+        check(ID, &lines(&[turn, &with(r#""sessionKind":"daemon-worker""#)]), Continued::Opened);
+        check(ID, &with(r#""sessionKind":"bg""#), Continued::Opened);
+        check(ID, &with(r#""entrypoint":"sdk-cli""#), Continued::Opened);
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn the_others_pass_over_what_is_not_a_session_of_theirs() {
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-10-01T09:00:00.000Z","cwd":"/w"}"#;
+        let model = r#"{"type":"model_change","id":"m","parentId":null,"timestamp":"2026-10-01T09:00:01.000Z","model":"p/m"}"#;
+        let prompt = r#"{"type":"message","id":"u","parentId":null,"timestamp":"2026-10-01T09:00:02.000Z","message":{"role":"user","content":"x"}}"#;
+        let titled = header.replace(r#""cwd""#, r#""title":"a title","cwd""#);
+        let check = |agent, lines: &[&str], wanted: bool| {
+            assert_eq!(of(agent, "2026_s.jsonl", &(lines.join("\n") + "\n")) == Continued::Opened, wanted, "{lines:?}");
+        };
+        check("omp", &[header, model],         false);
+        check("omp", &[header, model, prompt], true);
+        check("omp", &[&titled, model],        true);
+        check("pi",  &[header],                true);
+        check("pi",  &[header, prompt],        true);
+        check("pi",  &[prompt],                false);
+        check("pi",  &[prompt, header],        false);
+        check("pi",  &["torn", header],        true);
+    }
+}
