@@ -6,6 +6,7 @@
 pub mod blobs;
 pub mod companions;
 pub mod continued;
+mod end;
 mod error;
 mod files;
 pub mod find;
@@ -20,6 +21,7 @@ pub mod undo;
 mod worktrees;
 pub mod write;
 
+pub use end::End;
 pub use error::Error;
 pub use files::Files;
 pub use glance::glance;
@@ -32,6 +34,22 @@ use std::path::Path;
 /// Makes a folder, and those above it.
 pub fn make_folder(path: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+/// Reads a file that is not a session whole. Fails if it is a pipe, for whose writer one could wait for ever.
+pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
+    refuse_pipe(path)?;
+    std::fs::read(path)
+}
+
+/// Fails if a path is that of a pipe or a socket.
+fn refuse_pipe(path: &Path) -> std::io::Result<()> {
+    use std::os::unix::fs::FileTypeExt;
+    let kind = std::fs::metadata(path)?.file_type();
+    if kind.is_fifo() || kind.is_socket() {
+        return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is a pipe, not a file"));
+    }
+    Ok(())
 }
 
 /// Writes a file of the user's own choice, such as a manual page; never one of a session.

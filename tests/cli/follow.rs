@@ -86,6 +86,39 @@ fn log_goes_on_behind_a_cut_and_says_that_the_file_is_gone() {
     assert_eq!(bough.wait().unwrap().code(), Some(4));
 }
 
+#[test]
+fn log_shows_what_is_written_over_a_cut_end() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("parser.jsonl");
+    let text = std::fs::read_to_string(project().join("examples/parser.jsonl")).unwrap();
+    std::fs::write(&path, &text).unwrap();
+    let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
+        .args(["log", "--follow", "-n", "1", "--format", "%H"])
+        .arg(&path)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut lines = BufReader::new(bough.stdout.take().unwrap()).lines();
+    let mut said = BufReader::new(bough.stderr.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "9d1c40aa");
+    let cut = text.match_indices('\n').nth_back(3).unwrap().0 + 1;
+    let entry = |id: &str, text: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":null,"message":{{"role":"user","content":"{text}"}}}}"#
+        ) + "\n"
+    };
+    // Shorter than before, and longer than before, each in one step.
+    for (id, content) in [("aaaa0001", "x".to_owned()), ("aaaa0002", "x".repeat(20_000))] {
+        let kept = &text[..cut];
+        std::fs::write(&path, kept.to_owned() + &entry(id, &content)).unwrap();
+        assert_eq!(lines.next().unwrap().unwrap(), id);
+        assert!(said.next().unwrap().unwrap().ends_with("was cut; what is put behind it now follows"));
+    }
+    bough.kill().unwrap();
+    bough.wait().unwrap();
+}
+
 /// Follows a session with two more entries, of which these were the last before.
 fn follows(path: &Path, last: [&str; 2]) {
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))

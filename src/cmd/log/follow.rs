@@ -5,12 +5,14 @@ use super::choose::Keep;
 use super::print::Printer;
 use crate::cmd::{Exit, Failure, global::Global};
 use crate::format::Session;
-use crate::model::Ix;
+use crate::model::{Ix, Key};
 use crate::ops::calls;
 use crate::store::write::nobody_reads;
-use crate::store::{self, Opened, Part};
+use crate::store::{self, End, Opened, Part};
 use crate::ui::{Ui, text};
+use std::collections::HashSet;
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// How often a growing session is looked at.
@@ -32,10 +34,9 @@ pub(super) fn follow(
         let hint = "name a file".to_owned();
         return Err(Failure::Usage { what: "standard input and pipes can't be followed".into(), hint }.into());
     }
-    let mut behind = None;
+    let mut behind: Option<Behind> = None;
     loop {
-        let entries = &opened.session.entries;
-        let new: Vec<Ix> = match behind {
+        let new: Vec<Ix> = match &behind {
             None => {
                 let path =
                     keep.end_of_path(&opened).into_iter().flat_map(|end| opened.session.tree.ancestors(end));
@@ -43,7 +44,12 @@ pub(super) fn follow(
                 last.reverse();
                 last
             }
-            Some(behind) => some_of(&opened, keep, from(&opened.session, behind), usize::MAX)?,
+            Some(Behind::Byte(byte)) => some_of(&opened, keep, from(&opened.session, *byte), usize::MAX)?,
+            Some(Behind::Known(known)) => {
+                let entries = &opened.session.entries;
+                let new = entries.all().filter(|ix| !known.contains(&entries.key(*ix)));
+                some_of(&opened, keep, new, usize::MAX)?
+            }
         };
         let mut printer = Printer::new(&opened, args, keep, global);
         printer.first = behind.is_none();
@@ -51,46 +57,59 @@ pub(super) fn follow(
             printer.entry(ix, ui)?;
         }
         ui.out().flush()?;
-        let last = entries.all().next_back().map(|last| entries.span(last));
-        let end = last.map_or(0, |last| last.offset + last.len);
-        behind = Some(end);
-        let bytes = opened.session.files[0].bytes;
-        let length = || match std::fs::metadata(&path) {
-            Ok(facts) => Ok(facts.len()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                Err(store::Error::NotFound { path: path.clone() })
-            }
-            Err(source) => Err(store::Error::Io { path: path.clone(), source }),
-        };
-        while length()? == bytes {
+        let end = End::of(&opened);
+        while !end.is_changed(&path)? {
             // Nothing is written meanwhile that could fail.
             if nobody_reads(&io::stdout()) {
                 return Ok(Exit::Done);
             }
             std::thread::sleep(EVERY);
         }
-        let now = length()?;
-        if now < bytes {
+        let known = || {
+            let entries = &opened.session.entries;
+            Behind::Known(entries.all().map(|ix| entries.key(ix)).collect())
+        };
+        let (same, now) = loop {
+            let same = end.still_there(&path)?;
+            match reopen(global, &path, same) {
+                Ok(now) => break (same, now),
+                // Who writes a file anew makes it empty first.
+                Err(error) if error.is_no_session() && !nobody_reads(&io::stdout()) => {
+                    std::thread::sleep(EVERY);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        };
+        if same != Some(end.byte()) {
             ui.note(format_args!(
                 "{} was cut; what is put behind it now follows",
                 text::one_line(&path.display().to_string())
             ));
-            behind = Some(now);
         }
-        opened = match global.json {
-            // It has the numbers of lines.
-            true => store::open(&path, global.options())?,
-            false => {
-                let enough = |session: &Session| {
-                    let first = session.entries.all().next();
-                    first.is_some_and(|first| session.entries.span(first).offset < end)
-                        && calls::are_known(session, from(session, end))
-                };
-                let part = Part { side: true, enough: &enough, ..Part::default() };
-                store::open_part(&path, global.options(), &part)?
-            }
-        };
+        behind = Some(same.map_or_else(known, Behind::Byte));
+        opened = now;
     }
+}
+
+/// Opens the session again, from the end as far as it is needed for what begins at a byte.
+fn reopen(global: &Global, path: &Path, byte: Option<u64>) -> Result<Opened, store::Error> {
+    // With `--json` it has the numbers of lines.
+    let Some(byte) = byte.filter(|_| !global.json) else { return store::open(path, global.options()) };
+    let enough = |session: &Session| {
+        let first = session.entries.all().next();
+        first.is_some_and(|first| session.entries.span(first).offset < byte)
+            && calls::are_known(session, from(session, byte))
+    };
+    let part = Part { side: true, enough: &enough, ..Part::default() };
+    store::open_part(path, global.options(), &part)
+}
+
+/// What is known of the file, so that only what is new is printed.
+enum Behind {
+    /// What begins at a byte or behind it is new: before, the file is as it was.
+    Byte(u64),
+    /// The file was written anew: entries with other ids are new.
+    Known(HashSet<Key>),
 }
 
 /// The entries of a session that begin at a byte of its file, or behind it.

@@ -1,0 +1,118 @@
+//! The end of a session file as it was read, to see later what was put behind it, or that it was cut and written anew.
+
+use super::write::Stamp;
+use super::{Error, Opened};
+use crate::model::{Source, Span};
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// How many of the last bytes are kept.
+const WINDOW: u64 = 1 << 20;
+
+/// The end of a file as it was read.
+pub struct End {
+    stamp: Option<Stamp>,
+    /// Where the last entry ends.
+    byte: u64,
+    /// The last bytes before that.
+    last: Vec<u8>,
+}
+
+impl End {
+    /// Takes the end of the main file of a session.
+    pub fn of(opened: &Opened) -> End {
+        let entries = &opened.session.entries;
+        let last = entries.all().next_back().map(|last| entries.span(last));
+        let byte = last.map_or(0, |last| last.offset + last.len);
+        let len = byte.min(WINDOW);
+        let mut last = Vec::new();
+        // What was cut meanwhile is seen as such at the next look.
+        if opened.files.read(Span { file: 0, offset: byte - len, len }, &mut last).is_err() {
+            last.clear();
+        }
+        End { stamp: opened.files.stamp(0).cloned(), byte, last }
+    }
+
+    /// Where the last entry ends.
+    pub fn byte(&self) -> u64 {
+        self.byte
+    }
+
+    /// Whether the file is another than it was when it was read.
+    pub fn is_changed(&self, path: &Path) -> Result<bool, Error> {
+        match File::open(path).and_then(|file| Stamp::of(&file)) {
+            Ok(now) => Ok(self.stamp.as_ref() != Some(&now)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                Err(Error::NotFound { path: path.to_owned() })
+            }
+            Err(source) => Err(Error::Io { path: path.to_owned(), source }),
+        }
+    }
+
+    /// Up to which byte the file is what it was: [`End::byte`], or where a line begins before; `None` if that is before all
+    /// that was kept.
+    pub fn still_there(&self, path: &Path) -> Result<Option<u64>, Error> {
+        let start = self.byte - self.last.len() as u64;
+        let read = || {
+            let file = File::open(path)?;
+            let (mut now, mut count) = (vec![0; self.last.len()], 0);
+            while count < now.len() {
+                match file.read_at(&mut now[count..], start + count as u64) {
+                    Ok(0) => break,
+                    Ok(more) => count += more,
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            now.truncate(count);
+            Ok(now)
+        };
+        let now = read().map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let same = self.last.iter().zip(&now).take_while(|(was, is)| was == is).count();
+        if same == self.last.len() {
+            return Ok((same > 0 || self.byte == 0).then_some(self.byte));
+        }
+        let line = self.last[..same].iter().rposition(|byte| *byte == b'\n');
+        Ok(match line {
+            Some(at) => Some(start + at as u64 + 1),
+            None => (start == 0).then_some(0),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_is_left_of_a_file_is_known() {
+        let header = r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/p"}"#;
+        let entry = |id: &str| format!(r#"{{"type":"message","id":"{id}","parentId":null,"message":{{"role":"user","content":"x"}}}}"#);
+        let text = |ids: &[&str]| {
+            let entries: Vec<String> = ids.iter().map(|id| entry(id)).collect();
+            format!("{header}\n{}\n", entries.join("\n"))
+        };
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        let line = entry("a").len() as u64 + 1;
+        let first = header.len() as u64 + 1;
+        let check = |after: &str, wanted: Option<u64>| {
+            fs::write(&path, text(&["a", "b", "c"])).unwrap();
+            let end = End::of(&super::super::open(&path, super::super::Options::default()).unwrap());
+            assert_eq!(end.byte(), first + 3 * line - 1);
+            fs::write(&path, after).unwrap();
+            assert_eq!(end.still_there(&path).unwrap(), wanted, "{after}");
+        };
+        check(&text(&["a", "b", "c"]),           Some(first + 3 * line - 1));
+        check(&text(&["a", "b", "c", "d"]),      Some(first + 3 * line - 1));
+        check(&text(&["a", "b"]),                Some(first + 2 * line));
+        check(&text(&["a", "b", "d", "e"]),      Some(first + 2 * line));     // longer than before
+        check(&text(&["a", "b", "d"]),           Some(first + 2 * line));     // just as long
+        check(&text(&["d", "b", "c"]),           Some(first));
+        check("",                                Some(0));
+    }
+}
