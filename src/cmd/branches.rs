@@ -175,7 +175,7 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
         let from = attachment.map_or(String::new(), |id| format!(" · at {}", text::one_line(&id)));
         writeln!(ui.out(), "{}  {entries}{from}", text::one_line(&name))?;
     }
-    Ok(Exit::Done)
+    Ok(documented.failures.or(Exit::Done))
 }
 
 /// The name of a branch: the label of its tip, else a short id. Says too whether it is a label.

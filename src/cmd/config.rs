@@ -54,7 +54,10 @@ pub(super) fn file() -> Option<PathBuf> {
 /// Reads the config file; one that is not there says nothing.
 pub(super) fn load() -> anyhow::Result<Config> {
     let Some(path) = file() else { return Ok(Config::default()) };
-    let text = match std::fs::read_to_string(&path) {
+    let text = crate::store::read_file(&path).and_then(|bytes| {
+        String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
+    });
+    let text = match text {
         Ok(text) => text,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Config::default()),
         Err(source) => return Err(crate::store::Error::Io { path, source }.into()),

@@ -72,8 +72,12 @@ impl Failure {
     fn hint(&self) -> Option<String> {
         match self {
             Failure::NoSession => Some("name a file, or one of `bough sessions --all`".into()),
-            Failure::NoneContinued { .. } => Some("`bough sessions` lists them; `-s ID` or FILE names one".into()),
-            Failure::EmptyNewest { .. } => Some("`bough sessions` lists the others; `-s ID` names one".into()),
+            Failure::NoneContinued { .. } => {
+                Some("`bough sessions` lists them; `-s ID` or FILE names one".into())
+            }
+            Failure::EmptyNewest { .. } => {
+                Some("`bough sessions` lists the others; `-s ID` names one".into())
+            }
             Failure::Usage { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
         }
     }

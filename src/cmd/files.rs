@@ -114,7 +114,8 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     if let Ok(beside) = std::fs::read_dir(folder) {
         let mut beside: Vec<PathBuf> = beside.flatten().map(|entry| entry.path()).collect();
         beside.sort();
-        beside.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl"));
+        beside
+            .retain(|path| path.extension().is_some_and(|extension| extension == "jsonl") && path.is_file());
         found.extend(beside);
     }
     found.retain(|path| is_agents(path) && session_of_agent(path).as_deref() == Some(stem));

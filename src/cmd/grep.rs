@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::files::Files;
 use super::reading::Read;
-use super::{Exit, Failure, complete, exit::Failures, global::Global};
+use super::{Exit, Failure, complete, exit::Failures, global::Global, parallel};
 use crate::format::{Content, Format, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::grep::{Hit, Options, Pattern};
@@ -12,7 +12,6 @@ use crate::ops::{Owners, ids, revision};
 use crate::store::{self, Opened};
 use crate::ui::{Ink, Look, Ui, paint, text};
 use clap_complete::engine::ArgValueCompleter;
-use rayon::prelude::*;
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::fmt::Write;
@@ -114,10 +113,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let (mut found, mut failures, mut faults) = (false, Failures::default(), 0);
     // A batch at a time, so that what is found early is seen early and little is held.
     for batch in files.paths.chunks(64) {
-        let results: Vec<_> = match batch {
-            [one] => vec![search.file(one)],
-            several => several.par_iter().map(|path| search.file(path)).collect(),
-        };
+        let results = parallel::map(batch, |path| search.file(path));
         for (path, result) in batch.iter().zip(results) {
             match result {
                 Ok(outcome) => {

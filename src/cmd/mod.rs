@@ -24,6 +24,7 @@ mod merge;
 mod migrate;
 mod op;
 mod open;
+mod parallel;
 mod reading;
 mod rev_parse;
 mod session_tree;

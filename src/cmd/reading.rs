@@ -1,6 +1,6 @@
 //! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
 
-use super::{Failure, global::Global, open};
+use super::{Failure, exit::Failures, global::Global, open};
 use crate::format::{Format, Head, Layout, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Source};
@@ -23,6 +23,8 @@ pub(super) struct Read {
     pub(super) layout: Option<Layout>,
     /// The agents whose files were read.
     pub(super) agents: Vec<Agent>,
+    /// What of several files went wrong.
+    pub(super) failures: Failures,
 }
 
 /// How a session is read.
@@ -62,12 +64,11 @@ pub(super) fn read(
     ui: &mut Ui,
 ) -> anyhow::Result<Read> {
     if let Some(folder) = folder(global, named) {
-        let mut layout = project::layout(&folder)?;
-        tell_left_out(&layout, ui);
+        let (mut layout, failures) = layout(&folder, ui)?;
         if !manner.agents {
             layout.files.truncate(layout.mains);
         }
-        let mut read = whole(layout)?;
+        let mut read = Read { failures, ..whole(layout)? };
         if !manner.dag {
             read.join()?;
         }
@@ -91,12 +92,14 @@ fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
     if opened.session.format != Format::Claude || store::is_read_once(path) {
         return Ok(None);
     }
-    let layout = project::of_session(path)?;
+    let mut unread = Vec::new();
+    let layout = project::of_session(path, &mut unread)?;
+    let failures = tell_unread(unread, ui)?;
     tell_left_out(&layout, ui);
-    if layout.files.len() < 2 {
+    if layout.files.len() < 2 && failures.is_empty() {
         return Ok(None);
     }
-    let mut read = whole(layout)?;
+    let mut read = Read { failures, ..whole(layout)? };
     // The main file comes first, so its entries have the same places.
     let (alone, session) = (&opened.session, &mut read.opened.session);
     (session.head, session.beside, session.previous) =
@@ -124,6 +127,23 @@ pub(super) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow
     Err(error.into())
 }
 
+/// The files of a project that can be read, and what went wrong with the others.
+pub(super) fn layout(folder: &Path, ui: &mut Ui) -> anyhow::Result<(Layout, Failures)> {
+    let mut unread = Vec::new();
+    let layout = project::readable_layout(folder, &mut unread)?;
+    tell_left_out(&layout, ui);
+    Ok((layout, tell_unread(unread, ui)?))
+}
+
+/// Says of files why they can't be read.
+fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failures> {
+    let mut failures = Failures::default();
+    for error in unread {
+        failures.add(error.into(), false, ui)?;
+    }
+    Ok(failures)
+}
+
 /// Says how many files of a project are too many to be read together.
 pub(super) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
     if layout.left_out > 0 {
@@ -142,7 +162,7 @@ fn whole(layout: Layout) -> anyhow::Result<Read> {
     if layout.mains != 1 {
         opened.session.head = Head { rule: "a project has no position", ..Head::default() };
     }
-    Ok(Read { opened, reading: None, layout: Some(layout), agents })
+    Ok(Read { opened, reading: None, layout: Some(layout), agents, failures: Failures::default() })
 }
 
 /// Says of each file whether it is an agent's, and at which entry that hangs.
@@ -181,7 +201,7 @@ fn stand_in(session: &mut Session, reading: &Reading) {
 impl Read {
     /// A session that was opened, links as they are stored.
     pub(super) fn of(opened: Opened) -> Read {
-        Read { opened, reading: None, layout: None, agents: Vec::new() }
+        Read { opened, reading: None, layout: None, agents: Vec::new(), failures: Failures::default() }
     }
 
     /// Whether it is several sessions.
@@ -334,6 +354,8 @@ pub(super) struct Documented {
     pub(super) opened: Opened,
     /// The entry of each node.
     pub(super) entries: Vec<Option<Ix>>,
+    /// What of several files went wrong.
+    pub(super) failures: Failures,
 }
 
 /// Reads by the documented rules what a command was given.
@@ -363,8 +385,7 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
             .into());
         }
     }
-    let layout = project::layout(&path)?;
-    tell_left_out(&layout, ui);
+    let (layout, failures) = layout(&path, ui)?;
     let mut opened = project::open(&layout, true)?;
     if layout.mains != 1 {
         opened.session.head = Head { rule: "a project has no position", ..Head::default() };
@@ -385,5 +406,5 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
         (from < range.end && entries.span(Ix(from)).offset == node.span.offset).then_some(Ix(from))
     };
     let found = document.nodes.iter().map(at).collect();
-    Ok(Documented { document, entries: found, opened })
+    Ok(Documented { document, entries: found, opened, failures })
 }

@@ -1,10 +1,11 @@
 //! `bough sessions --tree`: which session came from which, and the agents of each.
 
+use super::exit::Failures;
 use super::reading::{anchors, short, tell_left_out};
-use crate::format::Layout;
+use crate::format::{Layout, is_agents};
 use crate::model::{Count, Ix};
 use crate::ops::{ids, linearize};
-use crate::store::{Opened, project};
+use crate::store::{self, Opened, project};
 use crate::ui::Ui;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -52,6 +53,7 @@ impl Kinship {
     pub(super) fn read<'p>(
         paths: impl Iterator<Item = &'p Path>,
         agents: bool,
+        failures: &mut Failures,
         ui: &mut Ui,
     ) -> anyhow::Result<Kinship> {
         let mut folders: BTreeMap<PathBuf, usize> = BTreeMap::new();
@@ -60,14 +62,31 @@ impl Kinship {
         }
         let mut kinship = Kinship::default();
         for folder in folders.into_keys() {
-            kinship.project(&folder, agents, ui)?;
+            // The sessions of a folder that can't be read as a whole are listed all the same.
+            if let Err(error) = kinship.project(&folder, agents, failures, ui) {
+                failures.add(error, false, ui)?;
+            }
         }
         Ok(kinship)
     }
 
-    fn project(&mut self, folder: &Path, agents: bool, ui: &mut Ui) -> anyhow::Result<()> {
+    fn project(
+        &mut self,
+        folder: &Path,
+        agents: bool,
+        failures: &mut Failures,
+        ui: &mut Ui,
+    ) -> anyhow::Result<()> {
         let listed = if folder == Path::new("") { Path::new(".") } else { folder };
-        let mut layout = project::layout(listed)?;
+        let mut unread = Vec::new();
+        let mut layout = project::readable_layout(listed, &mut unread)?;
+        for error in unread {
+            // Of a session the list has said it.
+            let is_listed = matches!(&error, store::Error::Io { path, .. } if is_session(path));
+            if !is_listed {
+                failures.add(error.into(), false, ui)?;
+            }
+        }
         tell_left_out(&layout, ui);
         if !agents {
             layout.files.truncate(layout.mains);
@@ -120,6 +139,11 @@ impl Kinship {
         }
         Ok(())
     }
+}
+
+/// Whether a file in a project is a session, by its name.
+fn is_session(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "jsonl") && !is_agents(path)
 }
 
 /// How many agents stand between an agent and its session.

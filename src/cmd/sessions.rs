@@ -2,7 +2,7 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, complete, exit::Failures, files, global::Global, writing};
+use super::{Exit, Failure, clock, complete, exit::Failures, files, global::Global, parallel, writing};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
@@ -12,7 +12,6 @@ use crate::store::oplog::Log;
 use crate::ui::{Ink, Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
-use rayon::prelude::*;
 use serde_json::json;
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -106,12 +105,12 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let log = Log::of_user();
     let list = List { args, global, log: log.as_ref() };
-    let read: Vec<_> = found.par_iter().map(|found| (&found.path, list.row(found))).collect();
+    let read = parallel::map(&found, |found| (found.path.clone(), list.row(found)));
     let (mut rows, mut failures) = (Vec::new(), Failures::default());
     for (path, row) in read {
         match row {
             Ok(row) => rows.push(row),
-            Err(error) => failures.add(error.into(), args.folders.contains(path), ui)?,
+            Err(error) => failures.add(error.into(), args.folders.contains(&path), ui)?,
         }
     }
     if let Some(agent) = &args.agent {
@@ -128,7 +127,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             write!(ui.out(), "{path}{end}")?;
         }
     } else if args.tree {
-        tree(&rows, args, now, ui)?;
+        tree(&rows, args, now, &mut failures, ui)?;
     } else if ui.look.json {
         for row in &rows {
             write!(ui.out(), "{}{end}", row.object())?;
@@ -342,9 +341,9 @@ impl Sort {
 }
 
 /// Prints the sessions below those that they came from.
-fn tree(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
+fn tree(rows: &[Row], args: &Args, now: Time, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<()> {
     let claude = rows.iter().filter(|row| row.format == Format::Claude);
-    let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents, ui)?;
+    let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents, failures, ui)?;
     let by_path: HashMap<&Path, usize> =
         rows.iter().enumerate().map(|(at, row)| (row.path.as_path(), at)).collect();
     let by_id: HashMap<&str, usize> =

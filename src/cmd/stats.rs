@@ -2,8 +2,7 @@
 
 use super::config::Config;
 use super::files::Files;
-use super::reading;
-use super::{Exit, clock, complete, exit::Failures, global::Global};
+use super::{Exit, clock, complete, exit::Failures, global::Global, parallel, reading};
 use crate::format::{Format, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Kind, Source, Time};
@@ -14,7 +13,6 @@ use crate::store::{self, Opened};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
-use rayon::prelude::*;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -63,10 +61,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut paths: Vec<PathBuf> = Vec::new();
     let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
-        let counted: Vec<_> = match batch {
-            [one] => vec![Counted::of(one, global)],
-            several => several.par_iter().map(|files| Counted::of(files, global)).collect(),
-        };
+        let counted = parallel::map(batch, |files| Counted::of(files, global));
         for (files_of, counted) in batch.iter().zip(counted) {
             let counted = match counted {
                 Ok(counted) => counted,

@@ -529,7 +529,9 @@ impl<'l> Content<'l> {
     }
 
     fn attachment(&mut self, attachment: &Members<'l>) {
-        if &*attachment.text("type") == "queued_command" && &*attachment.text("commandMode") != "task-notification" {
+        if &*attachment.text("type") == "queued_command"
+            && &*attachment.text("commandMode") != "task-notification"
+        {
             // A prompt that was typed while the agent was working.
             self.take(attachment.get("prompt").unwrap_or_default());
             self.text_of_blocks();

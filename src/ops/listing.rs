@@ -84,7 +84,11 @@ impl Mode {
                     && entries.ty(ix) == "custom_message"
                     && !flags.has(Flags::META);
                 let claude = session.format == Format::Claude;
-                if claude { revision::is_prompt(session, ix) } else { entries.kind(ix) == Kind::User || by_user }
+                if claude {
+                    revision::is_prompt(session, ix)
+                } else {
+                    entries.kind(ix) == Kind::User || by_user
+                }
             }
             Mode::LabeledOnly => session.labels.of(ix).is_some(),
             Mode::All => true,

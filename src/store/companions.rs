@@ -27,7 +27,7 @@ impl Companion {
         if !Sidecar::is_at(&self.inside) {
             return None;
         }
-        Sidecar::read(self.path.clone(), &fs::read(&self.path).ok()?)
+        Sidecar::read(self.path.clone(), &super::read_file(&self.path).ok()?)
     }
 }
 

@@ -4,6 +4,8 @@ use super::find::{Found, first_bytes};
 use super::{Options, sift};
 use crate::format::{Detected, Format, detect};
 use crate::json::{member, string, string_of};
+use std::fs::File;
+use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
@@ -25,7 +27,11 @@ pub enum Continued {
 ///
 /// Reads no more than it takes to know: mostly the first bytes.
 pub fn continued(found: &Found, options: Options) -> Continued {
-    let head = first_bytes(&found.path, HEAD);
+    let mut head = Vec::new();
+    let read = File::open(&found.path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
+    if read.is_err() {
+        return Continued::PassedOver("it can't be read");
+    }
     let format = match (found.agent, detect(&head)) {
         ("claude", _) => Format::Claude,
         ("omp", _) => Format::Omp,

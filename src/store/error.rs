@@ -91,8 +91,7 @@ impl Error {
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::SeveralSessions { candidates, .. } => {
-                let mut shown: Vec<String> =
-                    candidates.iter().take(8).map(candidate).collect();
+                let mut shown: Vec<String> = candidates.iter().take(8).map(candidate).collect();
                 if candidates.len() > shown.len() {
                     shown.push(format!("… {} more", candidates.len() - shown.len()));
                 }

@@ -5,6 +5,7 @@ use crate::format::{Detected, Format, detect, is_agents, main_of};
 use crate::json::{self, Sieve};
 use std::fs::{self, File};
 use std::io::{self, Read};
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -90,9 +91,7 @@ fn pi_session_folder(folder: &Path) -> Option<PathBuf> {
     let home = etcetera::home_dir().unwrap_or_default();
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let setting = |file: PathBuf| {
-        // Anything but a file could keep the reader waiting.
-        let text = file.is_file().then(|| fs::read_to_string(&file).ok()).flatten()?;
-        let settings: serde_json::Value = serde_json::from_str(text.trim_start_matches('\u{feff}')).ok()?;
+        let settings: serde_json::Value = serde_json::from_slice(&super::read_file(&file).ok()?).ok()?;
         settings.get("sessionDir")?.as_str().map(PathBuf::from)
     };
     let told = variable("PI_CODING_AGENT_SESSION_DIR")
@@ -122,6 +121,31 @@ pub fn sessions(store: &Store) -> Vec<Found> {
     collect(store.agent, &store.root, 1, &mut out);
     out.sort_by(|one, other| one.path.as_os_str().cmp(other.path.as_os_str()));
     out
+}
+
+/// Gives the session files of stores folder by folder, those folders first in which something was last written, until
+/// `each` breaks.
+pub fn each_folder(stores: &[Store], each: &mut dyn FnMut(Vec<Found>) -> ControlFlow<()>) {
+    let mut folders = Vec::new();
+    for store in stores {
+        let modified = |path: &Path| fs::metadata(path).and_then(|facts| facts.modified()).ok();
+        folders.push((modified(&store.root), store.agent, store.root.clone()));
+        for entry in fs::read_dir(&store.root).into_iter().flatten().flatten() {
+            if entry.file_type().is_ok_and(|kind| !kind.is_file()) {
+                let path = entry.path();
+                folders.push((modified(&path), store.agent, path));
+            }
+        }
+    }
+    folders.sort_by_key(|(modified, ..)| std::cmp::Reverse(*modified));
+    for (_, agent, folder) in folders {
+        let mut found = Vec::new();
+        collect(agent, &folder, 0, &mut found);
+        found.retain(|found| found.path != folder);
+        if each(found).is_break() {
+            return;
+        }
+    }
 }
 
 /// The session files below a folder: the files that [`below`] gives, without those of agents, which are part of the

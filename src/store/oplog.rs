@@ -363,6 +363,10 @@ impl Log {
     fn locked(&self) -> io::Result<(File, u64)> {
         self.make_folder(&self.folder)?;
         let path = self.file();
+        match super::refuse_pipe(&path) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => return Err(error),
+            _ => {}
+        }
         let file = loop {
             let file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
             super::write::guard::lock(&file, Instant::now())?;

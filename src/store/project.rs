@@ -9,6 +9,7 @@ use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, is_a
 use crate::json::{Reader, string_of};
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -17,7 +18,41 @@ use std::time::UNIX_EPOCH;
 /// A main file is a `*.jsonl` whose name does not begin with `agent-`. Agents' transcripts lie beside the main files
 /// (old clients), in `<session>/subagents`, and in `<session>/subagents/workflows/<run>`. For one file, the agents
 /// beside it are all listed: whose they are is told from their lines only. Nothing is read but sidecars.
+///
+/// Fails if any folder can't be read.
 pub fn layout(path: &Path) -> Result<Layout, Error> {
+    let mut unread = Vec::new();
+    let layout = list(path, &mut unread)?;
+    unread.into_iter().next().map_or(Ok(layout), Err)
+}
+
+/// Lists the files as [`layout`] does, without those that can't be read: what kept them from being read is put into `unread`.
+pub fn readable_layout(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
+    let mut layout = list(path, unread)?;
+    let mut number = 0;
+    let mut mains = 0;
+    let is_one = layout.mains;
+    layout.files.retain(|file| {
+        let opened = File::open(&file.path).and_then(|file| file.read_at(&mut [0], 0));
+        let is_main = number < is_one;
+        number += 1;
+        match opened {
+            // What is gone meanwhile counts as empty.
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                unread.push(Error::Io { path: file.path.clone(), source });
+                false
+            }
+            _ => {
+                mains += usize::from(is_main);
+                true
+            }
+        }
+    });
+    layout.mains = mains;
+    Ok(layout)
+}
+
+fn list(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let facts = fs::metadata(path).map_err(|error| match error.kind() {
         std::io::ErrorKind::NotFound => Error::NotFound { path: path.to_owned() },
@@ -27,8 +62,8 @@ pub fn layout(path: &Path) -> Result<Layout, Error> {
     let (mut mains, whole) = if facts.is_dir() {
         let mains = found.folder(path)?;
         for entry in entries(path)? {
-            if entry.file_type().is_ok_and(|kind| !kind.is_file()) {
-                found.below(&entry.path())?;
+            if entry.file_type().is_ok_and(|kind| !kind.is_file()) && entry.path().is_dir() {
+                unread.extend(found.below(&entry.path()).err());
             }
         }
         (mains, true)
@@ -36,7 +71,7 @@ pub fn layout(path: &Path) -> Result<Layout, Error> {
         let folder = path.parent().unwrap_or(Path::new(""));
         found.folder(folder)?;
         let stem = path.file_stem().unwrap_or_default();
-        found.below(&folder.join(stem))?;
+        unread.extend(found.below(&folder.join(stem)).err());
         // An agent's own file may be named, too.
         found.agents.retain(|file| file.path != path);
         (transcript(path).into_iter().collect(), false)
@@ -96,8 +131,15 @@ pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
 }
 
 /// The layout of one session with all its agents: of those that lie beside it, the ones whose first line names it.
-pub fn of_session(path: &Path) -> Result<Layout, Error> {
-    let mut layout = layout(path)?;
+///
+/// What of its agents can't be read is put into `unread`; fails where the main file can't.
+pub fn of_session(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
+    let mut layout = readable_layout(path, unread)?;
+    if layout.mains == 0 {
+        let is_main = |error: &Error| matches!(error, Error::Io { path: found, .. } if found == path);
+        let at = unread.iter().position(is_main);
+        return Err(at.map_or(Error::NotFound { path: path.to_owned() }, |at| unread.remove(at)));
+    }
     let main = layout.files.remove(0);
     let id = main.stem().to_owned();
     layout.files.retain(|file| session_of_agent(&file.path).as_ref() == Some(&id));
@@ -138,6 +180,10 @@ pub fn session_of_agent(path: &Path) -> Option<String> {
     if let Some(main) = main_of(path) {
         return Some(main.file_stem()?.to_string_lossy().into_owned());
     }
+    // Whatever else has such a name could keep the reader waiting.
+    if !path.is_file() {
+        return None;
+    }
     let head = File::open(path).and_then(|file| read_head(&file)).ok()?;
     head.split(|byte| *byte == b'\n').take(5).find_map(|line| string_of(line, "sessionId"))
 }
@@ -158,7 +204,7 @@ impl Found {
             let name = entry.file_name();
             let name = name.to_string_lossy();
             if Sidecar::is_at(&path) {
-                let read = fs::read(&path).ok().and_then(|bytes| Sidecar::read(path, &bytes));
+                let read = super::read_file(&path).ok().and_then(|bytes| Sidecar::read(path, &bytes));
                 self.sidecars.extend(read);
             } else if name.ends_with(".jsonl") {
                 let into = if is_agents(&path) { &mut self.agents } else { &mut mains };

@@ -40,9 +40,9 @@ fn read_with(
     // Who is ahead of the joining waits, so that no more than some segments are held.
     let (give, taken) = mpsc::sync_channel(workers);
     std::thread::scope(|scope| {
-        for _ in 0..workers {
+        for worker in 0..workers {
             let (give, next, pattern) = (give.clone(), &next, &pattern);
-            scope.spawn(move || {
+            let started = std::thread::Builder::new().spawn_scoped(scope, move || {
                 let mut reader = Reader::new();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
@@ -58,6 +58,13 @@ fn read_with(
                     }
                 }
             });
+            if started.is_err() {
+                // There may be a limit of threads: those that are there do, and without any the file is read as a whole.
+                if worker == 0 {
+                    return Ok(None);
+                }
+                break;
+            }
         }
         drop(give);
         let mut whole = begin();

@@ -14,7 +14,7 @@ pub(super) fn beside(folder: &Path) -> Vec<PathBuf> {
     }
     for entry in fs::read_dir(common.join("worktrees")).into_iter().flatten().flatten() {
         // This file names the `.git` of the worktree.
-        let named = fs::read_to_string(entry.path().join("gitdir")).unwrap_or_default();
+        let named = text_of(&entry.path().join("gitdir")).unwrap_or_default();
         roots.extend(Path::new(named.trim_end()).parent().map(Path::to_owned));
     }
     roots.iter_mut().for_each(|root| *root = root.canonicalize().unwrap_or_else(|_| root.clone()));
@@ -29,14 +29,18 @@ fn common_folder(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return git.canonicalize().ok();
     }
-    let text = fs::read_to_string(git).ok()?;
+    let text = text_of(git)?;
     let own = git.parent()?.join(text.strip_prefix("gitdir:")?.trim());
-    let common = match fs::read_to_string(own.join("commondir")) {
-        Ok(common) => own.join(common.trim_end()),
+    let common = match text_of(&own.join("commondir")) {
+        Some(common) => own.join(common.trim_end()),
         // Without it, the folder is the repository's own: a submodule's.
-        Err(_) => own,
+        None => own,
     };
     common.canonicalize().ok()
+}
+
+fn text_of(path: &Path) -> Option<String> {
+    String::from_utf8(super::read_file(path).ok()?).ok()
 }
 
 #[cfg(test)]

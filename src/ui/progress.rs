@@ -25,10 +25,11 @@ impl Progress {
     pub fn start(words: &'static str, total: usize, quiet: bool) -> Progress {
         let (done, is_over, over) = (AtomicUsize::new(0), Mutex::new(false), Condvar::new());
         let work = Arc::new(Work { words, total, done, is_over, over });
-        let painter = (!quiet && Ui::talks_to_a_person()).then(|| {
-            let work = Arc::clone(&work);
-            std::thread::spawn(move || work.paint())
-        });
+        let wanted = !quiet && Ui::talks_to_a_person();
+        // Where no thread can be started, there is no bar.
+        let painter = wanted
+            .then(|| Arc::clone(&work))
+            .and_then(|work| std::thread::Builder::new().spawn(move || work.paint()).ok());
         Progress { work, painter }
     }
 

@@ -28,5 +28,6 @@ mod random;
 mod schema;
 mod shared;
 mod shells;
+mod threads;
 mod undo;
 mod writing;

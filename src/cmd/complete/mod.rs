@@ -16,11 +16,14 @@ use clap_complete::engine::CompletionCandidate;
 use line::Typed;
 use offers::candidate;
 use std::ffi::OsStr;
-use std::sync::mpsc;
-use std::time::Duration;
+use std::sync::{Arc, Mutex, PoisonError, mpsc};
+use std::time::{Duration, Instant};
 
 /// How long a shell is kept waiting.
 const PATIENCE: Duration = Duration::from_millis(150);
+
+/// How long a shell is kept waiting if there is nothing to offer before.
+const LONGEST: Duration = Duration::from_millis(1000);
 
 /// Answers a shell that asks for its script, or for what may stand behind the words typed; then the program ends.
 /// Comes back where the shell asks for neither.
@@ -46,15 +49,15 @@ pub(super) fn revisions(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes the name of a session: files, ids, names, `latest`.
 pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
-    in_time(current, |typed, current| {
+    in_parts(current, |typed, current, give| {
         let mut out = offers::files(current);
-        if !current.contains('/') {
-            if "latest".starts_with(current) {
-                out.push(candidate("latest".into(), "the newest session of this folder"));
-            }
-            out.extend(offers::sessions(typed.roots(), current));
+        if !current.contains('/') && "latest".starts_with(current) {
+            out.push(candidate("latest".into(), "the newest session of this folder"));
         }
-        out
+        give(out);
+        if !current.contains('/') {
+            offers::sessions(typed.roots(), current, Instant::now() + PATIENCE * 2 / 3, give);
+        }
     })
 }
 
@@ -132,8 +135,41 @@ fn in_time(
     current: &OsStr,
     work: impl FnOnce(&Typed, &str) -> Vec<CompletionCandidate> + Send + 'static,
 ) -> Vec<CompletionCandidate> {
+    in_parts(current, |typed, current, give| give(work(typed, current)))
+}
+
+/// What `work` gives, part by part, before the shell's patience ends. As long as that is nothing, the first part is waited for
+/// a little longer.
+fn in_parts(
+    current: &OsStr,
+    work: impl FnOnce(&Typed, &str, &mut dyn FnMut(Vec<CompletionCandidate>)) + Send + 'static,
+) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy().into_owned();
+    let began = Instant::now();
     let (give, take) = mpsc::channel();
-    std::thread::spawn(move || give.send(work(line::typed(), &current)));
-    take.recv_timeout(PATIENCE).unwrap_or_default()
+    // The work is in a place that can be emptied, should no thread take it.
+    let work = Arc::new(Mutex::new(Some(work)));
+    let (theirs, word) = (Arc::clone(&work), current.clone());
+    let started = std::thread::Builder::new().spawn(move || {
+        let work = theirs.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let mut give = |part| _ = give.send(part);
+        if let Some(work) = work {
+            work(line::typed(), &word, &mut give);
+        }
+    });
+    let mut out = Vec::new();
+    if started.is_err() {
+        // There is no thread to be had: it takes as long as it takes.
+        if let Some(work) = work.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            work(line::typed(), &current, &mut |part| out.extend(part));
+        }
+        return out;
+    }
+    loop {
+        let patience = if out.is_empty() { LONGEST } else { PATIENCE };
+        match take.recv_timeout(patience.saturating_sub(began.elapsed())) {
+            Ok(part) => out.extend(part),
+            Err(_) => return out,
+        }
+    }
 }

@@ -1,16 +1,18 @@
 //! What can be offered: files, sessions, revisions, labels, operations.
 
 use super::line::at_home;
+use crate::cmd::parallel;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
 use crate::ops::{branches, ids, revision};
 use crate::store::{self, Opened, find};
 use crate::ui::text;
 use clap_complete::engine::CompletionCandidate;
-use rayon::prelude::*;
 use std::cmp::Reverse;
 use std::collections::HashSet;
+use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
 
 /// How many entries are offered at the most, how many sessions, and how many operations.
 const MOST: usize = 60;
@@ -47,25 +49,45 @@ pub(super) fn files(current: &str) -> Vec<CompletionCandidate> {
 }
 
 /// Sessions of all stores, the newest first, by their ids; by their names, too, once a name has begun.
-pub(super) fn sessions(roots: &[PathBuf], current: &str) -> Vec<CompletionCandidate> {
-    let mut all: Vec<find::Found> = find::stores(roots).iter().flat_map(find::sessions).collect();
-    all.sort_by_cached_key(|found| Reverse(found.modified()));
-    let by_id = all.iter().filter(|found| find::id_in_name(&found.path).starts_with(current)).take(MOST);
-    let by_id: Vec<CompletionCandidate> = by_id
-        .collect::<Vec<_>>()
-        .into_par_iter()
-        .map(|found| {
-            let name = name(&found.path).unwrap_or_else(|| folder(&found.path));
-            let help = format!("{} {}", found.agent, text::fit(&text::one_line(&name), PREVIEW));
-            candidate(find::id_in_name(&found.path), help.trim_start())
-        })
-        .collect();
-    let newest = &all[..all.len().min(MOST)];
-    let names: Vec<(String, &find::Found)> =
-        newest.par_iter().filter_map(|found| Some((name(&found.path)?, found))).collect();
-    let fit = names.into_iter().filter(|(name, _)| !current.is_empty() && name.starts_with(current));
-    let by_name = fit.map(|(name, found)| candidate(name, &find::id_in_name(&found.path)));
-    by_id.into_iter().chain(by_name).collect()
+///
+/// Of very many, those count that are found by `until`; if there are none yet, the next. The folders in which something
+/// was last written come first, so that these are the newest as far as it goes.
+pub(super) fn sessions(
+    roots: &[PathBuf],
+    current: &str,
+    until: Instant,
+    give: &mut dyn FnMut(Vec<CompletionCandidate>),
+) {
+    let is_over = || Instant::now() >= until;
+    let (mut all, mut fit) = (Vec::new(), 0);
+    find::each_folder(&find::stores(roots), &mut |mut found| {
+        for found in &found {
+            fit += usize::from(find::id_in_name(&found.path).starts_with(current));
+        }
+        all.append(&mut found);
+        if fit > 0 && is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    });
+    let time = |found: &find::Found| if is_over() { SystemTime::UNIX_EPOCH } else { found.modified() };
+    let (mut by_id, others): (Vec<find::Found>, Vec<find::Found>) =
+        all.into_iter().partition(|found| find::id_in_name(&found.path).starts_with(current));
+    by_id.sort_by_cached_key(|found| Reverse(time(found)));
+    by_id.truncate(MOST);
+    give(parallel::map(&by_id, |found| {
+        let name = if is_over() { None } else { name(&found.path) };
+        let name = name.unwrap_or_else(|| folder(&found.path));
+        let help = format!("{} {}", found.agent, text::fit(&text::one_line(&name), PREVIEW));
+        candidate(find::id_in_name(&found.path), help.trim_start())
+    }));
+    if current.is_empty() || is_over() {
+        return;
+    }
+    let mut newest = [by_id, others].concat();
+    newest.sort_by_cached_key(|found| Reverse(time(found)));
+    newest.truncate(MOST);
+    let named = parallel::map(&newest, |found| if is_over() { None } else { name(&found.path) });
+    let fit = newest.iter().zip(named).filter_map(|(found, name)| Some((name?, found)));
+    let fit = fit.filter(|(name, _)| name.starts_with(current));
+    give(fit.map(|(name, found)| candidate(name, &find::id_in_name(&found.path))).collect());
 }
 
 /// The name of a session, where it stands near one of the ends of its file.

@@ -5,7 +5,7 @@ mod mending;
 mod show;
 
 use super::writing::Writing;
-use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
+use super::{Exit, Failure, complete, exit::Failures, global::Global, open, parallel};
 use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
@@ -14,7 +14,6 @@ use crate::ui::{Progress, Ui, text};
 use around::Place;
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use rayon::prelude::*;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -131,10 +130,7 @@ fn look(
         progress.step();
         report
     };
-    let reports: Vec<Result<Report, Error>> = match targets {
-        [only] => vec![one(only)],
-        several => several.par_iter().map(one).collect(),
-    };
+    let reports = parallel::map(targets, one);
     drop(progress);
     let reports = with_owners(targets, reports, selected(args));
     for (target, report) in targets.iter().zip(reports) {

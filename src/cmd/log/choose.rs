@@ -55,8 +55,10 @@ impl Keep {
 
     /// Whether an entry is of what was asked for, as far as its kind goes.
     pub(super) fn asks_for(&self, session: &Session, ix: Ix) -> bool {
-        let of_kind = || self.kinds.contains(&session.entries.kind(ix))
-                || self.kinds.contains(&listing::shown_kind(session, ix));
+        let of_kind = || {
+            self.kinds.contains(&session.entries.kind(ix))
+                || self.kinds.contains(&listing::shown_kind(session, ix))
+        };
         match (self.mode, self.kinds.is_empty()) {
             (Some(mode), true) => mode.shows(session, ix),
             (Some(mode), false) => mode.shows(session, ix) && of_kind(),

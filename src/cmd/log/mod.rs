@@ -258,7 +258,7 @@ fn together(
         _ if plain && is_project => log.print(opened.session.entries.all().rev())?,
         _ => log.list(chosen)?,
     }
-    Ok(Exit::Done)
+    Ok(read.failures.or(Exit::Done))
 }
 
 /// Prints the documented order, or what it leaves out.
@@ -288,7 +288,7 @@ fn documented(
     }
     log.ui.page();
     log.print(listed.into_iter().rev())?;
-    Ok(Exit::Done)
+    Ok(documented.failures.or(Exit::Done))
 }
 
 /// Prints what bough's own reading sets aside.
@@ -307,7 +307,7 @@ fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) 
     if read.aside().is_empty() {
         ui.hint("nothing was set aside");
     }
-    Ok(Exit::Done)
+    Ok(read.failures.or(Exit::Done))
 }
 
 /// A log on its way out.

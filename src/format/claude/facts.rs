@@ -280,7 +280,8 @@ pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
     if let Some(text) = fields.str(Field::Content) {
         // Most prompts are told by their first byte.
         let first = text.raw.iter().find(|byte| !byte.is_ascii_whitespace());
-        let may_be_markup = matches!(first, None | Some(b'<' | b'[' | b'\\')) || text.raw.starts_with(b"This session");
+        let may_be_markup =
+            matches!(first, None | Some(b'<' | b'[' | b'\\')) || text.raw.starts_with(b"This session");
         return may_be_markup && !is_typed(&text.text());
     }
     if fields.blocks().any(|block| !matches!(block.kind, BlockKind::Text | BlockKind::Thinking)) {
@@ -299,11 +300,14 @@ pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
 
 /// Whether an attachment is a prompt that the user typed while the agent was working.
 pub(super) fn is_queued_prompt(line: &Line<'_>) -> bool {
-    let Some(bytes) = line.bytes.filter(|bytes| memchr::memmem::find(bytes, b"queued_command").is_some()) else {
+    let Some(bytes) = line.bytes.filter(|bytes| memchr::memmem::find(bytes, b"queued_command").is_some())
+    else {
         return false;
     };
     let Some(attachment) = member(bytes, "attachment") else { return false };
-    if text_of(attachment, "type") != "queued_command" || text_of(attachment, "commandMode") == "task-notification" {
+    if text_of(attachment, "type") != "queued_command"
+        || text_of(attachment, "commandMode") == "task-notification"
+    {
         return false;
     }
     let Some(prompt) = member(attachment, "prompt") else { return false };

@@ -145,7 +145,9 @@ fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error
     let line = whole.line(ix)?;
     let content = Content::of(session.format, &line);
     let text = match session.format {
-        Format::Claude => crate::format::claude::typed_in(&content).unwrap_or_else(|| content.text.into_owned()),
+        Format::Claude => {
+            crate::format::claude::typed_in(&content).unwrap_or_else(|| content.text.into_owned())
+        }
         _ => content.text.into_owned(),
     };
     Ok((session.tree.parent(ix), text))

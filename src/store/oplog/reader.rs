@@ -43,6 +43,12 @@ struct Known {
 impl Reader {
     /// Opens a log, which need not be there.
     pub(super) fn open(path: &Path) -> io::Result<Reader> {
+        match crate::store::refuse_pipe(path) {
+            Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
+                return Err(io::Error::new(error.kind(), format!("{}: {error}", path.display())));
+            }
+            _ => {}
+        }
         let file = match File::open(path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
             other => Some(other?),
