@@ -344,18 +344,12 @@ impl Sort {
 fn tree(rows: &[Row], args: &Args, now: Time, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<()> {
     let claude = rows.iter().filter(|row| row.format == Format::Claude);
     let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents, failures, ui)?;
-    let by_path: HashMap<&Path, usize> =
-        rows.iter().enumerate().map(|(at, row)| (row.path.as_path(), at)).collect();
-    let by_id: HashMap<&str, usize> =
-        rows.iter().enumerate().filter_map(|(at, row)| Some((row.summary.id.as_deref()?, at))).collect();
+    let family = Family::of(rows);
     let parents: Vec<Option<usize>> = rows
         .iter()
         .map(|row| match kinship.origins.get(&row.path) {
-            Some(origin) => by_path.get(origin.path.as_path()).copied(),
-            None => {
-                let parent = row.summary.parent.as_deref()?;
-                by_path.get(Path::new(parent)).or_else(|| by_id.get(parent)).copied()
-            }
+            Some(origin) => family.by_path(&origin.path),
+            None => family.parent(row),
         })
         .collect();
     let places = session_tree::arrange(&parents, ui.look.ascii);
@@ -396,6 +390,58 @@ fn tree(rows: &[Row], args: &Args, now: Time, failures: &mut Failures, ui: &mut 
     table_of(&rows, &notes, args, now, ui)
 }
 
+/// The listed sessions, by all that a parent is named by.
+struct Family<'r> {
+    by_path: HashMap<PathBuf, usize>,
+    by_id: HashMap<&'r str, usize>,
+    /// By the names of the files; `None` where several have the name.
+    by_name: HashMap<String, Option<usize>>,
+}
+
+impl<'r> Family<'r> {
+    fn of(rows: &'r [Row]) -> Family<'r> {
+        let mut family = Family { by_path: HashMap::new(), by_id: HashMap::new(), by_name: HashMap::new() };
+        let numbered = || rows.iter().enumerate();
+        // Where a session was before counts less than where one is.
+        for (at, row) in numbered().filter(|(_, row)| row.format == Format::Omp) {
+            for path in find::previous_files(&row.path) {
+                family.by_path.insert(path, at);
+            }
+        }
+        for (at, row) in numbered() {
+            family.by_path.insert(real(&row.path), at);
+            family.by_id.extend(row.summary.id.as_deref().map(|id| (id, at)));
+            let name = file_name(&row.path.to_string_lossy()).to_owned();
+            family.by_name.entry(name).and_modify(|known| *known = None).or_insert(Some(at));
+        }
+        family
+    }
+
+    fn by_path(&self, path: &Path) -> Option<usize> {
+        self.by_path.get(&real(path)).copied()
+    }
+
+    /// The row of the session that another names as its parent: by path, by id, or, since a path may be one of another
+    /// machine, by the name of its file.
+    fn parent(&self, row: &Row) -> Option<usize> {
+        let parent = row.summary.parent.as_deref()?;
+        let beside = row.path.parent().unwrap_or(Path::new("")).join(parent);
+        let named = [Path::new(parent), &beside].into_iter().find_map(|path| self.by_path(path));
+        let found = named.or_else(|| self.by_id.get(parent).copied());
+        found.or_else(|| self.by_name.get(file_name(parent)).copied().flatten())
+    }
+}
+
+/// A path as the system knows it; as it is where nothing is there.
+fn real(path: &Path) -> PathBuf {
+    path.canonicalize().unwrap_or_else(|_| path.to_owned())
+}
+
+/// The name of the file in a path of this system or of Windows.
+fn file_name(path: &str) -> &str {
+    path.rsplit(['/', '\\']).next().unwrap_or(path)
+}
+
 /// What the tree adds to a row.
 #[derive(Default)]
 struct Note {
@@ -409,8 +455,7 @@ struct Note {
 
 /// A session that another names as its parent: the name of its file, where it is named by that.
 fn origin_name(parent: &str) -> String {
-    let name = Path::new(parent).file_name().map_or(parent.into(), |name| name.to_string_lossy());
-    text::one_line(&find::id_in_name(Path::new(&*name)))
+    text::one_line(&find::id_in_name(Path::new(file_name(parent))))
 }
 
 fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {

@@ -381,13 +381,17 @@ impl Shown<'_> {
                 grouped(usage.cache_read),
                 grouped(usage.cache_write),
             );
+            if usage.cache_write_1h > 0 {
+                all.push_str(&format!(" ({} for an hour)", grouped(usage.cache_write_1h)));
+            }
             if usage.cost > 0.0 {
                 all.push_str(&format!(" · {}", dollars(usage.cost)));
             }
             all
         };
         if sum.taken.replies > 0 || sum.taken.usage.tokens() > 0 {
-            writeln!(ui.out(), "{}", taken("tokens", &sum.taken))?;
+            let own = if sum.is_agents_cost { " (the total that Claude Code keeps)" } else { "" };
+            writeln!(ui.out(), "{}{own}", taken("tokens", &sum.taken))?;
         }
         if sum.agents.replies > 0 {
             writeln!(ui.out(), "{}", taken("agents", &sum.agents))?;
@@ -643,7 +647,7 @@ fn taken_json(taken: &Taken) -> Map<String, Value> {
         "tokens",
         json!({
             "input": usage.input, "output": usage.output, "cache_read": usage.cache_read,
-            "cache_write": usage.cache_write, "total": usage.tokens(),
+            "cache_write": usage.cache_write, "cache_write_1h": usage.cache_write_1h, "total": usage.tokens(),
         }),
     );
     // Where no cost is stored there is none to tell.
@@ -686,6 +690,9 @@ fn sum_json(sum: &Sum) -> Map<String, Value> {
     set(&mut object, "models", models.collect());
     let tools = sum.tools.iter().map(|(name, tool)| Value::from(tool_json(name, tool)));
     set(&mut object, "tools", tools.collect());
+    if sum.is_agents_cost {
+        set(&mut object, "cost_source", "agent".into());
+    }
     set(&mut object, "compactions", sum.of_kind(Kind::Compaction).into());
     for (key, time) in [("first_time", sum.first), ("last_time", sum.last)] {
         if let Some(time) = time.and_then(clock::iso) {

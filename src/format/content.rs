@@ -83,6 +83,8 @@ pub struct Usage {
     pub cache_read: u64,
     /// Tokens written to the cache.
     pub cache_write: u64,
+    /// How many of these were written for an hour, as far as that is stored.
+    pub cache_write_1h: u64,
     /// What it cost in dollars, where the format says so.
     pub cost: f64,
 }
@@ -135,6 +137,11 @@ impl Usage {
                 "output" | "output_tokens" => usage.output = tokens(),
                 "cacheRead" | "cache_read_input_tokens" => usage.cache_read = tokens(),
                 "cacheWrite" | "cache_creation_input_tokens" => usage.cache_write = tokens(),
+                "cacheWrite1h" => usage.cache_write_1h = tokens(),
+                "cache_creation" => {
+                    let hour = member(value, "ephemeral_1h_input_tokens");
+                    usage.cache_write_1h = hour.and_then(number).unwrap_or(0.0) as u64;
+                }
                 "cost" => {
                     let total = member(value, "total");
                     usage.cost = total.and_then(number).filter(|cost| cost.is_finite()).unwrap_or(0.0);
@@ -162,6 +169,7 @@ impl Usage {
         add(&mut self.output, other.output);
         add(&mut self.cache_read, other.cache_read);
         add(&mut self.cache_write, other.cache_write);
+        add(&mut self.cache_write_1h, other.cache_write_1h);
         // A cost that no number is large enough for is not told.
         self.cost = Some(self.cost + other.cost).filter(|cost| cost.is_finite()).unwrap_or(self.cost);
     }

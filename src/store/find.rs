@@ -391,6 +391,16 @@ pub fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
     head
 }
 
+/// The files in which a session of oh-my-pi was before, as its header names them.
+pub fn previous_files(path: &Path) -> Vec<PathBuf> {
+    let head = first_bytes(path, 16 * 1024);
+    let header = head
+        .split(|byte| *byte == b'\n')
+        .find(|line| memchr::memmem::find(line, b"\"previousSessionFiles\"").is_some());
+    let list = header.and_then(|line| json::value(line, &["previousSessionFiles"])).unwrap_or_default();
+    json::each_item(list).filter_map(json::string).map(|path| PathBuf::from(&*path)).collect()
+}
+
 /// The id of a session by the name of its file: what stands behind the last `_` of pi's names, else the stem.
 pub fn id_in_name(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();

@@ -39,7 +39,13 @@ pub struct Facts {
     pub first_prompt: Option<String>,
     /// The name of the first command that the user gave.
     pub first_command: Option<String>,
+    /// What the client says that the session cost, in dollars: the last `cost-state` line.
+    pub cost: Option<Cost>,
 }
+
+/// A cost in dollars.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Cost(pub f64);
 
 /// A call or a result in a turn, in eight bytes: the position depends on whether the last calls were answered.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -149,6 +155,7 @@ impl Facts {
         ] {
             *first = first.take().or(other);
         }
+        self.cost = other.cost.or(self.cost);
         for (last, other) in [
             (&mut self.version, other.version),
             (&mut self.custom_title, other.custom_title),
@@ -186,6 +193,12 @@ impl Facts {
             b"ai-title" => (&mut facts.ai_title, "aiTitle"),
             b"last-prompt" => (&mut facts.last_prompt, "lastPrompt"),
             b"summary" => (&mut facts.summary, "summary"),
+            b"cost-state" => {
+                let total = line.bytes.and_then(|bytes| member(bytes, "totalCostUSD"));
+                let total = total.and_then(|total| std::str::from_utf8(total).ok()?.parse::<f64>().ok());
+                facts.cost = total.filter(|total| total.is_finite() && *total >= 0.0).map(Cost).or(facts.cost);
+                return;
+            }
             _ => return,
         };
         let Some(bytes) = line.bytes else { return };

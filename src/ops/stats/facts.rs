@@ -1,7 +1,7 @@
 //! What the entries of one session took and did, as far as it is counted.
 
 use crate::format::{Format, Session, Usage};
-use crate::json::{Members, each_item};
+use crate::json::{Members, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -67,6 +67,7 @@ impl Facts {
             names: HashMap::new(),
             calls: HashMap::new(),
             groups: HashMap::new(),
+            advice: HashMap::new(),
             ahead: Vec::new(),
             window: Span { file: 0, offset: 0, len: 0 },
         };
@@ -88,6 +89,8 @@ struct Reading<'s> {
     calls: HashMap<Key, u32>,
     /// The reply that each group of entries is, as a place among what was spent.
     groups: HashMap<Key, usize>,
+    /// What was taken for advice, by its twin, as a place among what was spent.
+    advice: HashMap<u64, usize>,
     ahead: Vec<u8>,
     window: Span,
 }
@@ -178,6 +181,11 @@ impl Reading<'_> {
     }
 
     fn reply(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
+        // Claude Code writes such replies itself: nothing was sent.
+        if self.session.format == Format::Claude && &*message.text("model") == "<synthetic>" {
+            return;
+        }
+        self.advisors(entry, line, message);
         let model = self.model(message, "responseModel").or_else(|| self.model(message, "model"));
         let at = self.facts.spent.len();
         self.spent(entry, model, true, message.get("usage"));
@@ -201,6 +209,32 @@ impl Reading<'_> {
                 let known = &mut self.facts.spent[*first];
                 let usage = later.usage.or(known.usage);
                 *known = Spent { usage, model: later.model.or(known.model), ..later };
+            }
+        }
+    }
+
+    /// Takes what other models took that the model asked for advice: it is only in the list of steps of a reply.
+    fn advisors(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
+        let Some(steps) = message.get("usage").and_then(|usage| member(usage, "iterations")) else { return };
+        for (number, step) in each_item(steps).enumerate() {
+            let fields = Members::of(step);
+            if &*fields.text("type") != "advisor_message" {
+                continue;
+            }
+            let model = self.model(&fields, "model");
+            let group = self.session.entries.group(entry);
+            let reply = if group.is_some() { reply_twin(group, line) } else { self.facts.twins[entry.at()] };
+            let mut hash = DefaultHasher::new();
+            (reply, number).hash(&mut hash);
+            let twin = hash.finish();
+            let spent = Spent { entry, twin, model, is_reply: false, usage: Some(Usage::of(step)) };
+            // The lines of one reply repeat it.
+            match self.advice.get(&twin) {
+                Some(at) => self.facts.spent[*at] = spent,
+                None => {
+                    self.advice.insert(twin, self.facts.spent.len());
+                    self.facts.spent.push(spent);
+                }
             }
         }
     }
@@ -257,30 +291,46 @@ impl Reading<'_> {
     }
 }
 
-/// By what an entry is known again in another session: forks keep ids and times, or say of what entry theirs is a
-/// copy; where there are no ids, the line itself.
+/// By what an entry is known again in another session: a copy has the time and the words of the original, though it may have
+/// another id (a migrated session, a copy with new ids); where there is no time, the id, and without an id the line.
 fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
     let entries = &session.entries;
     let key = entries.key(entry);
+    let mut hash = DefaultHasher::new();
+    let time = entries.time(entry);
     if session.format == Format::Claude {
         // Few lines have it: they are told by their bytes first.
-        if memchr::memmem::find(line, b"\"forkedFrom\"").is_none() {
-            return key.0;
+        if memchr::memmem::find(line, b"\"forkedFrom\"").is_some() {
+            let line = Members::of(line);
+            let original = line.get("forkedFrom").map(Members::of);
+            let original = original.as_ref().map(|from| from.text("messageUuid")).unwrap_or_default();
+            if !original.is_empty() {
+                return Key::of(original.as_bytes()).0;
+            }
         }
-        let line = Members::of(line);
-        let original = line.get("forkedFrom").map(Members::of);
-        let original = original.as_ref().map(|from| from.text("messageUuid")).unwrap_or_default();
-        return if original.is_empty() { key.0 } else { Key::of(original.as_bytes()).0 };
+        return key.0;
     }
-    let mut hash = DefaultHasher::new();
-    if key.is_some() {
+    let said = match entries.ty(entry) {
+        "message" => member(line, "message").and_then(|message| member(message, "content")),
+        "compaction" | "branch_summary" => member(line, "summary"),
+        _ => None,
+    };
+    match said {
+        Some(said) if time.is_some() => {
+            let kind = entries.kind(entry).word();
+            // The ends tell contents apart as well as the whole does.
+            let ends = [&said[..said.len().min(ENDS)], &said[said.len() - said.len().min(ENDS)..]];
+            (time.0, kind, said.len(), ends).hash(&mut hash);
+        }
         // Short ids of two sessions may be the same by chance; not at the same millisecond, too.
-        (key.0, entries.time(entry).0).hash(&mut hash);
-    } else {
-        line.hash(&mut hash);
+        _ if key.is_some() => (key.0, time.0).hash(&mut hash),
+        _ => line.hash(&mut hash),
     }
     hash.finish()
 }
+
+/// How much of each end of a content tells it from others, in bytes.
+const ENDS: usize = 512;
 
 /// By what a reply that is several entries is known again: its own id, and that of the request.
 fn reply_twin(reply: Key, line: &Members<'_>) -> u64 {

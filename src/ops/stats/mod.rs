@@ -31,6 +31,8 @@ pub struct Sum {
     pub last: Option<Time>,
     /// The largest entries, largest first.
     pub biggest: Vec<Big>,
+    /// Whether the cost is, at least of one session, the total that the agent keeps itself.
+    pub is_agents_cost: bool,
 }
 
 /// How many there are, and their bytes.
@@ -83,8 +85,18 @@ impl Sum {
     pub fn of(session: &Session, facts: &Facts) -> Sum {
         let mut sums = [Sum::default()];
         count(session, facts, 0, &mut |_| Some(0), &mut |_| Some(0), &mut sums);
-        let [sum] = sums;
+        let [mut sum] = sums;
+        sum.take_agents_cost(session, 0.0);
         sum
+    }
+
+    /// Puts the total that the agent itself keeps of the cost of a session in the place of what its entries add up to,
+    /// of which some was there `before`: they rarely say all.
+    fn take_agents_cost(&mut self, session: &Session, before: f64) {
+        if let Some(cost) = session.claude.cost.filter(|_| session.claude.agent.is_none()) {
+            self.taken.usage.cost = before + cost.0;
+            self.is_agents_cost = true;
+        }
     }
 
     fn entry(&mut self, session: &Session, number: usize, ix: Ix) {
@@ -160,6 +172,7 @@ impl Sum {
         let times = [self.first, self.last, other.first, other.last];
         self.first = times.into_iter().flatten().min();
         self.last = times.into_iter().flatten().max();
+        self.is_agents_cost |= other.is_agents_cost;
         for big in other.biggest {
             self.big(big);
         }
@@ -220,8 +233,10 @@ impl Total {
         };
         let mut entry = |ix| new_entry(ix).then_some(0);
         let mut given = |given: &Spent| new_spent(given).then_some(0);
+        let before = self.sum.taken.usage.cost;
         let sums = std::slice::from_mut(&mut self.sum);
         count(session, facts, self.sessions, &mut entry, &mut given, sums);
+        self.sum.take_agents_cost(session, before);
         entries.extend(fresh);
         spent.extend(fresh_spent);
         self.copies += copies;
