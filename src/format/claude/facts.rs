@@ -196,7 +196,8 @@ impl Facts {
             b"cost-state" => {
                 let total = line.bytes.and_then(|bytes| member(bytes, "totalCostUSD"));
                 let total = total.and_then(|total| std::str::from_utf8(total).ok()?.parse::<f64>().ok());
-                facts.cost = total.filter(|total| total.is_finite() && *total >= 0.0).map(Cost).or(facts.cost);
+                facts.cost =
+                    total.filter(|total| total.is_finite() && *total >= 0.0).map(Cost).or(facts.cost);
                 return;
             }
             _ => return,
