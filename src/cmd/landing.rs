@@ -127,7 +127,8 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
 pub(super) fn resume_command(format: Format, path: &Path) -> Option<String> {
     match format {
         Format::Claude => {
-            let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| continued::is_uuid(stem))?;
+            let stem =
+                path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| continued::is_uuid(stem))?;
             Some(format!("claude --resume {}", text::shell_word(stem)))
         }
         Format::Omp => Some(format!("omp --resume {}", text::shell_word(path.to_str()?))),

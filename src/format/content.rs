@@ -827,12 +827,12 @@ mod tests {
         check(
             Format::Pi,
             br#"{"type":"message","message":{"role":"assistant","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"cost":{"total":0.5}}}}"#,
-            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: 0.5 },
+            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: 0.5, ..Usage::default() },
         );
         check(
             Format::Claude,
             br#"{"type":"assistant","message":{"usage":{"input_tokens":1,"output_tokens":2,"cache_read_input_tokens":3,"cache_creation_input_tokens":4}}}"#,
-            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: 0.0 },
+            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, ..Usage::default() },
         );
     }
 }

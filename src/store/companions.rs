@@ -4,7 +4,6 @@ use super::{Error, find};
 use crate::format::{Format, Sidecar, agent_of};
 use std::collections::HashSet;
 use std::ffi::OsString;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 /// A file in the folder of a session.
@@ -240,6 +239,7 @@ fn is_of_pi_family(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     const UUID: &str = "5e550001-0000-4000-8000-000000000001";
     const AGENT: &str = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-01-05T10:00:00.000Z\",\"cwd\":\"/w\"}\n";

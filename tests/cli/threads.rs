@@ -1,6 +1,7 @@
 //! Where no thread can be started, the work is done on one.
 
-use crate::cases::{copy, project};
+use crate::files::{copy, project};
+use crate::place::copy_of_bough;
 use std::process::Command;
 
 #[test]
@@ -10,7 +11,7 @@ fn commands_over_folders_need_no_threads() {
         copy(&project().join("examples/parser.jsonl"), &folder.path().join(name));
     }
     let bough = folder.path().join("bough");
-    std::fs::copy(env!("CARGO_BIN_EXE_bough"), &bough).unwrap();
+    copy_of_bough(&bough);
     let folder = folder.path().to_str().unwrap();
     let commands: [&[&str]; 4] =
         [&["fsck", folder], &["grep", "-c", "parser", folder], &["stats", folder], &["sessions", folder]];
