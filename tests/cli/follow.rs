@@ -90,7 +90,7 @@ fn log_goes_on_behind_a_cut_and_says_that_the_file_is_gone() {
 fn log_shows_what_is_written_over_a_cut_end() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("parser.jsonl");
-    let text = std::fs::read_to_string(project().join("examples/parser.jsonl")).unwrap();
+    let text = std::fs::read_to_string(project().join("examples/sessions/parser.jsonl")).unwrap();
     std::fs::write(&path, &text).unwrap();
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
         .args(["log", "--follow", "-n", "1", "--format", "%H"])

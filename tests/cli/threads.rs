@@ -8,7 +8,7 @@ use std::process::Command;
 fn commands_over_folders_need_no_threads() {
     let folder = tempfile::Builder::new().permissions(open_to_all()).tempdir().unwrap();
     for name in ["a.jsonl", "b.jsonl", "c.jsonl"] {
-        copy(&project().join("examples/parser.jsonl"), &folder.path().join(name));
+        copy(&project().join("examples/sessions/parser.jsonl"), &folder.path().join(name));
     }
     let bough = folder.path().join("bough");
     copy_of_bough(&bough);
