@@ -72,7 +72,9 @@ pub(super) fn follow(
         let (same, now) = loop {
             let same = end.still_there(&path)?;
             match reopen(global, &path, same) {
-                Ok(now) => break (same, now),
+                // It may have been written while it was opened.
+                Ok(now) if end.still_there(&path)? == same => break (same, now),
+                Ok(_) => {}
                 // Who writes a file anew makes it empty first.
                 Err(error) if error.is_no_session() && !nobody_reads(&io::stdout()) => {
                     std::thread::sleep(EVERY);
