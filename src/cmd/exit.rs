@@ -102,9 +102,9 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
             store::Error::IsFolder { .. } => (Exit::NotFound, "is-folder"),
             store::Error::Empty { .. } => (Exit::Unreadable, "empty"),
             store::Error::UnknownFormat { .. } => (Exit::Unreadable, "unknown-format"),
-            store::Error::NoneInFolder { .. } | store::Error::NoSession { .. } => {
-                (Exit::NotFound, "not-found")
-            }
+            store::Error::NoneInFolder { .. }
+            | store::Error::NoSession { .. }
+            | store::Error::Lost { .. } => (Exit::NotFound, "not-found"),
             store::Error::SeveralSessions { .. } => (Exit::NotFound, "ambiguous"),
             store::Error::Io { source, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied => (Exit::Io, "permission"),

@@ -5,6 +5,7 @@ use crate::format::Previous;
 use crate::model::{Count, Key};
 use crate::ops::Whole;
 use crate::store::continued::{Continued, continued};
+use crate::store::remains::Remains;
 use crate::store::{self, Opened, Part, find};
 use crate::ui::{Ui, text};
 use std::io;
@@ -94,6 +95,13 @@ pub(super) fn part(
     let opened = store::open_part(&path(global, named, ui)?, global.options(), part)?;
     warn(&opened, ui);
     Ok(opened)
+}
+
+/// Says what is left of sessions whose own file is gone.
+pub(super) fn tell_remains(all: &[Remains], ui: &mut Ui) {
+    for remains in all {
+        ui.note(format_args!("warning: {}", text::one_line(&remains.words())));
+    }
 }
 
 /// Says in one line how many faults were met, and what to do.

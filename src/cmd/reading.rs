@@ -336,9 +336,14 @@ fn agent_name(layout: &Layout, agent: &Agent) -> String {
     let sidecar = agent.sidecar.map(|at| &layout.sidecars[at]);
     let called = sidecar.and_then(|sidecar| sidecar.name.as_deref().or(sidecar.ty.as_deref()));
     match called {
-        Some(called) => format!("agent {called} {}", short(id)),
-        None => format!("agent {}", short(id)),
+        Some(called) => format!("agent {called} {}", short_agent(id)),
+        None => format!("agent {}", short_agent(id)),
     }
+}
+
+/// The first characters of the id of an agent; all of one that says what the agent is for, as `acompact-f5ecdb` does.
+pub(super) fn short_agent(id: &str) -> &str {
+    if id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') { short(id) } else { id }
 }
 
 /// The first characters of an id.

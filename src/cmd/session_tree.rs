@@ -1,11 +1,12 @@
 //! `bough sessions --tree`: which session came from which, and the agents of each.
 
 use super::exit::Failures;
-use super::reading::{anchors, short, tell_left_out};
+use super::reading::{anchors, short, short_agent, tell_left_out};
+use crate::cmd::global::Global;
 use crate::format::{Layout, is_agents};
 use crate::model::{Count, Ix};
 use crate::ops::{ids, linearize};
-use crate::store::{self, Opened, project};
+use crate::store::{self, Opened, find, project};
 use crate::ui::Ui;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -68,6 +69,38 @@ impl Kinship {
             }
         }
         Ok(kinship)
+    }
+
+    /// Adds the subagents of a session of oh-my-pi, which are files in a folder of its name; returns what went wrong.
+    pub(super) fn omp(&mut self, session: &Path, global: &Global) -> Vec<store::Error> {
+        let mut errors = Vec::new();
+        let top = session.with_extension("");
+        for path in find::agents_of_omp(session) {
+            let opened = match store::open(&path, global.options()) {
+                Ok(opened) => opened.session,
+                Err(error) if error.is_no_session() => continue,
+                Err(error) => {
+                    errors.push(error);
+                    continue;
+                }
+            };
+            let name = path.file_stem().map(|stem| stem.to_string_lossy().into_owned());
+            let row = AgentRow {
+                id: opened.id().unwrap_or_default(),
+                name,
+                ty: None,
+                description: opened.name.clone(),
+                entries: opened.entries.len(),
+                at: None,
+                by: "folder",
+                depth: path
+                    .strip_prefix(&top)
+                    .map_or(0, |inside| inside.components().count().saturating_sub(1)),
+                path,
+            };
+            self.agents.entry(session.to_owned()).or_default().push(row);
+        }
+        errors
     }
 
     fn project(
@@ -200,12 +233,13 @@ impl AgentRow {
     pub(super) fn words(&self) -> String {
         let called = self.name.as_deref().or(self.ty.as_deref());
         let mut words = match called {
-            Some(called) => format!("agent {called} {}", short(&self.id)),
-            None => format!("agent {}", short(&self.id)),
+            Some(called) => format!("agent {called} {}", short_agent(&self.id)),
+            None => format!("agent {}", short_agent(&self.id)),
         };
         words += &format!(" · {}", Count("entry", "entries", self.entries));
         match &self.at {
             Some(at) => words += &format!(" · at {}", short(at)),
+            None if self.by == "folder" => {}
             None => words += " · start unknown",
         }
         if let Some(description) = &self.description {

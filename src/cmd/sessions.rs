@@ -2,13 +2,14 @@
 
 use super::config::Config;
 use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, complete, exit::Failures, files, global::Global, parallel, writing};
+use super::{Exit, Failure, clock, complete, exit::Failures, files, global::Global, open, parallel, writing};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
 use crate::store;
 use crate::store::find::{self, Found};
 use crate::store::oplog::Log;
+use crate::store::remains::{self, Remains};
 use crate::ui::{Ink, Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -67,7 +68,7 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["quick", "paths"])]
     tree: bool,
 
-    /// With `--tree`, show the agents of each session of Claude Code too, and the entry that started each
+    /// With `--tree`, show the subagents of each session of Claude Code and oh-my-pi too, and the entry that started each
     #[arg(long, requires = "tree")]
     agents: bool,
 
@@ -127,7 +128,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             write!(ui.out(), "{path}{end}")?;
         }
     } else if args.tree {
-        tree(&rows, args, now, &mut failures, ui)?;
+        tree(&rows, args, global, now, &mut failures, ui)?;
     } else if ui.look.json {
         for row in &rows {
             write!(ui.out(), "{}{end}", row.object())?;
@@ -135,6 +136,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     } else {
         table(&rows, args, now, ui)?;
     }
+    open::tell_remains(&remains(args, config)?, ui);
     if rows.is_empty() && failures.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
         ui.note(if args.agent.is_some() || args.since.is_some() {
             "there is no such session"
@@ -175,6 +177,24 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
         }
     }
     Ok(out)
+}
+
+/// What is left of sessions whose own file is gone, where sessions are looked for.
+fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
+    if args.all {
+        let stores = find::stores(&config.session.roots);
+        return Ok(stores.iter().flat_map(|store| remains::remains(&store.root)).collect());
+    }
+    if !args.folders.is_empty() {
+        return Ok(args.folders.iter().flat_map(|folder| remains::remains(folder)).collect());
+    }
+    let folder = match &args.cwd {
+        Some(folder) => folder.clone(),
+        None => std::env::current_dir()?,
+    };
+    let folder = folder.canonicalize().unwrap_or(folder);
+    let places = ["claude", "pi", "omp"].into_iter().filter_map(|agent| find::place(agent, &folder));
+    Ok(places.flat_map(|place| remains::in_project(&place)).collect())
 }
 
 struct List<'l> {
@@ -341,9 +361,23 @@ impl Sort {
 }
 
 /// Prints the sessions below those that they came from.
-fn tree(rows: &[Row], args: &Args, now: Time, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<()> {
+fn tree(
+    rows: &[Row],
+    args: &Args,
+    global: &Global,
+    now: Time,
+    failures: &mut Failures,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
     let claude = rows.iter().filter(|row| row.format == Format::Claude);
-    let kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents, failures, ui)?;
+    let mut kinship = Kinship::read(claude.map(|row| row.path.as_path()), args.agents, failures, ui)?;
+    if args.agents {
+        for row in rows.iter().filter(|row| row.format != Format::Claude) {
+            for error in kinship.omp(&row.path, global) {
+                failures.add(error.into(), false, ui)?;
+            }
+        }
+    }
     let family = Family::of(rows);
     let parents: Vec<Option<usize>> = rows
         .iter()

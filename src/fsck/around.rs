@@ -15,6 +15,11 @@ pub trait Around {
     /// The ids of the agents whose files are there; `None` where that can't be known.
     fn agents(&self) -> Option<Vec<String>>;
 
+    /// The ids of the agents of which it is known what started them, by whatever that is known.
+    fn placed_agents(&self) -> HashSet<String> {
+        HashSet::new()
+    }
+
     /// Whether a file with a tool's result is there.
     fn has_result_file(&self, name: &str) -> bool;
 

@@ -31,6 +31,13 @@ pub struct Examined {
     pub(super) mending: Mending,
 }
 
+impl Examined {
+    /// Returns the id of the session that its header has; `None` if there is no header.
+    pub fn header_id(&self) -> Option<String> {
+        self.session.header.as_ref()?.id.clone()
+    }
+}
+
 /// Where an agent that takes the first copy of an id would go on.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Position {

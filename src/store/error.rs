@@ -46,6 +46,12 @@ pub enum Error {
         /// What was asked for.
         word: String,
     },
+    /// The session's own file is gone, and something is left of it.
+    #[error("{}", left.words())]
+    Lost {
+        /// What is left.
+        left: super::remains::Remains,
+    },
     /// Several sessions fit.
     #[error("`{word}` could be {}", crate::model::Count("session", "sessions", candidates.len()))]
     SeveralSessions {
@@ -90,6 +96,20 @@ impl Error {
             }
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
+            Error::Lost { left } => match &left.left {
+                super::remains::Left::Agents(_, first) => {
+                    let path = first.display().to_string();
+                    let word = shlex::try_quote(&path).unwrap_or((&*path).into()).into_owned();
+                    format!(
+                        "`bough log {word}` shows it, and `bough export-branch --store {word}` makes a session of it"
+                    )
+                }
+                super::remains::Left::Copy(path) => {
+                    let path = path.display().to_string();
+                    let word = shlex::try_quote(&path).unwrap_or((&*path).into()).into_owned();
+                    format!("`bough log {word}` shows what is in it")
+                }
+            },
             Error::SeveralSessions { candidates, .. } => {
                 let mut shown: Vec<String> = candidates.iter().take(8).map(candidate).collect();
                 if candidates.len() > shown.len() {

@@ -432,6 +432,17 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
             several => return one_that_says_something(word, several),
         }
     }
+    if let Some(found) = among_agents(&all, word)? {
+        return Ok(found);
+    }
+    if word.len() >= 4
+        && let Some(left) = stores
+            .iter()
+            .flat_map(|store| super::remains::remains(&store.root))
+            .find(|left| id_in_name(&left.main).starts_with(word))
+    {
+        return Err(Error::Lost { left });
+    }
     let sieve = Sieve::for_text(word);
     let (mut titled, mut unread) = (Vec::new(), None);
     for found in &all {
@@ -447,6 +458,38 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
         [path] => Ok(path.clone()),
         several => one_that_says_something(word, several),
     }
+}
+
+/// The file of a subagent of oh-my-pi that a word names: by its id, a unique prefix of it, or the name of its file. Such files lie
+/// in a folder of their session's name, those of their own subagents in one of theirs.
+fn among_agents(sessions: &[Found], word: &str) -> Result<Option<PathBuf>, Error> {
+    let files =
+        sessions.iter().filter(|found| found.agent != "claude").flat_map(|found| agents_of_omp(&found.path));
+    let (mut exact, mut begins) = (Vec::new(), Vec::new());
+    for path in files {
+        let id = id_in_header(&path).unwrap_or_default();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        if id == word || stem == word {
+            exact.push(path);
+        } else if word.len() >= 4 && id.starts_with(word) {
+            begins.push(path);
+        }
+    }
+    for found in [exact, begins] {
+        match found.as_slice() {
+            [] => {}
+            [path] => return Ok(Some(path.clone())),
+            _ => return Err(Error::SeveralSessions { word: word.into(), candidates: found }),
+        }
+    }
+    Ok(None)
+}
+
+/// The files of the subagents of a session of oh-my-pi, and of theirs, in the order of their paths.
+pub fn agents_of_omp(session: &Path) -> Vec<PathBuf> {
+    let mut out = below(&session.with_extension(""));
+    out.retain(|path| !is_agents(path) && main_of(path).is_none());
+    out
 }
 
 /// The one of several sessions in which anything was said, where the others are stubs: agents leave such files under the

@@ -15,6 +15,7 @@ mod open;
 pub mod oplog;
 mod part;
 pub mod project;
+pub mod remains;
 mod segments;
 mod sift;
 pub mod undo;

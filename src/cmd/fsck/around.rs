@@ -3,7 +3,8 @@
 use crate::format::agent_of;
 use crate::fsck::Around;
 use crate::model::Key;
-use crate::store::{self, blobs, find};
+use crate::ops::linearize;
+use crate::store::{self, blobs, find, project};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -76,6 +77,22 @@ impl Around for Place {
             return None;
         }
         Some(self.agents_files().iter().filter_map(|path| agent_of(path)).map(str::to_owned).collect())
+    }
+
+    fn placed_agents(&self) -> HashSet<String> {
+        let placed = || -> Option<HashSet<String>> {
+            let layout = project::of_session(&self.path, &mut Vec::new()).ok()?;
+            let opened = project::open(&layout, false).ok()?;
+            let agents = linearize::agents(&opened.session, &opened.files, &layout).ok()?;
+            let placed = agents.iter().filter(|agent| agent.anchored.at().is_some());
+            Some(
+                placed
+                    .filter_map(|agent| layout.files[usize::from(agent.file)].agent())
+                    .map(str::to_owned)
+                    .collect(),
+            )
+        };
+        placed().unwrap_or_default()
     }
 
     fn has_result_file(&self, name: &str) -> bool {

@@ -75,6 +75,7 @@ fn mend(
         say_what_has_no_way(&subject, &left, wishes, ui);
     }
     let report = Report {
+        session: None,
         ids: Vec::new(),
         findings: left,
         entries: repair.proof.entries.1,

@@ -9,12 +9,12 @@ use super::{Exit, Failure, complete, exit::Failures, global::Global, open, paral
 use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
-use crate::store::{self, Error, Files, Options, find};
+use crate::store::{self, Error, Files, Options, find, remains};
 use crate::ui::{Progress, Ui, text};
 use around::Place;
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Check sessions for damage, and mend it
@@ -133,9 +133,13 @@ fn look(
     let reports = parallel::map(targets, one);
     drop(progress);
     let reports = with_owners(targets, reports, selected(args));
+    let mut ids: BTreeMap<String, Vec<&Path>> = BTreeMap::new();
     for (target, report) in targets.iter().zip(reports) {
         match report {
             Ok(report) => {
+                if let Some(id) = report.session.as_ref().filter(|id| !id.is_empty()) {
+                    ids.entry(id.clone()).or_default().push(&target.path);
+                }
                 show::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
                 if let Some(program) = report.program
                     && !report.findings.list.is_empty()
@@ -150,8 +154,19 @@ fn look(
         }
     }
     show::total(&total, args.porcelain, ui)?;
+    tell_equal_ids(ids, ui);
     total.hint(args, global, wishes, ui);
     Ok(total.exit(args.strict))
+}
+
+/// Says which sessions have the same id, so that the id names none of them.
+fn tell_equal_ids(ids: BTreeMap<String, Vec<&Path>>, ui: &mut Ui) {
+    for (id, paths) in ids.into_iter().filter(|(_, paths)| paths.len() > 1) {
+        let files = Count("file has", "files have", paths.len());
+        let paths: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+        let words = format!("warning: {files} the session id `{id}`: {}", paths.join(", "));
+        ui.note(text::one_line(&words));
+    }
 }
 
 /// Adds what is found only where sessions are looked at side by side.
@@ -179,6 +194,8 @@ fn with_owners(
 struct Report {
     /// The ids of its entries, where sessions are looked at side by side and ids are to be unique over all of them.
     ids: Vec<Key>,
+    /// The id of the session, if its header has one.
+    session: Option<String>,
     findings: Findings,
     entries: usize,
     reachable: usize,
@@ -200,6 +217,7 @@ fn report(
     let examined = &subject.examined;
     let mut report = Report {
         ids: if several && examined.format == Format::Claude { examined.ids().to_vec() } else { Vec::new() },
+        session: examined.header_id(),
         findings: examined.only(selected(args)),
         entries: examined.entries,
         reachable: examined.reachable,
@@ -284,6 +302,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
             find::below(path).into_iter().for_each(|path| add(path, false));
+            open::tell_remains(&remains::remains(path), ui);
             continue;
         }
         let path = match open::by_word(global, word) {

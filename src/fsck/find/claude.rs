@@ -329,9 +329,19 @@ impl Finder<'_> {
                 })?;
             }
         }
-        for agent in &agents {
-            if !named.contains(&Key::of(agent.as_bytes())) {
-                self.file(Check::AgentWithoutAnchor, || format!("no result names the agent `{agent}`"));
+        // The client starts some by itself: to compact, to suggest a prompt, to answer beside the conversation.
+        let of_client = |agent: &str| {
+            ["acompact", "aprompt_suggestion", "aside_question"].iter().any(|start| agent.starts_with(start))
+        };
+        let unnamed = |agent: &&String| !named.contains(&Key::of(agent.as_bytes())) && !of_client(agent);
+        let unnamed: Vec<&String> = agents.iter().filter(unnamed).collect();
+        if !unnamed.is_empty() {
+            // Others are placed by what is beside their files, by their run, or by their prompt.
+            let placed = self.around.placed_agents();
+            for agent in unnamed.into_iter().filter(|agent| !placed.contains(*agent)) {
+                self.file(Check::AgentWithoutAnchor, || {
+                    format!("nothing says what started the agent `{agent}`")
+                });
             }
         }
         for noted in self.noted(NotedKind::ResultFile) {
