@@ -647,9 +647,12 @@ fn taken_json(taken: &Taken) -> Map<String, Value> {
         "tokens",
         json!({
             "input": usage.input, "output": usage.output, "cache_read": usage.cache_read,
-            "cache_write": usage.cache_write, "cache_write_1h": usage.cache_write_1h, "total": usage.tokens(),
+            "cache_write": usage.cache_write, "total": usage.tokens(),
         }),
     );
+    if usage.cache_write_1h > 0 {
+        object["tokens"]["cache_write_1h"] = usage.cache_write_1h.into();
+    }
     // Where no cost is stored there is none to tell.
     if usage.cost > 0.0 {
         set(&mut object, "cost", round(usage.cost).into());

@@ -32,7 +32,7 @@ pub fn continued(found: &Found, options: Options) -> Continued {
     if read.is_err() {
         return Continued::PassedOver("it can't be read");
     }
-    let format = match (found.agent, detect(&head)) {
+    let format = match (found.agent, detect(&head, Some(&found.path))) {
         ("claude", _) => Format::Claude,
         ("omp", _) => Format::Omp,
         (_, Detected::Format(format)) => format,
@@ -52,7 +52,7 @@ pub fn continued(found: &Found, options: Options) -> Continued {
 /// Whether a file is empty, or has nothing of a conversation in it, so that it is hardly the session that was meant.
 pub fn is_stub(path: &Path) -> bool {
     let head = first_bytes(path, HEAD);
-    match detect(&head) {
+    match detect(&head, Some(path)) {
         Detected::Format(Format::Claude) => !has_links(path),
         Detected::Format(_) => !was_anything_said(path, Options::default()),
         _ => true,

@@ -154,7 +154,9 @@ fn look(
         }
     }
     show::total(&total, args.porcelain, ui)?;
-    tell_equal_ids(ids, ui);
+    if !global.json {
+        tell_equal_ids(ids, ui);
+    }
     total.hint(args, global, wishes, ui);
     Ok(total.exit(args.strict))
 }

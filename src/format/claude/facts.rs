@@ -1,8 +1,6 @@
 use super::{KeptLists, Markup, is_typed, typed};
 use crate::format::session::Gathered;
-use crate::json::{
-    BlockKind, Field, Line, Str, Value, each_item, member, string, text as text_of, value,
-};
+use crate::json::{BlockKind, Field, Line, Str, Value, each_item, member, string, text as text_of, value};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::borrow::Cow;
 

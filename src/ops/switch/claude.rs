@@ -11,7 +11,7 @@ use crate::format::claude::load::{Loader, Rule, Way};
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
-use crate::ops::{Error, Whole, label, revision};
+use crate::ops::{Error, Whole, label};
 use std::io;
 
 /// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
@@ -303,7 +303,9 @@ fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
 pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<String>> {
     let session = whole.session;
     for ix in session.tree.ancestors(ix) {
-        if !revision::is_prompt(session, ix) {
+        // In the transcript of a subagent, its prompts are those of the conversation.
+        let flags = session.entries.flags(ix);
+        if session.entries.kind(ix) != Kind::User || flags.is_put_in() {
             continue;
         }
         let line = whole.line(ix)?;
