@@ -38,7 +38,7 @@ impl<'l> Facts<'l> {
             _ => member(line, "tokensBefore"),
         };
         Facts {
-            tokens_before: tokens.filter(|tokens| matches!(tokens[0], b'0'..=b'9')),
+            tokens_before: tokens.filter(|tokens| tokens[0].is_ascii_digit()),
             first_kept: named(line, format.names().kept),
             from: named(line, "fromId"),
             method: named(line, "method").or_else(|| named(meta, "trigger")),

@@ -195,8 +195,9 @@ impl Build<'_> {
                 "model_change" => (model, replied) = (Some(entry), None),
                 "message" if entries.kind(entry) == Kind::Assistant && !explicit => replied = Some(entry),
                 "message" if entries.kind(entry) == Kind::Other => {
-                    if !member(self.read(entry)?, "message").is_some_and(|message| message.starts_with(b"{"))
-                    {
+                    let message = member(self.read(entry)?, "message").unwrap_or_default();
+                    let is_object = message.starts_with(b"{");
+                    if !is_object {
                         self.context.refused = Some(NO_MESSAGE);
                     }
                 }

@@ -374,11 +374,11 @@ impl Finder {
                 false => self.set(kind, words, path, &blocks(&items)),
             };
         }
-        let no_text = |item: &&[u8]| {
+        let no_text = |item: &[u8]| {
             member(item, "type").and_then(string).as_deref() == Some("text")
                 && member(item, "text").and_then(string).is_none()
         };
-        if let Some(at) = items.iter().position(|item| no_text(&item)) {
+        if let Some(at) = items.iter().position(|item| no_text(item)) {
             let text = member(items[at], "text");
             let words = format!("`text` of block {} is {}, not a string", at + 1, sort(text));
             let named = with_field(list, "text", b"\"\"", |item| {

@@ -111,7 +111,7 @@ impl Error {
                 }
             },
             Error::SeveralSessions { candidates, .. } => {
-                let mut shown: Vec<String> = candidates.iter().take(8).map(candidate).collect();
+                let mut shown: Vec<String> = candidates.iter().take(8).map(|path| candidate(path)).collect();
                 if candidates.len() > shown.len() {
                     shown.push(format!("… {} more", candidates.len() - shown.len()));
                 }
@@ -123,7 +123,7 @@ impl Error {
 }
 
 /// A file that a word could mean, with a note if nothing was said in it.
-fn candidate(path: &PathBuf) -> String {
+fn candidate(path: &std::path::Path) -> String {
     let note = if super::continued::is_stub(path) { " (nothing was said in it)" } else { "" };
     format!("{}{note}", path.display())
 }
