@@ -1007,7 +1007,7 @@ complete -c bough -n "__fish_bough_using_subcommand sessions" -l ascii -d 'Draw 
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'List the sessions of all folders'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l tree -d 'Show which session came from which: those that go on from others, or are forks of them, below these'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l agents -d 'With `--tree`, show the agents of each session of Claude Code too, and the entry that started each'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l agents -d 'With `--tree`, show the subagents of each session of Claude Code and oh-my-pi too, and the entry that started each'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l quick -d 'Read only both ends of each file: nothing is counted'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l paths -d 'Print the paths of the files alone, one a line'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s z -d 'End each row of `--paths` and `--json` with a NUL byte, not a newline'

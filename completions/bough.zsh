@@ -608,7 +608,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '(--cwd)--all[List the sessions of all folders]' \
 '(--quick --paths)--tree[Show which session came from which\: those that go on from others, or are forks of them, below these]' \
-'--agents[With \`--tree\`, show the agents of each session of Claude Code too, and the entry that started each]' \
+'--agents[With \`--tree\`, show the subagents of each session of Claude Code and oh-my-pi too, and the entry that started each]' \
 '--quick[Read only both ends of each file\: nothing is counted]' \
 '--paths[Print the paths of the files alone, one a line]' \
 '-z[End each row of \`--paths\` and \`--json\` with a NUL byte, not a newline]' \

@@ -40,6 +40,11 @@ impl End {
         self.byte
     }
 
+    /// Whether the last bytes could be read; else the file was cut before they were.
+    pub fn is_known(&self) -> bool {
+        self.byte == 0 || !self.last.is_empty()
+    }
+
     /// Whether the file is another than it was when it was read.
     pub fn is_changed(&self, path: &Path) -> Result<bool, Error> {
         match File::open(path).and_then(|file| Stamp::of(&file)) {

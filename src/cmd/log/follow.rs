@@ -35,6 +35,8 @@ pub(super) fn follow(
         return Err(Failure::Usage { what: "standard input and pipes can't be followed".into(), hint }.into());
     }
     let mut behind: Option<Behind> = None;
+    // Taken before anything is printed: who sees that may write the file anew at once.
+    let mut end = End::of(&opened);
     loop {
         let new: Vec<Ix> = match &behind {
             None => {
@@ -57,7 +59,6 @@ pub(super) fn follow(
             printer.entry(ix, ui)?;
         }
         ui.out().flush()?;
-        let end = End::of(&opened);
         while !end.is_changed(&path)? {
             // Nothing is written meanwhile that could fail.
             if nobody_reads(&io::stdout()) {
@@ -69,12 +70,16 @@ pub(super) fn follow(
             let entries = &opened.session.entries;
             Behind::Known(entries.all().map(|ix| entries.key(ix)).collect())
         };
-        let (same, now) = loop {
+        let (same, now, next) = loop {
             let same = end.still_there(&path)?;
             match reopen(global, &path, same) {
-                // It may have been written while it was opened.
-                Ok(now) if end.still_there(&path)? == same => break (same, now),
-                Ok(_) => {}
+                Ok(now) => {
+                    let next = End::of(&now);
+                    // It may have been written while it was opened.
+                    if next.is_known() && end.still_there(&path)? == same {
+                        break (same, now, next);
+                    }
+                }
                 // Who writes a file anew makes it empty first.
                 Err(error) if error.is_no_session() && !nobody_reads(&io::stdout()) => {
                     std::thread::sleep(EVERY);
@@ -89,7 +94,7 @@ pub(super) fn follow(
             ));
         }
         behind = Some(same.map_or_else(known, Behind::Byte));
-        opened = now;
+        (opened, end) = (now, next);
     }
 }
 
