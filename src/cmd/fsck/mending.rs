@@ -7,7 +7,7 @@ use crate::format::Format;
 use crate::fsck::{CHECKS, Findings, Repair, Wishes};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
 use crate::store::oplog::Log;
-use crate::store::write::Refusal;
+use crate::store::write::{Group, Refusal};
 use crate::store::{self, Error};
 use crate::ui::{Ui, text};
 use std::path::{Path, PathBuf};
@@ -22,8 +22,10 @@ pub(super) fn run(
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
     total.mended = Some(0);
+    // One command is one operation, however many files it changes.
+    let group = Group::default();
     for target in targets {
-        match mend(args, global, target, wishes, ui) {
+        match mend(args, global, target, wishes, &group, ui) {
             Ok((report, mended)) => {
                 total.mended = total.mended.map(|sum| sum + mended);
                 total.add(&report);
@@ -32,6 +34,7 @@ pub(super) fn run(
             Err(error) => total.failures.add(of_file(error, &target.path), target.named, ui)?,
         }
     }
+    group.end();
     show::total(&total, args.porcelain, ui)?;
     total.mendable = 0;
     total.hint(args, global, wishes, ui);
@@ -50,6 +53,7 @@ fn mend(
     global: &Global,
     target: &Target,
     wishes: &Wishes,
+    group: &Group,
     ui: &mut Ui,
 ) -> anyhow::Result<(Report, u64)> {
     let (subject, repair, side_file) = writing::again(|round| {
@@ -61,7 +65,7 @@ fn mend(
         if target.path == Path::new("-") {
             return Err(Refusal::Stdin.into());
         }
-        let side_file = carry(&subject, &repair, args, round.is_last, ui)?;
+        let side_file = carry(&subject, &repair, args, group, round.is_last, ui)?;
         Ok((subject, repair, side_file))
     })?;
     if !repair.plan.is_empty() {
@@ -104,6 +108,7 @@ fn carry(
     subject: &Subject,
     repair: &Repair,
     args: &Args,
+    group: &Group,
     last_try: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<Option<PathBuf>> {
@@ -129,7 +134,8 @@ fn carry(
         }
         proved(path, subject, repair)
     };
-    writing::finish(args.writing, &subject.files, subject.format(), &plan, Some(&prove), last_try, ui)?;
+    let (files, format) = (&subject.files, subject.format());
+    writing::finish_in(Some(group), args.writing, files, format, &plan, Some(&prove), last_try, ui)?;
     Ok(side_file)
 }
 
@@ -158,7 +164,9 @@ fn proved(path: &Path, subject: &Subject, repair: &Repair) -> Result<(), String>
 
 /// A name in a folder that no file has.
 fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
-    let stem = of.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    let stem = of.file_stem().unwrap_or_default().to_string_lossy();
+    // Names of files have at most 255 bytes.
+    let stem: String = stem.chars().take(50).collect();
     let time = clock::now().iso().replace([':', '.'], "-");
     (0..)
         .map(|at| match at {
@@ -201,7 +209,7 @@ fn tell(
             ui.note(text::one_line(&words));
         }
     }
-    if !ui.look.json {
+    if !ui.look.json && Log::of_user().is_some() {
         let file = text::shell_word(&file.display().to_string());
         ui.hint(format_args!("`bough undo {file}` takes the repair back"));
     }
