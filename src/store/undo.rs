@@ -204,7 +204,8 @@ fn guard_of(step: &Step, operation: &Operation, orders: &Orders<'_>) -> Result<O
     let omp = operation.format == "omp";
     let path = &step.path;
     let guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, omp, orders.force)? };
-    look_around(&guard, path, step.kind != StepKind::Cut, orders)?;
+    let own = step.after.as_ref().map(|after| after.mtime);
+    look_around(&guard, path, step.kind != StepKind::Cut, own, orders)?;
     Ok(Some(guard))
 }
 

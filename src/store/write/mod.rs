@@ -257,21 +257,23 @@ fn guards(
         } else {
             Guard::take(path, format == Format::Omp, orders.force)?
         };
-        look_around(&guard, path, is_new, orders)?;
+        look_around(&guard, path, is_new, None, orders)?;
         guards.push((file, guard));
     }
     Ok(guards)
 }
 
-/// Refuses where the session looks as if an agent were at work on it. `is_new` says that a new file takes its place.
+/// Refuses where the session looks as if an agent were at work on it. `is_new` says that a new file takes its place, `own` when
+/// bough itself changed the file, if that is known without the log.
 pub(super) fn look_around(
     guard: &Guard,
     path: &Path,
     is_new: bool,
+    own: Option<i64>,
     orders: &Orders<'_>,
 ) -> Result<(), Refusal> {
     if !orders.force && !orders.allow.live {
-        look_for_life(guard, path, orders)
+        look_for_life(guard, path, own, orders)
     } else if is_new {
         look_for_handles(guard, orders)
     } else {
@@ -279,8 +281,9 @@ pub(super) fn look_around(
     }
 }
 
-fn look_for_life(guard: &Guard, path: &Path, orders: &Orders<'_>) -> Result<(), Refusal> {
-    let own = || last_own_change(orders.log, &guard.path);
+fn look_for_life(guard: &Guard, path: &Path, own: Option<i64>, orders: &Orders<'_>) -> Result<(), Refusal> {
+    let mtime = || guard.file.metadata().map(|facts| stamp::mtime(&facts)).ok();
+    let own = || own.filter(|own| mtime() == Some(*own)).or_else(|| last_own_change(orders.log, &guard.path));
     match guard.alive(own, stamp::system_time(orders.now.0.saturating_mul(1_000_000)))? {
         Some(signs) => Err(Refusal::Alive { path: path.to_owned(), signs }),
         None => Ok(()),

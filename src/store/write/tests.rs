@@ -785,3 +785,118 @@ fn the_log_tells_what_was_done() {
     assert!(undo::find(&place.log, Some(&done.op_id), None).is_ok());
     assert!(matches!(undo::find(&place.log, Some("zz"), None), Err(Refusal::NoSuchOperation { .. })));
 }
+
+/// Runs something for every call, with a line of an agent appended just before the call, and `fails` saying whether the call fails then.
+/// Each time the line is in the file once.
+fn append_at_each_call(
+    ready: impl Fn(&Place),
+    run: impl Fn(&Place) -> Result<Done, Refusal>,
+    fails: impl Fn(Call) -> bool + Copy + 'static,
+) {
+    const AGENT: &str = "{\"agent\":1}\n";
+    for n in 0.. {
+        let place = Place::new(&session());
+        ready(&place);
+        let (path, hit) = (place.path(), Rc::new(Cell::new(false)));
+        let (mut count, seen) = (0, hit.clone());
+        let hook = move |call: Call| {
+            count += 1;
+            if count - 1 != n {
+                return Ok(None);
+            }
+            seen.set(true);
+            let mut file = fs::File::options().append(true).open(&path).unwrap();
+            file.write_all(AGENT.as_bytes()).unwrap();
+            if fails(call) { Err(io::ErrorKind::StorageFull.into()) } else { Ok(None) }
+        };
+        let result = sys::with_hook(hook, || run(&place));
+        if !hit.get() {
+            assert!(n > 3, "only {n} calls: {result:?}");
+            return;
+        }
+        let text = String::from_utf8(place.bytes()).unwrap();
+        assert_eq!(text.matches(AGENT).count(), 1, "call {n}: {result:?}");
+        assert!(text.starts_with(HEADER), "call {n}: {result:?}");
+        assert_eq!(place.others(), [] as [String; 0], "call {n}: {result:?}");
+    }
+}
+
+#[test]
+fn what_an_agent_appends_at_any_call_is_kept() {
+    for plan in [append(), rewrite()] {
+        for (force, fails) in [(false, false), (true, false), (true, true)] {
+            let run = |place: &Place| {
+                let orders = Orders { force, ..place.orders() };
+                carry(&place.opened(), &plan, &orders, &mut Vec::new())
+            };
+            append_at_each_call(|_| (), run, move |call| fails && call == Call::Write);
+        }
+        // An undo that the user does not insist on keeps it as well.
+        let ready = |place: &Place| drop(place.run(&plan).unwrap());
+        append_at_each_call(ready, Place::undo, |_| false);
+    }
+}
+
+#[test]
+fn a_file_that_is_held_open_is_replaced_only_if_that_is_allowed() {
+    let place = Place::new(&session());
+    let held = fs::File::options().append(true).open(place.path()).unwrap();
+    if unix::open_for_writing(&held).is_none() {
+        return;
+    }
+    let forced = Orders { force: true, ..place.orders() };
+    let refused = carry(&place.opened(), &rewrite(), &forced, &mut Vec::new());
+    assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::Open, .. })), "{refused:?}");
+    assert_eq!(place.bytes(), session().as_bytes());
+    // It is closed while the new file waits for that.
+    let orders = Orders { allow: Allow { live: true, ..Allow::default() }, ..place.orders() };
+    let closer = std::thread::spawn(move || {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        (&held).write_all(b"{\"agent\":1}\n").unwrap();
+    });
+    carry(&place.opened(), &rewrite(), &orders, &mut Vec::new()).unwrap();
+    closer.join().unwrap();
+    assert!(place.bytes().ends_with(&[&line()[..], b"{\"agent\":1}\n"].concat()));
+}
+
+#[test]
+fn a_write_without_a_place_for_its_record_is_refused_and_overwrites_nothing() {
+    for plan in [append(), rewrite()] {
+        let place = Place::new(&session());
+        let orders = Orders { log: None, ..place.orders() };
+        assert!(matches!(carry(&place.opened(), &plan, &orders, &mut Vec::new()), Err(Refusal::NoPlace)));
+        let orders = Orders { log: None, force: true, ..place.orders() };
+        let done = carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
+        for kept in &done.kept {
+            assert_eq!(fs::read(kept).unwrap(), session().as_bytes());
+        }
+        assert_eq!(done.kept.len(), usize::from(place.others().len() == 1));
+        assert!(!done.kept.is_empty() || place.bytes().starts_with(session().as_bytes()));
+    }
+}
+
+#[test]
+fn the_log_grows_by_the_same_for_each_file_and_many_are_soon_undone() {
+    let (few, many) = (10, 600);
+    let run = |count: usize| {
+        let place = Place::new(&session());
+        let mut plan = Plan { verb: "test".into(), ..Plan::default() };
+        for at in 0..count {
+            let path = place.folder.path().join(format!("work/n/{at:04}.txt"));
+            plan.targets.push(Target::Create { path: Some(path), pieces: vec![Piece::New(line())] });
+        }
+        let now = stamp::mtime(&fs::metadata(place.log.folder().parent().unwrap()).unwrap()) / 1_000_000;
+        let orders = Orders { now: Time(now), ..place.orders() };
+        let done = carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
+        assert_eq!(done.files.len(), count);
+        let bytes = fs::metadata(place.log.file()).unwrap().len();
+        let since = std::time::Instant::now();
+        let wanted = undo::find(&place.log, None, None).unwrap();
+        undo::undo(&place.log, &wanted, None, &orders).unwrap();
+        assert_eq!(place.others(), [] as [String; 0]);
+        (bytes, since.elapsed())
+    };
+    let ((small, _), (large, time)) = (run(few), run(many));
+    assert!(large / (many as u64) <= small / (few as u64), "{small} and {large} bytes");
+    assert!(time < std::time::Duration::from_secs(20), "{time:?}");
+}
