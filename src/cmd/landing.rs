@@ -52,10 +52,12 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
     }
     ui.note(words);
     if let Some(part) = switch.part {
-        ui.note(format_args!(
-            "note: {} is part of a reply, which loads as a whole with its results: the agent goes on here",
-            short(part)?
-        ));
+        let session = &opened.session;
+        let why = match session.claude.may_be_passed_over(part, session.entries.key(part)) {
+            true => "says nothing that is sent, or was taken back",
+            false => "is part of a reply, which loads as a whole with its results",
+        };
+        ui.note(format_args!("note: {} {why}: the agent goes on here", short(part)?));
     }
     if !switch.moves {
         return Ok(());

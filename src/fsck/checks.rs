@@ -197,7 +197,8 @@ DuplicateId "duplicate-id" Error ByDefault
      own, and children stay with the first."
 DuplicateEntry "duplicate-entry" Warning ByDefault
     "A further entry equals the first with its id."
-    "A writer flushed twice, or a resume copied the history. The repair keeps the first and sets the copies aside."
+    "A writer flushed twice, or a resume copied the history. The repair keeps the first and sets the copies aside. \
+     If Claude Code went on after a copy because it was the last line, a pointer keeps HEAD at the entry."
 IdCase "id-case" Error ByDefault
     "A parent differs from an entry's id in case alone."
     "Ids are compared byte for byte, so the entry is an orphan. The repair spells the parent as the entry does."
@@ -213,7 +214,8 @@ ForwardParent "forward-parent" Info No
     "Lines were flushed out of order, or files merged. All readers that look ids up take it."
 ParentElsewhere "parent-elsewhere" Info No
     "The parent of an entry is in another session file of the same project."
-    "Claude Code 1.0 went on with a session in a new file so. The history before it is in the other file, and is not sent."
+    "Claude Code 1.0 went on with a session in a new file so. The history before it is in the other file, and is not sent. \
+     If the entry is a reply, the next request begins with it and is refused: continue in the other file."
 UnexpectedRoot "unexpected-root" Warning OnRequest
     "A root stands in the middle of the session."
     "All before it is out of the agent's sight. It may be a rewind to the start, which is sound, or a lost link. On \
@@ -335,6 +337,15 @@ SessionIdMismatch "session-id-mismatch" Warning No
 PointerToSidechain "pointer-to-sidechain" Error ByDefault
     "The last pointer names an entry of a sidechain."
     "Claude Code can't open the session. The repair appends a pointer to the end of the conversation."
+NoHead "no-head" Error No
+    "Claude Code finds no turn to go on from."
+    "If all turns are marked as a sidechain, the client says that there is no such conversation. If what is left for it after the last \
+     compaction has no turn, it opens the session and sends nothing of it. \
+     `fsck --repair --with sidechain-trunk` sets wrong marks right; `bough export-branch` of a turn makes a session that opens."
+AssistantFirst "assistant-first" Error No
+    "At HEAD, the request of Claude Code begins with a reply."
+    "What was before the reply is lost, or it was never linked to it. The service refuses such a request, so the session can't \
+     be used. `bough switch` to another branch goes on there; the prompt can be put back with `bough cherry-pick`."
 ExplicitNullPointer "explicit-null-pointer" Info OnRequest
     "The last pointer says that the conversation is empty."
     "`bough switch --root` writes it; Claude Code then begins with nothing, without a word. On request the repair appends a \

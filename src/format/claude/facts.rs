@@ -258,6 +258,13 @@ impl Facts {
         gathered.claude.quiet.push((Ix(gathered.entries), quiet));
     }
 
+    /// Whether a turn says nothing, or a line takes it back: the client does not go on after it.
+    pub fn may_be_passed_over(&self, ix: Ix, key: Key) -> bool {
+        self.quiet_at(ix).is_some()
+            || self.links.binary_search(&ix).is_ok()
+            || self.retracted.iter().any(|(_, retracted)| *retracted == key)
+    }
+
     /// How a turn says nothing; `None` if it says something.
     pub(super) fn quiet_at(&self, ix: Ix) -> Option<Quiet> {
         self.quiet.binary_search_by_key(&ix, |(of, _)| *of).ok().map(|at| self.quiet[at].1)

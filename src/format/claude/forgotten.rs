@@ -79,9 +79,7 @@ impl<'s> Forgotten<'s> {
 impl Loader<'_> {
     /// Whether a turn may be one that the client forgets: only then the trunk is looked at.
     pub(super) fn may_be_forgotten(&self, turn: u32) -> bool {
-        let claude = &self.session.claude;
-        let key = self.session.entries.key(Ix(turn));
-        claude.quiet_at(Ix(turn)).is_some() || claude.retracted.iter().any(|(_, retracted)| *retracted == key)
+        self.session.claude.may_be_passed_over(Ix(turn), self.session.entries.key(Ix(turn)))
     }
 
     /// The last turn of the trunk of a way up that is not forgotten, and what the next prompt hangs under then.

@@ -1,9 +1,11 @@
 use super::Finder;
 use crate::format::claude::KeptLists;
+use crate::format::claude::load::Rule;
+use crate::format::claude::sent::{self, Role};
 use crate::format::{Format, NotedKind, Session};
 use crate::fsck::checks::Check;
 use crate::json::{each_item, string, string_of, value};
-use crate::model::{Flags, Ix, Key, Kind, Parent};
+use crate::model::{Flags, Ix, Key, Kind, Parent, Source};
 use std::collections::HashSet;
 use std::io;
 
@@ -98,6 +100,7 @@ impl Finder<'_> {
         self.kept()?;
         self.pointers()?;
         self.sidechains()?;
+        self.at_head()?;
         self.files()
     }
 
@@ -295,6 +298,34 @@ impl Finder<'_> {
         Ok(())
     }
 
+    /// Whether the client opens the session, and whether the service takes the request that it makes at HEAD.
+    fn at_head(&mut self) -> io::Result<()> {
+        let session = self.session;
+        let kind = |ix: Ix| session.entries.kind(ix);
+        if session.head.entry.is_none() {
+            let rule = session.head.rule;
+            let is_side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
+            let mut turns = session.tree.standing().filter(|ix| kind(*ix).is_turn()).peekable();
+            if ![Rule::Sidechain, Rule::NoTurn].map(Rule::words).contains(&rule) || turns.peek().is_none() {
+                return Ok(());
+            }
+            let opens = rule == Rule::NoTurn.words() && turns.any(|ix| !is_side(ix));
+            self.file(Check::NoHead, || match opens {
+                true => "no turn is left to go on from: the client would send nothing of the session".into(),
+                false => rule.into(),
+            });
+            return Ok(());
+        }
+        let Some(ix) = refused_reply(session, self.source)? else { return Ok(()) };
+        // An orphan is reported as such.
+        if self.findings.list.iter().any(|found| found.entry == Some(ix) && is_about_link(found.check)) {
+            return Ok(());
+        }
+        self.entry(Check::AssistantFirst, ix, None, |_, _| {
+            Ok("the next request begins with this reply, and the service refuses that".into())
+        })
+    }
+
     /// Entries of the conversation that are marked as a sidechain.
     fn sidechains(&mut self) -> io::Result<()> {
         let session = self.session;
@@ -356,6 +387,50 @@ impl Finder<'_> {
         }
         Ok(())
     }
+}
+
+/// The reply that the next request would begin with: the service refuses such a request.
+pub(in crate::fsck) fn refused_reply(session: &Session, source: &dyn Source) -> io::Result<Option<Ix>> {
+    let Some(head) = session.head.entry.filter(|_| session.format == Format::Claude) else { return Ok(None) };
+    // An agent's transcript is never resumed by itself.
+    if session.head.rule == Rule::Agent.words() || !may_begin_with_reply(session, head) {
+        return Ok(None);
+    }
+    let sending = sent::sending(session, source, None)?;
+    let first = sending.messages.first().filter(|first| first.role == Role::Assistant);
+    Ok(first.and_then(|first| first.entry))
+}
+
+/// Whether what is sent at HEAD may begin with a reply, as far as the columns show.
+fn may_begin_with_reply(session: &Session, head: Ix) -> bool {
+    let kind = |ix: Ix| session.entries.kind(ix);
+    let claude = &session.claude;
+    let summary_is_lost = claude.boundary.as_ref().is_some_and(|boundary| {
+        boundary.keeps() && boundary.anchor.is_none_or(|anchor| session.find(anchor).is_none())
+    });
+    if summary_is_lost || !claude.retracted.is_empty() || !claude.links.is_empty() {
+        return true;
+    }
+    // The client goes on after the last copy of an entry; the first has the place in the tree.
+    let head = match session.tree.stands(head) {
+        true => head,
+        false => session.find(session.entries.key(head)).unwrap_or(head),
+    };
+    let above = session.tree.ancestors(head).take_while(|ix| kind(*ix) != Kind::Compaction);
+    above.filter(|ix| kind(*ix).is_turn()).last().is_some_and(|first| kind(first) == Kind::Assistant)
+}
+
+/// Whether a check is about the link of an entry.
+fn is_about_link(check: Check) -> bool {
+    matches!(
+        check,
+        Check::DanglingParent
+            | Check::ParentElsewhere
+            | Check::ParentCycle
+            | Check::UnknownTypeLink
+            | Check::IdCase
+            | Check::UnexpectedRoot
+    )
 }
 
 /// The names of the files in `tool-results` that a line speaks of.

@@ -10,7 +10,7 @@ mod tools;
 mod tree;
 
 use claude::Kept;
-pub(super) use claude::{kept_lists, own_session, tip};
+pub(super) use claude::{kept_lists, own_session, refused_reply, tip};
 pub(super) use copies::{Original, Same};
 pub(super) use flaws::check_of;
 pub(super) use tools::{is_not_sent, repeated};

@@ -5,6 +5,7 @@ use crate::format::Session;
 use crate::fsck::Around;
 use crate::fsck::checks::{CHECKS, Check, Level};
 use crate::fsck::examine::{Aim, Examined, look_through};
+use crate::fsck::find::refused_reply;
 use crate::fsck::finding::Findings;
 use crate::fsck::scan::{each_block, scan_as_agent};
 use crate::fsck::text::{Patched, Text};
@@ -75,7 +76,13 @@ pub(super) fn prove(
     let agents = scan_as_agent(session.format, &patched)?;
     let before = &examined.session;
     let mut failed = Vec::new();
-    compare_findings(&examined.findings, &findings, wishes, &mut failed);
+    // A request that was refused before may be found only now that the lost link is repaired, or the first copy is gone.
+    let text = Patched { text: &examined.text, base: source, file: examined.file };
+    let shown = match findings.count(Check::AssistantFirst) > examined.findings.count(Check::AssistantFirst) {
+        true => refused_reply(before, &text)?.map(|_| Check::AssistantFirst),
+        false => None,
+    };
+    compare_findings(&examined.findings, &findings, wishes, shown, &mut failed);
     let gone: HashSet<Key> = result.gone.iter().copied().collect();
     // An id that is a number may make room for the one that it took the place of.
     let renamed = examined.findings.list.iter().filter(|finding| finding.check == Check::MissingId);
@@ -125,8 +132,14 @@ pub(super) fn prove(
     })
 }
 
-/// Errors that were to go are gone, and none came.
-fn compare_findings(before: &Findings, after: &Findings, wishes: &Wishes, failed: &mut Vec<String>) {
+/// Errors that were to go are gone, and none came; `shown` was there before, and was not reported.
+fn compare_findings(
+    before: &Findings,
+    after: &Findings,
+    wishes: &Wishes,
+    shown: Option<Check>,
+    failed: &mut Vec<String>,
+) {
     for row in CHECKS {
         let unmendable = |findings: &Findings| {
             findings.list.iter().filter(|finding| finding.check == row.check && !finding.mendable).count()
@@ -141,7 +154,11 @@ fn compare_findings(before: &Findings, after: &Findings, wishes: &Wishes, failed
             && !on_request_may_stay(row.check)
         {
             failed.push(format!("{} of `{}` would be left", has, row.id));
-        } else if row.level == Level::Error && has > had && row.check != Check::MissingKept {
+        } else if row.level == Level::Error
+            && has > had
+            && row.check != Check::MissingKept
+            && shown != Some(row.check)
+        {
             // What a boundary keeps and is not there was not there before: no id may be lost.
             failed.push(format!("{} of `{}` would be new", has - had, row.id));
         }

@@ -44,8 +44,8 @@ pub struct Switch {
     pub moves: bool,
     /// The prompt that was gone back from, to be edited and sent again.
     pub prompt: Option<String>,
-    /// The entry that was asked for, where it is part of a reply that is loaded as a whole, and `to` is where the agent goes
-    /// on then.
+    /// The entry that was asked for, if it is part of a reply that is loaded as a whole or a turn that the agent forgets, and
+    /// `to` is where the agent goes on then.
     pub part: Option<Ix>,
     /// The summary, if one is written, is what the next prompt hangs under.
     pub summarized: bool,
