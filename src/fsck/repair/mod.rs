@@ -185,13 +185,21 @@ pub fn repair(
         return Ok(nothing(examined));
     }
     let misplaced = Check::MisplacedToolResult;
-    let why = match changes.iter().any(|change| change.why == misplaced.id()) {
-        true => misplaced,
-        false => Check::DuplicateId,
-    };
+    let is_changed = |check: Check| changes.iter().any(|change| change.why == check.id());
     let mut proven = None;
     let former = before_copies(examined, source, wishes)?;
-    for aim in former.into_iter().chain(examined.aims()) {
+    // The client may have gone on after the copy because it was the last line; the entry itself is on another branch then.
+    let holds = examined.format == Format::Claude
+        && former.is_none()
+        && is_changed(Check::DuplicateEntry)
+        && !wishes.with.has(Check::StalePointer);
+    let why = match (is_changed(misplaced), holds) {
+        (true, _) => misplaced,
+        (false, true) => Check::DuplicateEntry,
+        (false, false) => Check::DuplicateId,
+    };
+    let aims = examined.aims().map(|aim| Aim { exact: holds && !aim.stood, ..aim });
+    for aim in former.into_iter().chain(aims) {
         let (mut text, mut changes) = (text.clone(), changes.clone());
         let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
         let mut proof = proof::prove(examined, source, around, wishes, &result, aim)?;
