@@ -209,7 +209,7 @@ impl Search<'_> {
         let mut one_line = OneLine::default();
         store::sift(path, self.global.options(), self.pattern.sieve(), &mut |format, offset, line| {
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
-            if is_list || format.dialect().joins_lines() && !is_whole(line) {
+            if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
             }

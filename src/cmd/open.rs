@@ -65,10 +65,10 @@ pub(super) fn whole(opened: &Opened) -> Whole<'_> {
     Whole { session: &opened.session, source: &opened.files }
 }
 
-/// Opens the session of a command that speaks of its faults itself.
-pub(super) fn quietly(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
+/// Opens the session of a command that looks for its faults itself, with the side columns that this takes.
+pub(super) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
-    by_path(global, &path)
+    Ok(store::open(&path, store::Options { side: true, ..global.options() })?)
 }
 
 /// Opens a session, and looks up where it stood before its last switch.

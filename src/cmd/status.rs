@@ -1,8 +1,9 @@
 //! `bough status`: a session in short.
 
-use super::{Exit, complete, global::Global, open, writing};
+use super::{Exit, complete, fsck, global::Global, open, writing};
 use crate::format::claude::load::Loader;
 use crate::format::{Format, Session};
+use crate::fsck::CHECKS;
 use crate::model::{Count, Ix, Source};
 use crate::ops::{branches, ids};
 use crate::store::Opened;
@@ -26,9 +27,10 @@ pub struct Args {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
-    let opened = open::quietly(global, args.file.as_deref(), ui)?;
+    let opened = open::with_side(global, args.file.as_deref(), ui)?;
     if ui.look.json {
-        let object = as_json(&opened)?;
+        let mut object = as_json(&opened)?;
+        object["faults"] = json!(faults(opened, global)?);
         writeln!(ui.out(), "{object}")?;
         return Ok(Exit::Done);
     }
@@ -77,7 +79,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             Count("branch", "branches", branches::count(session, &opened.files)?),
         ),
     ));
-    let faults = faults(session);
+    let faults = faults(opened, global)?;
     rows.push((
         "faults",
         if faults.is_empty() {
@@ -134,13 +136,11 @@ fn other_readers(session: &Session) -> Vec<(Reader, Ix)> {
     .collect()
 }
 
-/// How many faults of each check there are.
-fn faults(session: &Session) -> BTreeMap<&'static str, usize> {
-    let mut faults = BTreeMap::new();
-    for fault in &session.faults {
-        *faults.entry(fault.kind.check()).or_default() += 1;
-    }
-    faults
+/// How many faults of each check there are, as `fsck` finds them.
+fn faults(opened: Opened, global: &Global) -> anyhow::Result<BTreeMap<&'static str, u64>> {
+    let findings = fsck::findings_of(opened, global)?;
+    let faults = CHECKS.iter().filter(|row| row.check.is_fault());
+    Ok(faults.map(|row| (row.id, findings.count(row.check))).filter(|(_, count)| *count > 0).collect())
 }
 
 fn as_json(opened: &Opened) -> anyhow::Result<Value> {
@@ -160,7 +160,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "leaves": tree.leaves().count(),
         "branch_points": tree.branch_points().count(),
         "branches": branches::count(session, source)?,
-        "faults": faults(session),
+        "faults": {},
         "alive": signs_of_life(opened).is_some(),
     });
     let mut set = |key: &str, value: Option<Value>| {

@@ -93,6 +93,7 @@ impl Dialect for Chimera {
         };
         Place::Entry(Link {
             id: Some(id),
+            is_number: false,
             parent,
             time,
             kind,

@@ -1,7 +1,8 @@
 //! Tells the format of a file from its first lines, its name and its folder.
 
+use super::spread::Spread;
 use super::{Format, Program};
-use crate::json::{Field, Line, Reader, Shape, Str, Value, value};
+use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, value};
 use std::convert::Infallible;
 use std::path::Path;
 
@@ -55,14 +56,17 @@ pub fn detect_in_blocks<E>(
     path: Option<&Path>,
     mut block: impl FnMut(u64, &mut Vec<u8>) -> Result<(), E>,
 ) -> Result<Detected, E> {
-    let mut look = Look::default();
+    let mut look = Held::default();
     let mut reader = Reader::with_blocks(STEP);
+    // Whether its program takes these words is known with the format.
+    reader.python(true);
     let (mut bytes, mut offset) = (Vec::new(), 0);
     'all: loop {
         bytes.clear();
         block(offset, &mut bytes)?;
         if bytes.is_empty() {
             reader.finish(|line| look.line(line));
+            look.let_go(true);
             break;
         }
         let mut rest = &bytes[..];
@@ -72,17 +76,59 @@ pub fn detect_in_blocks<E>(
             reader.feed(piece, |line| look.line(line));
             offset += piece.len() as u64;
             rest = after;
-            if look.is_sure() || offset % STEP as u64 == 0 && look.has_enough(offset) {
+            if look.look.is_sure() || offset % STEP as u64 == 0 && look.look.has_enough(offset) {
                 break 'all;
             }
         }
     }
-    Ok(look.answer(path))
+    look.let_go(true);
+    Ok(look.look.answer(path))
 }
 
 /// Whether a line ends in the first bytes of a file that is not blank.
 pub fn has_line(head: &[u8]) -> bool {
     memchr::memchr(b'\n', head.trim_ascii_start()).is_some()
+}
+
+/// Looks at lines as readers take them: objects over several lines as one, and what a list holds.
+#[derive(Default)]
+struct Held {
+    look: Look,
+    spread: Spread,
+    /// Reads again what was held.
+    again: Option<Reader>,
+}
+
+impl Held {
+    fn line(&mut self, line: &Line<'_>) {
+        let held = self.spread.takes(line);
+        self.let_go(!held);
+        if held {
+            return;
+        }
+        match line.bytes.filter(|bytes| line.shape == Shape::Scalar && is_list(bytes)) {
+            // Version 4 of the harness has lists of its own.
+            Some(list) if !self.look.header_v4 => {
+                let reader = self.again.get_or_insert_with(|| Reader::with_blocks(1 << 10));
+                for item in each_item(list).take(LINES) {
+                    reader.restart(0, 1);
+                    reader.feed(item, |item| self.look.line(item));
+                    reader.finish(|item| self.look.line(item));
+                }
+            }
+            _ => self.look.line(line),
+        }
+    }
+
+    /// Looks at the lines that are held, as far as it is certain what they are; at all if no more will come.
+    fn let_go(&mut self, end: bool) {
+        while let Some(raw) = self.spread.next(end) {
+            let reader = self.again.get_or_insert_with(|| Reader::with_blocks(1 << 10));
+            self.look.joined = raw.lines > 1;
+            raw.read(reader, |line| self.look.line(line));
+            self.look.joined = false;
+        }
+    }
 }
 
 /// The programs that write lines of their own.
@@ -124,6 +170,11 @@ struct Look {
     /// Lines that have ended and are not blank.
     ended: usize,
     votes: [u32; WRITERS],
+    /// Votes of objects over several lines for programs that may not read such objects. They count only if a header of pi stands by
+    /// them, or no other line tells anything.
+    loose: [u32; WRITERS],
+    /// Whether the object at hand goes on over several lines.
+    joined: bool,
     /// When the first vote for each came.
     first: [Option<u32>; WRITERS],
     header: Option<Format>,
@@ -187,13 +238,24 @@ impl Look {
     }
 
     fn count(&mut self, writer: Writer) {
-        self.votes[writer as usize] += 1;
+        let votes = match self.joined && writer != Writer::Claude {
+            true => &mut self.loose,
+            false => &mut self.votes,
+        };
+        votes[writer as usize] += 1;
         self.first[writer as usize].get_or_insert(self.parsed as u32);
+    }
+
+    fn has_votes(&self) -> bool {
+        self.votes.iter().any(|votes| *votes > 0)
     }
 
     /// The votes for each writer, headers and lines that could be of two writers included.
     fn scores(&self) -> [u32; WRITERS] {
         let mut scores = self.votes;
+        if self.header.is_some() || !self.has_votes() {
+            scores.iter_mut().zip(self.loose).for_each(|(score, loose)| *score += loose);
+        }
         let pi = &mut scores[Writer::Pi as usize];
         match self.header {
             // A header without anything that speaks for it counts as little as one line.
@@ -216,6 +278,9 @@ impl Look {
     /// Whether no single line, and not even a few, could change the answer.
     fn is_sure(&self) -> bool {
         const FEW: u32 = 3;
+        if self.header.is_none() && !self.has_votes() {
+            return false;
+        }
         let scores = self.scores();
         let all: u32 = scores.iter().sum();
         scores.iter().any(|score| *score > FEW && *score == all)
@@ -223,7 +288,7 @@ impl Look {
 
     /// Whether the first bytes are enough to tell.
     fn has_enough(&self, bytes: u64) -> bool {
-        let tells = self.votes.iter().any(|votes| *votes > 0) || self.header.is_some() && self.flat > 0;
+        let tells = self.has_votes() || self.header.is_some() && self.flat > 0;
         self.parsed == LINES || bytes >= WINDOW && tells || bytes >= MOST && self.ended > 1
     }
 

@@ -32,12 +32,12 @@ pub use names::Names;
 pub use one_line::OneLine;
 pub use program::Program;
 pub use session::{
-    Builder, FileFacts, Gathered, Head, Header, Other, OtherKind, Pointer, Previous, Segment, Session,
+    Builder, FileFacts, Gathered, Head, Header, Joined, Other, OtherKind, Pointer, Previous, Segment, Session,
 };
 pub use side::{Noted, NotedKind, Side, ToolRef};
 pub use write::{New, Object};
 
-use crate::json::{Line, Str};
+use crate::json::{Line, Reader, Str};
 use crate::model::{Copies, Flags, Kind, Time};
 
 /// The formats of session files.
@@ -126,6 +126,23 @@ impl Format {
         !matches!(self, Format::Chimera | Format::Claude)
     }
 
+    /// Whether its own program may take an object over several lines as one.
+    pub fn may_join_lines(self) -> bool {
+        !matches!(self, Format::Chimera | Format::PiDesign | Format::Harness | Format::HarnessV4)
+    }
+
+    /// Whether its own program is written in Python, and so takes `NaN`, `Infinity` and `-Infinity` for values.
+    pub fn is_python(self) -> bool {
+        self == Format::Chimera
+    }
+
+    /// A reader of its lines.
+    pub fn reader(self) -> Reader {
+        let mut reader = Reader::new();
+        reader.python(self.is_python());
+        reader
+    }
+
     /// The rules of the format.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self {
@@ -160,6 +177,8 @@ pub enum Place<'l> {
 pub struct Link<'l> {
     /// Its id.
     pub id: Option<Str<'l>>,
+    /// Whether its id is a number, which is another id than the string that is spelled the same.
+    pub is_number: bool,
     /// The entry that it hangs under.
     pub parent: ParentRef<'l>,
     /// Its time.
@@ -183,6 +202,8 @@ pub enum ParentRef<'l> {
     None,
     /// By its id.
     Id(Str<'l>),
+    /// By its id, which is a number.
+    Number(Str<'l>),
     /// By its place: it hangs under the entry before.
     Before,
 }
@@ -202,12 +223,6 @@ pub trait Dialect: Sync {
     /// The name in force, of what was gathered.
     fn name(&self, gathered: &mut Gathered) -> Option<String> {
         gathered.name.take()
-    }
-
-    /// Whether the real program takes an object that is spread over several lines, and lines that begin with other white
-    /// space than JSON has.
-    fn joins_lines(&self) -> bool {
-        false
     }
 
     /// Where the agent would go on if it loaded the session now.

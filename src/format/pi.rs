@@ -21,6 +21,8 @@ pub(super) struct Marks {
     harness: bool,
     openclaw: bool,
     prime: bool,
+    /// The header goes on over several lines: oh-my-pi opens such a file, and pi does not.
+    spread: bool,
 }
 
 /// The member of the family that a file is of, once all of it is known.
@@ -31,7 +33,7 @@ pub(super) fn settle(format: Format, gathered: &Gathered) -> Format {
     match format {
         Format::Pi | Format::Omp | Format::Harness if is_openclaws(gathered) => Format::OpenClaw,
         Format::Pi | Format::Omp | Format::Harness if marks.prime => Format::Prime,
-        Format::Pi if marks.omp && !marks.pi => Format::Omp,
+        Format::Pi if marks.is_omp() => Format::Omp,
         Format::Pi if marks.harness && !marks.no_harness => Format::Harness,
         other => other,
     }
@@ -67,7 +69,28 @@ enum Ids {
     Uuid,
 }
 
+/// Whether the program that a file is of takes objects over several lines, as far as the file is known: so does oh-my-pi. A
+/// file whose header did not come yet can be opened by it or by none.
+pub(super) fn joins_lines(format: Format, gathered: &Gathered) -> bool {
+    match format {
+        Format::Pi | Format::Omp => {
+            gathered.header.is_none() || gathered.marks.is_omp() || format == Format::Omp
+        }
+        Format::PiV1 | Format::PiV2 => gathered.header.is_none() || gathered.marks.spread,
+        _ => false,
+    }
+}
+
+/// Notes that an object over several lines was placed.
+pub(super) fn note_joined(gathered: &mut Gathered, had_header: bool) {
+    gathered.marks.spread |= !had_header && gathered.header.is_some();
+}
+
 impl Marks {
+    fn is_omp(self) -> bool {
+        self.omp && !self.pi || self.spread
+    }
+
     /// Takes the marks of a further segment of the file.
     pub(super) fn append(&mut self, other: Marks) {
         self.pi |= other.pi;
@@ -76,6 +99,7 @@ impl Marks {
         self.prime |= other.prime;
         self.omp |= other.omp;
         self.harness |= other.harness;
+        self.spread |= other.spread;
     }
 }
 
@@ -128,8 +152,14 @@ impl Dialect for Pi {
                 line.number > 1 && fields.str(Field::AppendMode).is_some_and(|mode| mode.is("side"));
             gathered.openclaw.line(line, gathered.entries);
         }
+        let is_number = match self.ids {
+            Ids::None => false,
+            Ids::Id => matches!(fields.get(Field::Id), Value::Number(_)),
+            Ids::Uuid => matches!(fields.get(Field::Uuid), Value::Number(_)),
+        };
         Place::Entry(Link {
             id,
+            is_number,
             parent,
             time: time(fields.get(Field::Timestamp), &mut gathered.clock),
             kind,
@@ -204,7 +234,10 @@ impl Pi {
 
 /// The parent that a field names.
 fn parent(value: Value<'_>) -> ParentRef<'_> {
-    id(value).map_or(ParentRef::None, ParentRef::Id)
+    match value {
+        Value::Number(raw) => ParentRef::Number(Str { raw }),
+        _ => id(value).map_or(ParentRef::None, ParentRef::Id),
+    }
 }
 
 fn time(value: Value<'_>, clock: &mut Clock) -> Time {
@@ -457,7 +490,18 @@ impl Dialect for V4 {
                 let parent = parent(fields.get(Field::ParentId));
                 let (kind, flags) = kind(line, ty, gathered);
                 let time = time(fields.get(Field::Timestamp), &mut gathered.clock);
-                return Place::Entry(Link { id, parent, time, kind, ty, flags, session: None, group: None });
+                let is_number = false;
+                return Place::Entry(Link {
+                    id,
+                    is_number,
+                    parent,
+                    time,
+                    kind,
+                    ty,
+                    flags,
+                    session: None,
+                    group: None,
+                });
             }
             b"lane" if says("lane") == "main" => stand_at(key(line, "leafId"), line, gathered),
             b"fact" if says("fact") == "name" => named(&says("name"), gathered),

@@ -3,7 +3,7 @@ mod append;
 pub use append::Segment;
 
 use super::side::Side;
-use super::spread::Spread;
+use super::spread::{LineFault, Spread, faults_of};
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place, Program};
 use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
@@ -50,6 +50,8 @@ pub struct Session {
     pub beside: Vec<Ix>,
     /// What is wrong, in the order in which it was met: first line by line, then the links.
     pub faults: Vec<Fault>,
+    /// The objects over several lines that the agent takes, in file order.
+    pub joined: Vec<Joined>,
     /// The files of the session, the main file first.
     pub files: Vec<FileFacts>,
     /// The position before the last switch, as far as the operation log tells.
@@ -102,6 +104,17 @@ pub struct Head {
     pub leaf: Option<Ix>,
     /// The rule that decided, as words; where there is no position, why.
     pub rule: &'static str,
+}
+
+/// Several lines that are one object.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Joined {
+    /// The number of the first line, from 1.
+    pub line: u64,
+    /// How many lines it has.
+    pub lines: u64,
+    /// From the start of the first line to the end of the last, without its ending.
+    pub span: Span,
 }
 
 /// A line that is no entry.
@@ -203,6 +216,7 @@ pub struct Builder {
     entries: Entries,
     others: Vec<Other>,
     faults: Vec<Fault>,
+    joined: Vec<Joined>,
     files: Vec<FileFacts>,
     partial: bool,
     copies: Option<Copies>,
@@ -214,6 +228,11 @@ pub struct Builder {
 }
 
 impl Builder {
+    /// A reader of the lines that are to come.
+    pub fn reader(&self) -> Reader {
+        self.format.reader()
+    }
+
     /// Begins a session of a format that [`super::detect()`] told.
     pub fn new(format: Format) -> Builder {
         Builder {
@@ -223,6 +242,7 @@ impl Builder {
             entries: Entries::default(),
             others: Vec::new(),
             faults: Vec::new(),
+            joined: Vec::new(),
             files: Vec::new(),
             partial: false,
             copies: None,
@@ -282,12 +302,16 @@ impl Builder {
 
     /// Takes the next line of the file.
     pub fn line(&mut self, line: &Line<'_>) {
-        self.note(line);
-        if self.format.dialect().joins_lines() {
+        self.count(line);
+        if self.joins_lines(line) {
             if self.spread.takes(line) {
                 return self.place_held(false);
             }
             self.place_held(true);
+        }
+        faults_of(line).for_each(|fault| self.line_fault(fault));
+        if line.notes.deep && self.format.is_python() && line.shape == Shape::Object {
+            self.fault(line, FaultKind::TooDeep { at: 0 });
         }
         match line.bytes {
             Some(bytes)
@@ -314,54 +338,62 @@ impl Builder {
 
     /// Places the lines that were held, as far as it is certain what they are; all where no more will come.
     fn place_held(&mut self, end: bool) {
-        while let Some(raw) = self.spread.next(end) {
+        while let Some(mut raw) = self.spread.next(end) {
             let mut reader = self.again.take().unwrap_or_default();
-            reader.restart(raw.offset, raw.number - 1);
-            let line_end: &[u8] = match raw.ending {
-                Ending::Lf => b"\n",
-                Ending::CrLf => b"\r\n",
-                Ending::None => b"",
-            };
-            for bytes in [&raw.bytes[..], line_end] {
-                reader.feed(bytes, |line| self.place(line));
+            let faults = std::mem::take(&mut raw.faults);
+            let many = raw.lines > 1;
+            if !many {
+                faults.iter().for_each(|fault| self.line_fault(*fault));
             }
-            reader.finish(|line| self.place(line));
+            raw.read(&mut reader, |line| {
+                if many {
+                    self.joined(line, raw.start, raw.lines, &faults);
+                }
+                let headed = self.gathered.header.is_some();
+                self.place(line);
+                if many {
+                    super::pi::note_joined(&mut self.gathered, headed);
+                }
+            });
             self.again = Some(reader);
         }
     }
 
-    /// Notes what a line of the file is, whatever is made of it.
-    fn note(&mut self, line: &Line<'_>) {
+    /// Whether a line may be a part of an object over several lines.
+    fn joins_lines(&self, line: &Line<'_>) -> bool {
+        match self.format {
+            Format::Claude => true,
+            // Nothing is held in the sound lines of a file.
+            _ if self.spread.is_empty() && !matches!(line.shape, Shape::Broken { .. }) => false,
+            format => !self.spread.is_empty() || super::pi::joins_lines(format, &self.gathered),
+        }
+    }
+
+    /// Notes that lines are one object. If they only look like one, each has the faults that it has by itself.
+    fn joined(&mut self, line: &Line<'_>, start: u64, lines: u64, faults: &[LineFault]) {
+        if !matches!(line.shape, Shape::Object | Shape::Trailing { .. }) {
+            return faults.iter().for_each(|fault| self.line_fault(*fault));
+        }
+        let file = (self.files.len() - 1) as u16;
+        let len = line.offset + line.len - start;
+        self.joined.push(Joined { line: line.number, lines, span: Span { file, offset: start, len } });
+        self.line_fault(LineFault { line: line.number, offset: start, len, kind: FaultKind::Split });
+    }
+
+    fn line_fault(&mut self, fault: LineFault) {
+        let LineFault { line, offset, len, kind } = fault;
+        let file = (self.files.len() - 1) as u16;
+        self.faults.push(Fault { file, line, offset, len, kind });
+    }
+
+    /// Counts a line of the file, whatever is made of it.
+    fn count(&mut self, line: &Line<'_>) {
         let facts = self.files.last_mut().expect("a file was begun");
         facts.lines = line.number;
         facts.bytes = line.offset + line.len + [1, 2, 0][line.ending as usize];
         facts.crlf += u64::from(line.ending == Ending::CrLf);
         facts.ends_in_newline = line.ending != Ending::None;
         facts.blank += u64::from(line.shape == Shape::Blank);
-        if line.notes.bom {
-            self.fault(line, FaultKind::Bom);
-        }
-        if line.notes.nul {
-            self.fault(line, FaultKind::Nul);
-        }
-        let usable = match line.shape {
-            Shape::Blank => false,
-            Shape::Broken { at, why } => {
-                self.fault(line, FaultKind::Broken { at, why });
-                false
-            }
-            Shape::Trailing { at } => {
-                self.fault(line, FaultKind::Trailing { at });
-                false
-            }
-            Shape::Object | Shape::Scalar => true,
-        };
-        if line.notes.invalid_utf8 && usable {
-            self.fault(line, FaultKind::InvalidUtf8);
-        }
-        if line.notes.lone_surrogate && usable {
-            self.fault(line, FaultKind::LoneSurrogate);
-        }
     }
 
     /// Makes an entry of a line, or something else.
@@ -401,9 +433,16 @@ impl Builder {
         }
         let parent = match link.parent {
             ParentRef::Id(id) => id.key(),
+            ParentRef::Number(id) => Key::of_number(id.raw),
             ParentRef::None | ParentRef::Before => Key::NONE,
         };
-        let (key, start) = link.id.map_or((Key::NONE, None), Str::key_and_start);
+        let (key, start) = match link.id {
+            Some(id) if link.is_number => {
+                (Key::of_number(id.raw), id.raw.first_chunk().filter(|_| id.raw.len() >= 8).copied())
+            }
+            Some(id) => id.key_and_start(),
+            None => (Key::NONE, None),
+        };
         let mut flags = link.flags;
         flags.set(Flags::SURROGATE, line.notes.lone_surrogate);
         let (ty, session) = (
@@ -498,6 +537,7 @@ impl Builder {
             head: Head::default(),
             beside: Vec::new(),
             faults: self.faults,
+            joined: self.joined,
             files: self.files,
             previous: Previous::Unknown,
             side: self.side,
@@ -527,6 +567,7 @@ fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
     flags.set(Flags::SIDECHAIN, fields.is_true(Field::IsSidechain));
     Some(Link {
         id: Some(id),
+        is_number: false,
         parent: fields.str(Field::ParentUuid).map_or(ParentRef::None, ParentRef::Id),
         time: fields.str(Field::Timestamp).map_or(Time::NONE, |time| crate::model::parse_time(time.raw)),
         kind: Kind::Other,
@@ -543,7 +584,7 @@ impl Session {
         let super::Detected::Format(format) = super::detect(bytes, None) else { return None };
         let mut builder = Builder::new(format);
         builder.begin_file();
-        let mut reader = crate::json::Reader::new();
+        let mut reader = format.reader();
         reader.feed(bytes, |line| builder.line(line));
         reader.finish(|line| builder.line(line));
         Some(builder.finish())

@@ -50,7 +50,7 @@ pub struct Noted {
 /// The sorts of [`Noted`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotedKind {
-    /// An object without a type.
+    /// An object without a type; the key is that of the id that makes it an entry all the same.
     NoType,
     /// A header of the pi family.
     Header,
@@ -120,7 +120,11 @@ impl Side {
         }
         let mut note = |kind, key| self.notes.push(Noted::of(line, kind, ix, file, key));
         if link.ty.is_none() {
-            note(NotedKind::NoType, Key::NONE);
+            let id = link
+                .id
+                .filter(|_| !claude)
+                .map(|id| if link.is_number { Key::of_number(id.raw) } else { id.key() });
+            note(NotedKind::NoType, id.unwrap_or(Key::NONE));
         }
         if flaws::may_have(format, line, link, odd_block) {
             note(NotedKind::Flawed, Key::NONE);
@@ -157,7 +161,7 @@ impl Side {
             if let Value::Number(_) = fields.get(id)
                 && let Some(id) = link.id
             {
-                note(NotedKind::NumberId, id.key());
+                note(NotedKind::NumberId, Key::of_number(id.raw));
             }
             let is_usual = matches!(fields.get(parent), Value::String(_) | Value::Null | Value::Absent);
             if !is_usual && matches!(link.parent, ParentRef::None) {

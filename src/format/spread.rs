@@ -1,6 +1,7 @@
 //! Objects that are spread over several lines, and lines behind a form feed: some programs take them.
 
-use crate::json::{DEPTH, Ending, Line, Shape, end_of_string};
+use crate::json::{DEPTH, Ending, Line, Reader, Shape, TOO_DEEP, end_of_string};
+use crate::model::FaultKind;
 use std::collections::VecDeque;
 
 /// The bytes that are held at most while it is open whether lines are one object.
@@ -19,6 +20,60 @@ pub(super) struct Raw {
     /// The number of the first line.
     pub number: u64,
     pub ending: Ending,
+    /// How many lines it has.
+    pub lines: u64,
+    /// Where its first line begins, white space before the object included.
+    pub start: u64,
+    /// What is wrong with its lines, each by itself.
+    pub faults: Vec<LineFault>,
+}
+
+/// What is wrong with one line.
+#[derive(Clone, Copy)]
+pub(super) struct LineFault {
+    pub line: u64,
+    pub offset: u64,
+    pub len: u64,
+    pub kind: FaultKind,
+}
+
+impl Raw {
+    /// Reads it again, as one line.
+    pub fn read(&self, reader: &mut Reader, mut each: impl FnMut(&Line<'_>)) {
+        let line_end: &[u8] = match self.ending {
+            Ending::Lf => b"\n",
+            Ending::CrLf => b"\r\n",
+            Ending::None => b"",
+        };
+        reader.restart(self.offset, self.number - 1);
+        for bytes in [&self.bytes[..], line_end] {
+            reader.feed(bytes, &mut each);
+        }
+        reader.finish(each);
+    }
+}
+
+/// Returns what is wrong with a line, whatever its format makes of it.
+pub(super) fn faults_of(line: &Line<'_>) -> impl Iterator<Item = LineFault> {
+    let notes = line.notes;
+    let (broken, usable) = match line.shape {
+        Shape::Blank => (None, false),
+        Shape::Broken { at, why: TOO_DEEP } => (Some(FaultKind::TooDeep { at }), false),
+        Shape::Broken { at, why } => (Some(FaultKind::Broken { at, why }), false),
+        Shape::Trailing { at } => (Some(FaultKind::Trailing { at }), false),
+        Shape::Object | Shape::Scalar => (None, true),
+    };
+    let (line, offset, len) = (line.number, line.offset, line.len);
+    [
+        notes.bom.then_some(FaultKind::Bom),
+        notes.nul.then_some(FaultKind::Nul),
+        broken,
+        (notes.invalid_utf8 && usable).then_some(FaultKind::InvalidUtf8),
+        (notes.lone_surrogate && usable).then_some(FaultKind::LoneSurrogate),
+    ]
+    .into_iter()
+    .flatten()
+    .map(move |kind| LineFault { line, offset, len, kind })
 }
 
 /// Lines that may be parts of one object.
@@ -45,6 +100,9 @@ impl Spread {
             offset: line.offset,
             number: line.number,
             ending: line.ending,
+            lines: 1,
+            start: line.offset,
+            faults: faults_of(line).collect(),
         });
         true
     }
@@ -105,6 +163,8 @@ impl Spread {
             all.bytes.extend(std::iter::repeat_n(b' ', gap));
             all.bytes.extend_from_slice(&next.bytes);
             all.ending = next.ending;
+            all.lines += 1;
+            all.faults.extend(next.faults);
         }
         Some(all)
     }

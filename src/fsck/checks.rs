@@ -133,8 +133,12 @@ TornLine "torn-line" Error ByDefault
      is whole, and nested deeper than bough reads, stays as it is, since agents may read it."
 GarbageLine "garbage-line" Error ByDefault
     "A line is something else than a record: text, the back half of one, JSON that is no object with a type."
-    "Text of another program, a marker of a merge, a bare `null` (which stops pi). The repair takes one record out of a \
-     list; anything else is set aside."
+    "Text of another program, a marker of a merge, a bare `null` (which stops pi). The repair takes records out of a \
+     list; anything else is set aside. pi and oh-my-pi take an object with an id for an entry though it has no type: it stays."
+DeepNesting "deep-nesting" Error No
+    "Values of a line are nested deeper than they are read."
+    "pi and Claude Code read any depth, bough 131,072 levels. Python gives up at some 1,000, and Chimera can't load the \
+     session then. No repair takes such a line out."
 LoneSurrogate "lone-surrogate" Error ByDefault
     "A string has half of a surrogate pair."
     "Text was cut in the middle of an emoji. Strict readers refuse the line, and providers each request that has it. The \
@@ -385,6 +389,15 @@ MissingResultFile "missing-result-file" Info No
 }
 
 impl Check {
+    /// Whether what it finds is a fault: damage, and not only something that may be wrong.
+    pub fn is_fault(self) -> bool {
+        let is_damage = matches!(
+            self,
+            Check::Bom | Check::NoFinalNewline | Check::DuplicateEntry | Check::DuplicateHeader
+        );
+        self.level() == Level::Error || is_damage
+    }
+
     /// How many checks there are.
     pub const COUNT: usize = Check::MissingResultFile as usize + 1;
 

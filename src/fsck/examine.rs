@@ -106,11 +106,11 @@ pub fn examine(
         return Ok(empty(len, text, mending));
     }
     let reachable = match &session {
-        Some(session) => session.depth(),
+        Some(session) => session.loaded(),
         None => match told(&Patched { text: &text, base: source, file: 0 })? {
             // What is read from a pipe is read here first; agents do not read UTF-16.
             Detected::Format(format) if mending.findings.is_empty() => {
-                scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.depth()
+                scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.loaded()
             }
             _ => 0,
         },
@@ -145,7 +145,7 @@ pub fn examine(
     let mut before = None;
     if session.format != Format::HarnessV4 {
         for _ in 0..PASSES {
-            let mut probe = Probe::new(session.format == Format::PiV1);
+            let mut probe = Probe::new(session.format);
             let Some(better) =
                 pass(&Patched { text: &text, base: source, file: 0 }, &session, &mut probe, &mut mending)?
             else {
@@ -293,7 +293,7 @@ pub(super) fn look_through(
     let session = scan(format, source)?;
     let mut findings = Findings::default();
     let mut mending = Mending::default();
-    let mut probe = Probe::new(session.format == Format::PiV1);
+    let mut probe = Probe::new(session.format);
     pass(source, &session, &mut probe, &mut mending)?;
     mending.findings.into_iter().for_each(|finding| findings.push(finding));
     find::all(&session, source, around, &mending.deep, &mut findings)?;

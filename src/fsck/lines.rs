@@ -1,7 +1,8 @@
 //! What is wrong with single lines, and what can be had of them.
 
 use super::walk::{Walk, Whole};
-use crate::json::{Field, Line, Reader, Shape, Value};
+use crate::format::Format;
+use crate::json::{Field, Line, Reader, Shape, Value, each_item, place_in};
 use std::ops::Range;
 
 /// Reads single lines with the reader that reads whole files.
@@ -9,12 +10,25 @@ pub(super) struct Probe {
     reader: Reader,
     /// Whether entries have no ids, as in version 1 of pi's format.
     pub(super) without_ids: bool,
+    /// The field of an id that makes an object an entry to the agent though it has no type; of some formats.
+    linked_by: Option<Field>,
+    /// Whether the agent takes `NaN` and the like for values.
+    pub(super) python: bool,
 }
 
 impl Probe {
-    pub(super) fn new(without_ids: bool) -> Probe {
+    pub(super) fn new(format: Format) -> Probe {
+        let linked_by = match format {
+            Format::Claude | Format::Chimera | Format::PiV1 | Format::HarnessV4 => None,
+            Format::PiDesign => Some(Field::Uuid),
+            Format::PiV2 | Format::Pi | Format::Harness | Format::Omp | Format::OpenClaw | Format::Prime => {
+                Some(Field::Id)
+            }
+        };
         // Mostly there is nothing to look at.
-        Probe { reader: Reader::with_blocks(16 << 10), without_ids }
+        let mut reader = Reader::with_blocks(16 << 10);
+        reader.python(format.is_python());
+        Probe { reader, without_ids: format == Format::PiV1, linked_by, python: format.is_python() }
     }
 
     /// Has the reader look at one line.
@@ -46,6 +60,16 @@ impl Probe {
                 })
                 .unwrap_or(false)
     }
+}
+
+/// Whether an object on a line of its own is a record: it has a type, or an id that makes it an entry all the same.
+fn is_record(line: &Line<'_>, linked_by: Option<Field>) -> bool {
+    let has_id = |field| match line.fields.get(field) {
+        Value::String(id) => !id.raw.is_empty(),
+        Value::Number(_) => true,
+        _ => false,
+    };
+    line.fields.str(Field::Type).is_some() || linked_by.is_some_and(has_id)
 }
 
 /// Whether an object is an entry by what it holds. An object inside another may have a type too.
@@ -110,8 +134,9 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     if memchr::memchr(0, line).is_some() {
         return Class::Nul(line.iter().copied().filter(|byte| *byte != 0).collect());
     }
+    let linked_by = probe.linked_by;
     let seen = probe.look(line, |line| {
-        let record = line.shape == Shape::Object && line.fields.str(Field::Type).is_some();
+        let record = line.shape == Shape::Object && is_record(line, linked_by);
         (line.shape, record, line.notes.invalid_utf8)
     });
     let Some((shape, record, invalid)) = seen else { return Class::Blank };
@@ -119,7 +144,7 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
         Shape::Blank => return Class::Blank,
         Shape::Object if record && invalid => return Class::InvalidUtf8,
         Shape::Object if record => return Class::Record,
-        Shape::Scalar => return Class::Garbage(only_item(line, probe)),
+        Shape::Scalar => return Class::Garbage(items(line, probe)),
         Shape::Object => return Class::Garbage(vec![Part::Piece(inked(line))]),
         _ => {}
     }
@@ -139,11 +164,11 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
 /// The first whole object on a line that is nested deeper than the reader goes, with `null` for all values that are nested.
 ///
 /// Agents may read such a line. `None` where there is none, as on a line that was torn in the middle of one.
-pub(super) fn too_deep(line: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn too_deep(line: &[u8], python: bool) -> Option<Vec<u8>> {
     let mut at = 0;
     loop {
         let brace = at + memchr::memchr(b'{', line.get(at..)?)?;
-        match Walk::of_any_depth(line, brace) {
+        match Walk::of_any_depth(line, brace, python) {
             Ok((end, true)) => return Some(flat(&line[brace..end])),
             Ok((end, false)) => at = end,
             // A string that was taken for the end of a torn one may begin right before.
@@ -185,26 +210,26 @@ fn is_space(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// A list of one whole entry gives that entry.
-fn only_item(line: &[u8], probe: &mut Probe) -> Vec<Part> {
+/// A list of whole entries gives these entries.
+fn items(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     let whole = inked(line);
-    let inside = line[whole.clone()].strip_prefix(b"[").and_then(|rest| rest.strip_suffix(b"]"));
-    if let Some(inside) = inside {
-        let item = inked(inside);
-        let at = whole.start + 1;
-        let item = at + item.start..at + item.end;
-        if line.get(item.start) == Some(&b'{')
-            && Walk::object(&line[..item.end], item.start).is_ok_and(|object| object.end == item.end)
-            && probe.is_entry(&line[item.clone()])
-        {
-            return vec![
-                Part::Piece(whole.start..item.start),
-                Part::Entry(item.clone()),
-                Part::Piece(item.end..whole.end),
-            ];
-        }
+    let none = vec![Part::Piece(whole.clone())];
+    if line.get(whole.start) != Some(&b'[') {
+        return none;
     }
-    vec![Part::Piece(whole)]
+    let (mut out, mut from) = (Vec::new(), whole.start);
+    for item in each_item(&line[whole.clone()]) {
+        let place = place_in(line, item);
+        if item.first() != Some(&b'{') || !probe.is_entry(item) {
+            return none;
+        }
+        // The comma between two of them says nothing.
+        out.extend(piece(line, from..place.start).filter(|_| from == whole.start));
+        from = place.end;
+        out.push(Part::Entry(place));
+    }
+    out.extend(piece(line, from..whole.end));
+    out
 }
 
 /// The whole entries on a line that is no JSON, and the pieces around them.
@@ -217,7 +242,7 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     // Up to where unfinished objects went well, so that what stands before is inside of them.
     let mut reach = 0;
     let mut from = whole.start;
-    let mut braces = Braces::of(line, whole.clone());
+    let mut braces = Braces::of(line, whole.clone(), probe.python);
     while let Some(brace) = braces.next() {
         let object = match braces.walk(brace) {
             Ok(object) => object,
@@ -247,9 +272,9 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
 }
 
 /// Where in a piece an object begins that goes on behind it, the outermost first.
-pub(super) fn unfinished(piece: &[u8]) -> Vec<usize> {
+pub(super) fn unfinished(piece: &[u8], python: bool) -> Vec<usize> {
     let mut out = Vec::new();
-    let mut braces = Braces::of(piece, 0..piece.len());
+    let mut braces = Braces::of(piece, 0..piece.len(), python);
     while let Some(brace) = braces.next() {
         if braces.walk(brace) == Err(piece.len()) {
             out.push(brace);
@@ -264,11 +289,12 @@ struct Braces<'l> {
     at: usize,
     /// How many bytes may still be walked through.
     budget: usize,
+    python: bool,
 }
 
 impl<'l> Braces<'l> {
-    fn of(line: &'l [u8], within: Range<usize>) -> Braces<'l> {
-        Braces { line: &line[..within.end], at: within.start, budget: line.len() * 64 + (1 << 20) }
+    fn of(line: &'l [u8], within: Range<usize>, python: bool) -> Braces<'l> {
+        Braces { line: &line[..within.end], at: within.start, budget: line.len() * 64 + (1 << 20), python }
     }
 
     fn next(&mut self) -> Option<usize> {
@@ -287,7 +313,7 @@ impl<'l> Braces<'l> {
 
     /// The object that begins at a brace, or where it went wrong.
     fn walk(&mut self, brace: usize) -> Result<Whole, usize> {
-        let walked = Walk::object(self.line, brace);
+        let walked = Walk::object(self.line, brace, self.python);
         let to = walked.map_or_else(|wrong| wrong, |object| object.end);
         self.budget = self.budget.saturating_sub(to - brace);
         if let Ok(object) = walked {
@@ -339,6 +365,7 @@ pub(super) fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::json::DEPTH;
 
     const A: &str = r#"{"type":"message","id":"a","parentId":null}"#;
     const B: &str =
@@ -354,7 +381,7 @@ mod tests {
 
     /// Class and parts as text: entries in brackets, mended ones in angles, pieces as they are.
     fn shown(line: &str) -> String {
-        let mut probe = Probe::new(false);
+        let mut probe = Probe::new(Format::Claude);
         let (name, parts) = match classify(line.as_bytes(), &mut probe) {
             Class::Blank => ("blank", vec![]),
             Class::Record => ("record", vec![]),
@@ -423,7 +450,7 @@ mod tests {
         check("$A$T",                               "glued [A] <$M>");
         check("[$T]",                               "garbage [ <$M> ]");
         check("[$A]",                               "garbage [ [A] ]");
-        check("[$A,$A]",                            &format!("garbage [{A},{A}]"));
+        check("[$A,$A]",                            "garbage [ [A] [A] ]");
         check("null",                               "garbage null");
         check("{\"a\":1}",                          "garbage {\"a\":1}");
         check("<<<<<<< HEAD",                       "garbage <<<<<<< HEAD");
@@ -435,24 +462,24 @@ mod tests {
         let deep = |count: usize| format!("{}{}", "[".repeat(count), "]".repeat(count));
         let line =
             |count| format!(r#"{{"type":"x","data":{},"s":"[{{\\\"","id":"a","o":{{"id":1}}}}"#, deep(count));
-        let flat = |line: &str| too_deep(line.as_bytes()).map(|line| String::from_utf8(line).unwrap());
+        let flat = |line: &str| too_deep(line.as_bytes(), false).map(|line| String::from_utf8(line).unwrap());
         let wanted = r#"{"type":"x","data":null,"s":"[{\\\"","id":"a","o":null}"#;
-        assert_eq!(flat(&line(1023)), None);
-        assert_eq!(flat(&line(1024)).as_deref(), Some(wanted));
-        assert_eq!(flat(&line(60_000)).as_deref(), Some(wanted));
-        assert_eq!(flat(&format!("{{\"ty{}", line(5000))).as_deref(), Some(wanted));
-        assert_eq!(flat(&format!("{A}{} {{", line(5000))).as_deref(), Some(wanted));
-        assert_eq!(flat(line(5000).strip_suffix("}").unwrap()), None);
-        assert_eq!(flat(&deep(5000)), None);
+        assert_eq!(flat(&line(DEPTH - 1)), None);
+        assert_eq!(flat(&line(DEPTH)).as_deref(), Some(wanted));
+        assert_eq!(flat(&line(600_000)).as_deref(), Some(wanted));
+        assert_eq!(flat(&format!("{{\"ty{}", line(200_000))).as_deref(), Some(wanted));
+        assert_eq!(flat(&format!("{A}{} {{", line(200_000))).as_deref(), Some(wanted));
+        assert_eq!(flat(line(200_000).strip_suffix("}").unwrap()), None);
+        assert_eq!(flat(&deep(200_000)), None);
         assert_eq!(flat(&"{\"a\":".repeat(400_000)), None);
     }
 
     #[test]
     fn a_line_of_braces_takes_no_long() {
         let line = "{\"a\":[".repeat(400_000);
-        assert!(matches!(classify(line.as_bytes(), &mut Probe::new(false)), Class::Torn(_)));
+        assert!(matches!(classify(line.as_bytes(), &mut Probe::new(Format::Claude)), Class::Torn(_)));
         let line = "{\"a\":1,".repeat(400_000);
-        assert!(matches!(classify(line.as_bytes(), &mut Probe::new(false)), Class::Torn(_)));
+        assert!(matches!(classify(line.as_bytes(), &mut Probe::new(Format::Claude)), Class::Torn(_)));
     }
 
     #[test]

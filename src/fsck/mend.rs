@@ -8,7 +8,7 @@ use super::slot::{Fitted, SLOT, fitted};
 use super::text::{Edit, Patched, Text};
 use super::walk::{Step, Walk};
 use crate::format::{Format, NotedKind, OtherKind, Session};
-use crate::json::{Field, Str, Value, string_of};
+use crate::json::{Field, Str, TOO_DEEP, Value, string_of};
 use crate::model::{Change, Count, Fault, FaultKind, Key, Piece, Source, Span};
 use std::collections::HashSet;
 use std::io;
@@ -78,13 +78,14 @@ impl Above {
     }
 }
 
-/// A line that was read as damaged, or a blank one that may be a part of a record.
+/// A line that was read as damaged, or several that the agent takes as one object.
 #[derive(Clone, Copy)]
 struct Bad {
     line: u64,
     offset: u64,
     len: u64,
-    blank: bool,
+    /// How many lines it has, if the agent takes them as one object; else 1.
+    lines: u64,
     why: Option<(u64, &'static str)>,
 }
 
@@ -107,9 +108,6 @@ impl Mending {
         });
     }
 }
-
-/// What the reader says of a line that may be whole all the same.
-const TOO_DEEP: &str = "nested too deep";
 
 /// So many bytes are tried as the rest of a record, in all.
 const BUDGET: usize = 64 << 20;
@@ -137,12 +135,13 @@ pub(super) fn pass(
     let mut last_is_bad = false;
     while at < bad.len() {
         let line = bad[at];
-        at += 1;
-        if !line.blank {
-            let (used, known) = work.line(line, &bad[at..])?;
-            at += used;
-            last_is_bad = known && bad[at - 1].line == session.files[0].lines;
-        }
+        let last = match line.lines {
+            1 => work.line(line)?,
+            _ => Some(work.joined(line)?),
+        };
+        last_is_bad = last == Some(session.files[0].lines);
+        let last = last.unwrap_or(line.line);
+        at += bad[at..].iter().take_while(|bad| bad.line <= last).count();
     }
     if !session.files[0].ends_in_newline && !last_is_bad {
         work.newline(session)?;
@@ -155,29 +154,28 @@ fn bad_lines(session: &Session) -> Vec<Bad> {
         let why = match fault.kind {
             FaultKind::Broken { at, why } => Some((at, why)),
             FaultKind::Trailing { at } => Some((at, "more stands behind the object")),
+            FaultKind::TooDeep { at } => Some((at, TOO_DEEP)),
             FaultKind::Nul | FaultKind::InvalidUtf8 | FaultKind::LoneSurrogate | FaultKind::NoEntry => None,
             _ => return None,
         };
-        Some(Bad { line: fault.line, offset: fault.offset, len: fault.len, blank: false, why })
+        Some(Bad { line: fault.line, offset: fault.offset, len: fault.len, lines: 1, why })
     };
     let mut bad: Vec<Bad> = session.faults.iter().filter_map(of_fault).collect();
     for noted in session.side.iter().flat_map(|side| &side.notes) {
-        if noted.kind == NotedKind::NoType {
+        // One with an id is an entry to the agent, and stays.
+        if noted.kind == NotedKind::NoType && noted.key == Key::NONE {
             let line = u64::from(noted.line);
-            bad.push(Bad { line, offset: noted.offset, len: noted.len, blank: false, why: None });
+            bad.push(Bad { line, offset: noted.offset, len: noted.len, lines: 1, why: None });
         }
     }
-    if !bad.is_empty() {
-        let blank = session.others.iter().filter(|other| other.kind == OtherKind::Blank);
-        bad.extend(blank.map(|other| Bad {
-            line: other.line,
-            offset: other.span.offset,
-            len: other.span.len,
-            blank: true,
-            why: None,
-        }));
-    }
-    bad.sort_by_key(|bad| (bad.line, bad.why.is_none()));
+    bad.extend(session.joined.iter().map(|joined| Bad {
+        line: joined.line,
+        offset: joined.span.offset,
+        len: joined.span.len,
+        lines: joined.lines,
+        why: None,
+    }));
+    bad.sort_by_key(|bad| (bad.line, bad.lines == 1, bad.why.is_none()));
     bad.dedup_by_key(|bad| bad.line);
     bad
 }
@@ -192,7 +190,7 @@ struct Work<'a, 'b> {
 
 impl Work<'_, '_> {
     fn bom(&mut self) {
-        self.find(Check::Bom, Bad { line: 1, offset: 0, len: 0, blank: false, why: None }, "", {
+        self.find(Check::Bom, Bad { line: 1, offset: 0, len: 0, lines: 1, why: None }, "", {
             "the file begins with a byte order mark".into()
         });
         self.change("strip", 1, "", "\u{feff}", "", -3, "no agent wants a byte order mark");
@@ -210,7 +208,7 @@ impl Work<'_, '_> {
             return Ok(());
         }
         let end = self.source.text.len();
-        let line = Bad { line: facts.lines, offset: end, len: 0, blank: false, why: None };
+        let line = Bad { line: facts.lines, offset: end, len: 0, lines: 1, why: None };
         self.unended(line);
         let ending: &[u8] = if facts.crlf > facts.lines / 2 { b"\r\n" } else { b"\n" };
         let words = "the next line would be glued to it";
@@ -229,35 +227,77 @@ impl Work<'_, '_> {
         self.find(Check::NoFinalNewline, line, "", "the last line does not end in a line feed".into());
     }
 
-    /// Deals with one line; says how many of the lines behind it went with it, and whether it was damaged at all.
-    fn line(&mut self, line: Bad, rest: &[Bad]) -> io::Result<(usize, bool)> {
+    /// Puts an object that the agent takes from several lines on one; gives its last line.
+    fn joined(&mut self, line: Bad) -> io::Result<u64> {
+        let bytes = self.read(line)?;
+        let ending = self.ending(line)?;
+        let mut record = Vec::with_capacity(bytes.len());
+        for piece in bytes.split(|byte| *byte == b'\n') {
+            record.extend_from_slice(piece.strip_suffix(b"\r").unwrap_or(piece));
+        }
+        // Other white space than JSON's may be before it.
+        let start = record.iter().position(|byte| *byte == b'{').unwrap_or(0);
+        record.drain(..start);
+        let id = self.id(&record);
+        self.classed(Check::SplitRecord, line, &id, words(Check::SplitRecord, line, 1));
+        let old = self.old(line);
+        let shown = short(&record);
+        self.change("join", old, "", &short(&bytes), &shown, 0, "the record goes on there");
+        let first = Bad { len: 0, ..line };
+        self.consume(first, &bytes);
+        if ending.is_empty() {
+            self.unended(line);
+        }
+        self.replace(line, line.lines, [&record[..]], &ending);
+        Ok(line.line + line.lines - 1)
+    }
+
+    /// Notes that the bytes after a line, up to `to`, went into the record that begins in it. `was` is these bytes.
+    fn consume(&mut self, line: Bad, was: &[u8]) {
+        let from = line.offset + line.len;
+        for (at, newline) in memchr::memchr_iter(b'\n', was).enumerate() {
+            let next = from + newline as u64 + 1;
+            if next < from + was.len() as u64 {
+                let old = self.source.text.origin(line.line + 1 + at as u64, next).line;
+                self.out.classed.insert(old);
+            }
+        }
+    }
+
+    /// Deals with one line; gives the last line that went with it, if it was damaged at all.
+    fn line(&mut self, line: Bad) -> io::Result<Option<u64>> {
         if line.why.is_some_and(|(_, why)| why == TOO_DEEP) {
             // Agents may read what bough does not: the line stays, and what it is the parent of.
-            if let Some(object) = too_deep(&self.read(line)?) {
-                self.stays(Check::TornLine, line, "values are nested too deep to be read");
+            let bytes = self.read(line)?;
+            if let Some(object) = too_deep(&bytes, self.probe.python) {
+                self.stays(Check::DeepNesting, line, "values are nested deeper than bough reads them");
                 let id = string_of(&object, self.format.names().id);
                 self.out.deep.insert(id.map_or(Key::NONE, |id| Key::of(id.as_bytes())));
-                return Ok((0, false));
+                return Ok(None);
+            }
+            if self.format.is_python() && matches!(classify(&bytes, self.probe), Class::Record) {
+                self.stays(Check::DeepNesting, line, "values are nested deeper than Python reads them");
+                return Ok(None);
             }
         }
         let bytes = self.read(line)?;
         let ending = self.ending(line)?;
         Ok(match classify(&bytes, self.probe) {
-            Class::Blank => (0, false),
+            Class::Blank => None,
             Class::Record => {
                 self.halves(line, &bytes, &ending);
-                (0, false)
+                None
             }
             Class::Nul(left) => {
                 self.nul(line, &bytes, left, &ending);
-                (0, true)
+                Some(line.line)
             }
             Class::InvalidUtf8 => {
                 let id = self.id(&bytes);
                 let text = String::from_utf8_lossy(&bytes).into_owned().into_bytes();
                 let Some((text, blanks)) = at_length(line, text, bytes.len(), &ending) else {
                     self.stays(Check::InvalidUtf8, line, NO_ROOM);
-                    return Ok((0, false));
+                    return Ok(None);
                 };
                 let message = "the record has bytes that are no UTF-8".into();
                 self.classed(Check::InvalidUtf8, line, &id, message);
@@ -268,12 +308,12 @@ impl Work<'_, '_> {
                     self.unended(line);
                 }
                 self.replace(line, 1, [&text[..]], &ending);
-                (0, true)
+                Some(line.line)
             }
-            Class::Glued(parts) => self.parts(Check::GluedLines, line, &bytes, parts, &ending, rest)?,
-            Class::Spliced(parts) => self.parts(Check::SplicedLine, line, &bytes, parts, &ending, rest)?,
-            Class::Torn(parts) => self.parts(Check::TornLine, line, &bytes, parts, &ending, rest)?,
-            Class::Garbage(parts) => self.parts(Check::GarbageLine, line, &bytes, parts, &ending, rest)?,
+            Class::Glued(parts) => self.parts(Check::GluedLines, line, &bytes, parts, &ending)?,
+            Class::Spliced(parts) => self.parts(Check::SplicedLine, line, &bytes, parts, &ending)?,
+            Class::Torn(parts) => self.parts(Check::TornLine, line, &bytes, parts, &ending)?,
+            Class::Garbage(parts) => self.parts(Check::GarbageLine, line, &bytes, parts, &ending)?,
         })
     }
 
@@ -336,21 +376,20 @@ impl Work<'_, '_> {
         bytes: &[u8],
         mut parts: Vec<Part>,
         ending: &[u8],
-        rest: &[Bad],
-    ) -> io::Result<(usize, bool)> {
+    ) -> io::Result<Option<u64>> {
         let mut blanks = 0;
         if let Some(Part::Mended(range, mended)) = parts.first_mut() {
             match at_length(line, std::mem::take(mended), range.len(), ending) {
                 Some(slot) => (*mended, blanks) = slot,
                 None => {
                     self.stays(check, line, NO_ROOM);
-                    return Ok((0, false));
+                    return Ok(None);
                 }
             }
         }
         let mut joined = None;
         if let Some(Part::Piece(last)) = parts.last().cloned()
-            && let Some((at, mut record)) = self.goes_on(line, &bytes[last.start..], rest)?
+            && let Some((at, mut record)) = self.goes_on(line, &bytes[last.start..], ending)?
         {
             parts.pop();
             let front = inked(&bytes[last.start..last.start + at]);
@@ -400,52 +439,47 @@ impl Work<'_, '_> {
             let words = "each record has a line of its own";
             self.change("split", old, "", &short(bytes), &all(&lines), 0, words);
         }
-        let mut used = 0;
         let mut ending = ending.to_vec();
+        let (mut last, mut to) = (line.line, line.offset + line.len + ending.len() as u64);
         if let Some(joined) = &joined {
-            used = joined.used;
             lines.push(&joined.record);
-            let behind = rest[..used].iter().map(|bad| self.read(*bad)).collect::<io::Result<Vec<_>>>()?;
-            let was: Vec<&[u8]> = std::iter::once(bytes).chain(behind.iter().map(Vec::as_slice)).collect();
-            self.change("join", old, "", &all(&was), &all(&lines), 0, "the record goes on there");
+            let was = [bytes, &joined.was[..]].concat();
+            self.change("join", old, "", &short(&was), &all(&lines), 0, "the record goes on there");
             if !joined.rest.trim_ascii().is_empty() {
                 // Read again in the next pass.
                 lines.push(&joined.rest);
             }
             ending = joined.ending.clone();
-            for line in rest[..used].iter().map(|bad| self.old(*bad)).collect::<Vec<_>>() {
-                self.out.classed.insert(line);
-            }
+            (last, to) = (joined.last, joined.to);
+            self.consume(line, &joined.was);
         }
         if ending.is_empty() && entries > 0 && (joined.is_some() || parts.last().is_some_and(Part::is_entry))
         {
             self.unended(line);
         }
-        let end = rest[..used].last().copied().unwrap_or(line);
-        let gone = end.line - line.line + 1;
-        let to = end.offset + end.len + ending.len() as u64;
         let terminator: &[u8] = if ending.is_empty() { b"\n" } else { &ending };
         let mut new = Vec::new();
         for line in lines {
             new.extend_from_slice(line);
             new.extend_from_slice(terminator);
         }
-        self.edits.push(Edit { from: line.offset, to, line: line.line, lines: gone, new, fresh: false });
-        Ok((used, true))
+        let lines = last - line.line + 1;
+        self.edits.push(Edit { from: line.offset, to, line: line.line, lines, new, fresh: false });
+        Ok(Some(last))
     }
 
-    /// The record that begins in a piece and goes on in the lines behind it, and where it begins.
-    fn goes_on(&mut self, line: Bad, piece: &[u8], rest: &[Bad]) -> io::Result<Option<(usize, Joined)>> {
-        if rest.first().is_none_or(|next| next.line != line.line + 1) {
+    /// The record that begins in a piece and goes on in the lines after it, and where it begins.
+    fn goes_on(&mut self, line: Bad, piece: &[u8], ending: &[u8]) -> io::Result<Option<(usize, Joined)>> {
+        if ending.is_empty() {
             return Ok(None);
         }
-        for at in unfinished(piece) {
+        for at in unfinished(piece, self.probe.python) {
             if at > 0 {
                 // Objects may be nested deep, and the piece is walked through for each.
                 let budget = self.out.budget.get_or_insert(BUDGET);
                 *budget = budget.saturating_sub(piece.len());
             }
-            let joined = self.join(line, &piece[at..], rest)?;
+            let joined = self.join(line, &piece[at..], ending)?;
             // What stands inside of something else is a line of its own only if it says all that a line says.
             if let Some(joined) = joined.filter(|joined| at == 0 || self.probe.is_line(&joined.record)) {
                 return Ok(Some((at, joined)));
@@ -454,42 +488,70 @@ impl Work<'_, '_> {
         Ok(None)
     }
 
-    /// Tries the lines behind a piece as the rest of its record.
-    fn join(&mut self, line: Bad, piece: &[u8], rest: &[Bad]) -> io::Result<Option<Joined>> {
+    /// Tries the lines after a piece as the rest of its record. One that is an entry ends the attempt.
+    fn join(&mut self, line: Bad, piece: &[u8], ending: &[u8]) -> io::Result<Option<Joined>> {
         let budget = self.out.budget.get_or_insert(BUDGET);
         if *budget == 0 {
             return Ok(None);
         }
-        let mut walk = Walk::new();
+        let mut walk = Walk::new(self.probe.python);
         if walk.go(piece, true) != Step::More {
             return Ok(None);
         }
-        for (at, next) in rest.iter().take(MOST_LINES).enumerate() {
-            if next.line != line.line + 1 + at as u64 {
+        let mut was = ending.to_vec();
+        let mut at = Bad { lines: 1, why: None, ..line };
+        let mut behind = ending.len() as u64;
+        for _ in 0..MOST_LINES {
+            let left = *self.out.budget.get_or_insert(0);
+            let Some((bytes, ending)) = self.next_line(at.offset + at.len + behind, left)? else { break };
+            at =
+                Bad { line: at.line + 1, offset: at.offset + at.len + behind, len: bytes.len() as u64, ..at };
+            behind = ending.len() as u64;
+            self.out.budget = Some(left.saturating_sub(bytes.len() + 1));
+            walk.line_break();
+            let step = walk.go(&bytes, true);
+            if matches!(step, Step::Wrong(_)) || self.probe.is_entry(&bytes) {
                 break;
             }
-            walk.line_break();
-            let bytes = self.read(*next)?;
-            let left = self.out.budget.get_or_insert(0);
-            *left = left.saturating_sub(bytes.len() + 1);
-            match walk.go(&bytes, true) {
-                Step::More => {}
-                Step::Wrong(_) => break,
-                Step::Done(end) => {
-                    return Ok(self.probe.is_entry(&walk.mended).then(|| Joined {
-                        used: at + 1,
-                        rest: bytes[end..].to_vec(),
-                        record: walk.mended,
-                        ending: Vec::new(),
-                    }))
-                    .and_then(|joined| match joined {
-                        Some(joined) => Ok(Some(Joined { ending: self.ending(*next)?, ..joined })),
-                        None => Ok(None),
-                    });
+            was.extend_from_slice(&bytes);
+            if let Step::Done(end) = step {
+                if !self.probe.is_entry(&walk.mended) {
+                    break;
                 }
+                let to = at.offset + at.len + behind;
+                let (record, rest) = (walk.mended, bytes[end..].to_vec());
+                return Ok(Some(Joined { last: at.line, to, was, rest, record, ending }));
             }
+            was.extend_from_slice(&ending);
         }
         Ok(None)
+    }
+
+    /// The line that begins at `offset`, and its ending; `None` if there is none, or it has more than `most` bytes.
+    fn next_line(&self, offset: u64, most: usize) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
+        const FIRST: u64 = 4 << 10;
+        let left = self.source.text.len().saturating_sub(offset);
+        let mut len = FIRST;
+        loop {
+            let mut line = self.source.bytes(Span { file: 0, offset, len: len.min(left) })?;
+            let newline = memchr::memchr(b'\n', &line);
+            if newline.is_none() && len < left {
+                if len > most as u64 {
+                    return Ok(None);
+                }
+                len *= 8;
+                continue;
+            }
+            if line.is_empty() {
+                return Ok(None);
+            }
+            let end = newline.unwrap_or(line.len());
+            let returned = newline.is_some() && line[..end].ends_with(b"\r");
+            let end = end - usize::from(returned);
+            line.truncate(newline.map_or(line.len(), |newline| newline + 1));
+            let ending = line.split_off(end);
+            return Ok(Some((line, ending)));
+        }
     }
 
     /// Notes what a torn piece still shows.
@@ -666,9 +728,13 @@ fn slot_of(line: Bad, bytes: &[u8], ending: &[u8]) -> Fitted {
 /// A record that was put together of several lines.
 struct Joined {
     record: Vec<u8>,
-    /// How many lines behind the first went into it.
-    used: usize,
-    /// What stands behind it on the last of them.
+    /// The number of the last of them.
+    last: u64,
+    /// The byte after it and its ending.
+    to: u64,
+    /// What comes after the first line, as it was.
+    was: Vec<u8>,
+    /// What comes after it on the last of them.
     rest: Vec<u8>,
     ending: Vec<u8>,
 }
@@ -685,6 +751,7 @@ fn words(check: Check, line: Bad, entries: usize) -> String {
         Check::SplicedLine => format!("a piece of a record, and then {entries} whole ones"),
         Check::SplitRecord => "the record goes on in the next line".into(),
         Check::GarbageLine if entries == 1 => "a list of one record".into(),
+        Check::GarbageLine if entries > 1 && line.why.is_none() => format!("a list of {entries} records"),
         Check::GarbageLine if entries > 1 => format!("{entries} records, and something else around them"),
         Check::GarbageLine if line.why.is_none() => "JSON, but no object with a type".into(),
         Check::GarbageLine => "no record".into(),

@@ -1,6 +1,5 @@
 use super::text::{Patched, Text};
 use crate::format::{Builder, Detected, Format, Session, detect_in_blocks};
-use crate::json::Reader;
 use crate::model::{Copies, Source, Span};
 use std::io;
 
@@ -22,7 +21,7 @@ pub(super) fn scan_as_agent(format: Format, source: &Patched<'_>) -> io::Result<
 
 fn read(mut builder: Builder, source: &Patched<'_>) -> io::Result<Session> {
     builder.begin_file();
-    let mut reader = Reader::new();
+    let mut reader = builder.reader();
     each_block(source, |block| reader.feed(block, |line| builder.line(line)))?;
     reader.finish(|line| builder.line(line));
     Ok(builder.finish())

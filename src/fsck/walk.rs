@@ -13,6 +13,8 @@ pub(super) struct Walk {
     most: usize,
     /// How deep they were.
     deepest: usize,
+    /// Whether `NaN` and the like are values.
+    python: bool,
     /// The object so far, mended.
     pub(super) mended: Vec<u8>,
 }
@@ -79,21 +81,22 @@ pub(super) enum Step {
 
 impl Walk {
     /// A walk that begins at an opening brace.
-    pub(super) fn new() -> Walk {
+    pub(super) fn new(python: bool) -> Walk {
         Walk {
             stack: Vec::new(),
             state: State::Value { empty: false },
             raw: false,
             most: DEPTH,
             deepest: 0,
+            python,
             mended: Vec::new(),
         }
     }
 
     /// The object that begins at `from`, however deep it is: the byte behind it, and whether it is deeper than the reader goes.
     /// Else where it went wrong.
-    pub(super) fn of_any_depth(bytes: &[u8], from: usize) -> Result<(usize, bool), usize> {
-        let mut walk = Walk { most: usize::MAX, ..Walk::new() };
+    pub(super) fn of_any_depth(bytes: &[u8], from: usize, python: bool) -> Result<(usize, bool), usize> {
+        let mut walk = Walk { most: usize::MAX, ..Walk::new(python) };
         match walk.go(&bytes[from..], false) {
             Step::Done(end) if !walk.raw => Ok((from + end, walk.deepest > DEPTH)),
             Step::Done(end) => Err(from + end),
@@ -103,8 +106,8 @@ impl Walk {
     }
 
     /// The object that begins at `from`; nothing but raw control characters may be wrong with it. Else where it went wrong.
-    pub(super) fn object(bytes: &[u8], from: usize) -> Result<Whole, usize> {
-        let mut walk = Walk::new();
+    pub(super) fn object(bytes: &[u8], from: usize, python: bool) -> Result<Whole, usize> {
+        let mut walk = Walk::new(python);
         match walk.go(&bytes[from..], false) {
             Step::Done(end) => Ok(Whole { end: from + end, raw: walk.raw }),
             Step::More => Err(bytes.len()),
@@ -114,7 +117,7 @@ impl Walk {
 
     /// An object with its raw control characters escaped.
     pub(super) fn mended(object: &[u8]) -> Vec<u8> {
-        let mut walk = Walk::new();
+        let mut walk = Walk::new(true);
         walk.go(object, true);
         walk.mended
     }
@@ -154,6 +157,11 @@ impl Walk {
                 ) =>
                 {
                     self.state = State::Behind;
+                }
+                None if digits == Digits::Minus && byte == b'I' && self.python => {
+                    self.state = State::Word(b"nfinity");
+                    self.keep(byte, mend);
+                    return true;
                 }
                 None => return false,
             }
@@ -203,6 +211,8 @@ impl Walk {
                 b't' => State::Word(b"rue"),
                 b'f' => State::Word(b"alse"),
                 b'n' => State::Word(b"ull"),
+                b'N' if self.python => State::Word(b"aN"),
+                b'I' if self.python => State::Word(b"nfinity"),
                 _ => return false,
             },
             State::Key { empty: true } if byte == b'}' => return self.close(byte, mend),
@@ -280,7 +290,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn an_object_ends_where_its_brace_closes() {
         let check = |text: &str, end: Result<usize, usize>| {
-            assert_eq!(Walk::object(text.as_bytes(), 0).map(|whole| whole.end), end, "{text}");
+            assert_eq!(Walk::object(text.as_bytes(), 0, false).map(|whole| whole.end), end, "{text}");
         };
         check("{}",                          Ok(2));
         check(r#"{"a":1}{"b":2}"#,           Ok(7));
@@ -298,7 +308,7 @@ mod tests {
 
     #[test]
     fn control_characters_are_escaped_and_lines_joined() {
-        let mut walk = Walk::new();
+        let mut walk = Walk::new(false);
         assert_eq!(walk.go(b"{\"a\":\"one\ttab", true), Step::More);
         walk.line_break();
         assert_eq!(walk.go(b"two\", \"b\":1", true), Step::More);

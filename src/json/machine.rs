@@ -26,6 +26,10 @@ pub(super) struct Machine {
     /// How much of a string is copied at most.
     copy_most: usize,
     limits: Limits,
+    /// Whether `NaN`, `Infinity` and `-Infinity` are values, as they are to Python.
+    pub(super) python: bool,
+    /// How deep values were nested.
+    deepest: usize,
 }
 
 /// How much is kept of one line.
@@ -49,7 +53,10 @@ impl Limits {
 
 /// How deep values may be nested. (serde_json gives up at 128, V8 never does.) Agents nest some tens deep; the
 /// bound is there so that memory does not follow a line of brackets.
-pub const DEPTH: usize = 1024;
+pub const DEPTH: usize = 1 << 17;
+
+/// What is said of a line whose values are nested deeper than that.
+pub const TOO_DEEP: &str = "nested too deep";
 
 /// What is said of a line that ends inside of a string.
 pub const ENDS_IN_STRING: &str = "ends inside a string";
@@ -149,6 +156,8 @@ impl Machine {
             copy_from: 0,
             copy_most: 0,
             limits: Limits::HELD,
+            python: false,
+            deepest: 0,
         }
     }
 
@@ -165,6 +174,7 @@ impl Machine {
         self.copies.clear();
         self.copy_most = 0;
         self.limits = limits;
+        self.deepest = 0;
     }
 
     /// Takes the next bytes of the line.
@@ -206,6 +216,11 @@ impl Machine {
         &self.copies
     }
 
+    /// How deep values were nested.
+    pub(super) fn deepest(&self) -> usize {
+        self.deepest
+    }
+
     /// Whether a string had a lone surrogate.
     pub(super) fn lone_surrogate(&self) -> bool {
         self.lone_surrogate
@@ -214,6 +229,8 @@ impl Machine {
     /// How many bytes the JSON value at the start of `bytes` takes; `None` where there is no whole one.
     pub(super) fn value_len(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut nothing = Found::new();
+        // What the reader took may hold them.
+        self.python = true;
         self.start(Limits::LONG, &mut nothing);
         if let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.first() {
             return None;
@@ -277,6 +294,8 @@ impl Machine {
             b't' => return self.state = State::Word(b"true", 1),
             b'f' => return self.state = State::Word(b"false", 1),
             b'n' => return self.state = State::Word(b"null", 1),
+            b'N' if self.python => return self.state = State::Word(b"NaN", 1),
+            b'I' if self.python => return self.state = State::Word(b"Infinity", 1),
             b'-' => Number::Minus,
             b'0' => Number::Zero,
             b'1'..=b'9' => Number::Digits,
@@ -289,7 +308,7 @@ impl Machine {
 
     fn open(&mut self, object: bool, found: &mut Found) {
         if self.open.len() == DEPTH {
-            return self.flaw(self.at, "nested too deep");
+            return self.flaw(self.at, TOO_DEEP);
         }
         let outer = self.open.last().map(|level| level.place);
         let place = match (outer, self.wanted, object) {
@@ -309,6 +328,7 @@ impl Machine {
         };
         self.keep(if object { Sort::Object } else { Sort::List }, found);
         self.open.push(Level { object, place });
+        self.deepest = self.deepest.max(self.open.len());
         self.state = if object { State::FirstKey } else { State::FirstItem };
     }
 
@@ -476,6 +496,11 @@ impl Machine {
                 self.keep(Sort::Number, found);
                 self.end_value(Sort::Number);
                 return false;
+            }
+            (Minus, b'I') if self.python => {
+                self.copies.truncate(self.copy_from);
+                self.state = State::Word(b"-Infinity", 2);
+                return true;
             }
             (Minus | Point | E | Sign, _) => {
                 self.flaw(self.at, "a digit is missing");

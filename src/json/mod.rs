@@ -23,7 +23,7 @@ mod walk;
 pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
-pub use machine::{DEPTH, ENDS_IN_STRING};
+pub use machine::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
 pub use sieve::{Run, Sieve, is_plain};

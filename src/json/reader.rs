@@ -74,12 +74,14 @@ pub struct Notes {
     pub invalid_utf8: bool,
     /// An unpaired surrogate is in a string of it, as an escape.
     pub lone_surrogate: bool,
+    /// Values are nested deeper than Python reads them.
+    pub deep: bool,
 }
 
 /// Cuts the blocks of a file into lines, checks each against the whole grammar of JSON, and finds the
 /// wanted fields.
 ///
-/// Values may be nested 1024 deep. Memory stays under some MiB whatever the lines are: one of more than 1 MiB is read
+/// Values may be nested 131,072 deep. Memory stays under some MiB whatever the lines are: one of more than 1 MiB is read
 /// in pieces as they come, and not held.
 ///
 /// ```
@@ -106,6 +108,11 @@ impl Reader {
 
     fn with(sizes: Sizes, scanner: Scanner) -> Reader {
         Reader { block: Block::new(sizes, scanner), lines: Lines::new() }
+    }
+
+    /// Says whether `NaN`, `Infinity` and `-Infinity` are values, as they are to Python; of each file that follows, too.
+    pub fn python(&mut self, python: bool) {
+        self.lines.machine.python = python;
     }
 
     /// Begins another file, with the memory of the last. `offset` is where the first byte that will
@@ -234,6 +241,9 @@ impl Lines {
     }
 }
 
+/// How deep Python reads nested values: with more it fails, and what it loads with it.
+const PYTHONS_DEPTH: usize = 994;
+
 /// A byte order mark.
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
@@ -275,6 +285,7 @@ fn look_again(
         nul: memchr::memchr(0, line).is_some(),
         invalid_utf8: simdutf8::basic::from_utf8(line).is_err(),
         lone_surrogate: machine.lone_surrogate(),
+        deep: machine.deepest() > PYTHONS_DEPTH,
     };
     let fields = Fields { bytes: machine.copies(), found };
     each(&at.line(line.len() as u64, shape, notes, fields, Some(line)));

@@ -31,6 +31,13 @@ pub enum FaultKind {
         /// The byte of the line at which the rest begins.
         at: u64,
     },
+    /// An object that goes on over several lines, which the agent takes as one.
+    Split,
+    /// Values that are nested deeper than the agent reads them.
+    TooDeep {
+        /// The byte of the line at which reading stopped; 0 if it was read all the same.
+        at: u64,
+    },
     /// A JSON text, but no object that the format knows a place for.
     NoEntry,
     /// NUL bytes in the line.
@@ -63,6 +70,8 @@ impl FaultKind {
         match self {
             FaultKind::Broken { .. } => "torn-line",
             FaultKind::Trailing { .. } => "glued-lines",
+            FaultKind::Split => "split-record",
+            FaultKind::TooDeep { .. } => "deep-nesting",
             FaultKind::NoEntry => "garbage-line",
             FaultKind::Nul => "nul-bytes",
             FaultKind::InvalidUtf8 => "invalid-utf8",

@@ -6,6 +6,9 @@
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Key(pub u64);
 
+/// What the last byte of the key of a short number has besides the length.
+const NUMBER: u8 = 8;
+
 impl Key {
     /// The key of an entry that has no id.
     pub const NONE: Key = Key(0);
@@ -17,6 +20,19 @@ impl Key {
             Ok(eight) => Key(u64::from_le_bytes(eight)),
             Err(_) => Key::of_other(id),
         }
+    }
+
+    /// Returns the key of an id that is a number, given as it is spelled: to the programs of the pi family `1` and `"1"` are two
+    /// ids.
+    pub fn of_number(id: &[u8]) -> Key {
+        let n = id.len();
+        if n >= 8 {
+            return Key::of(&[b"\x08", id].concat());
+        }
+        let mut bytes = [0; 8];
+        bytes[..n].copy_from_slice(id);
+        bytes[7] = NUMBER | n as u8;
+        Key(u64::from_le_bytes(bytes))
     }
 
     fn of_other(id: &[u8]) -> Key {
@@ -47,8 +63,8 @@ impl Key {
         // The last byte holds the length where that is below eight; no id has a control character there.
         if bytes[7] == 1 && bytes[..7] == [0; 7] {
             bytes.clear();
-        } else if bytes[7] < 8 {
-            bytes.truncate(usize::from(bytes[7]));
+        } else if bytes[7] < 2 * NUMBER {
+            bytes.truncate(usize::from(bytes[7] % NUMBER));
         }
         bytes
     }
@@ -56,7 +72,7 @@ impl Key {
     /// The id itself, where it has eight bytes. For the key of a longer id, as [`Key::short_id`].
     pub fn eight(self) -> Option<[u8; 8]> {
         let bytes = self.0.to_le_bytes();
-        (bytes[7] >= 8).then_some(bytes)
+        (bytes[7] >= 2 * NUMBER).then_some(bytes)
     }
 
     /// Whether this key stands for an id at all.

@@ -360,7 +360,7 @@ fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
     if word.is_empty() {
         return Ok(None);
     }
-    if let Some(ix) = session.find(Key::of(word.as_bytes())) {
+    if let Some(ix) = find(session, word) {
         return Ok(Some(ix));
     }
     let labeled = session.labels.named(word).collect();
@@ -381,10 +381,16 @@ fn only(whole: Whole<'_>, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
     }
 }
 
+/// The entry with an id, which may be a number.
+fn find(session: &Session, id: &str) -> Option<Ix> {
+    let number = || session.find(Key::of_number(id.as_bytes())).filter(|_| id.parse::<f64>().is_ok());
+    session.find(Key::of(id.as_bytes())).or_else(number)
+}
+
 /// The entry whose id begins with `prefix`, of `fewest` bytes or more.
 fn by_id(whole: Whole<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
     let session = whole.session;
-    if let Some(ix) = session.find(Key::of(prefix.as_bytes())) {
+    if let Some(ix) = find(session, prefix) {
         return Ok(ix);
     }
     let none = || Error::NoRevision { revision: word.into() };

@@ -31,6 +31,7 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     builder.begin_file();
     let mut reader = Reader::with_blocks(head.len().max(END) + 1);
     let whole = len <= head.len() as u64;
+    reader.python(told.format.is_python());
     reader.feed(&head, |line| builder.line(line));
     if !whole {
         builder.partial();

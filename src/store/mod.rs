@@ -26,7 +26,7 @@ pub use end::End;
 pub use error::Error;
 pub use files::Files;
 pub use glance::glance;
-pub use open::{Opened, Options, is_read_once, open, open_raw};
+pub use open::{Opened, Options, is_read_once, open, open_any, open_raw};
 pub use part::{Part, open_part};
 pub use sift::{Taker, sift};
 

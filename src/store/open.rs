@@ -35,17 +35,45 @@ const HEAD: usize = 16 * 1024;
 /// Reads the whole file once, and holds of it no more than columns of entries. Fails where the file can't be read,
 /// is empty, or is of no format that is known; a damaged session is opened, with its faults.
 pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
-    let (file, len, stamp) = match Source::of(path)? {
-        Source::Bytes(bytes) => return in_memory(path, options, bytes),
-        Source::File(file, len, stamp) => (file, len, stamp),
-    };
-    let session = match len < segments::LARGE {
-        true => read_file(path, options, &file, len)?,
-        false => read_large(path, options, &file, len)?,
-    };
+    let (session, files, _) = load(path, options)?;
+    Ok(Opened { session: session?, files })
+}
+
+/// Opens a file as [`open()`] does; without a session if there is none in it. Gives its length too.
+pub fn open_any(path: &Path, options: Options) -> Result<(Option<Session>, Files, u64), Error> {
+    let (session, files, len) = load(path, options)?;
+    match session {
+        // The file may have grown since its length was asked for.
+        Ok(session) => {
+            let len = session.files[0].bytes;
+            Ok((Some(session), files, len))
+        }
+        Err(error) if error.is_no_session() => Ok((None, files, len)),
+        Err(error) => Err(error),
+    }
+}
+
+/// Opens a file once, and reads the session in it; gives its length too.
+fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files, u64), Error> {
     let mut files = Files::new();
-    files.add(path.to_owned(), Content::File(file), Some(stamp));
-    Ok(Opened { session, files })
+    let (session, len) = match Source::of(path)? {
+        Source::Bytes(bytes) => {
+            let len = bytes.len() as u64;
+            let format = settled(path, detect(&bytes, Some(path)), options);
+            let session = format.map(|told| read_memory(told, options, &bytes));
+            files.add(path.to_owned(), Content::Memory(bytes), None);
+            (session, len)
+        }
+        Source::File(file, len, stamp) => {
+            let session = match len < segments::LARGE {
+                true => read_file(path, options, &file, len),
+                false => read_large(path, options, &file, len),
+            };
+            files.add(path.to_owned(), Content::File(file), Some(stamp));
+            (session, len)
+        }
+    };
+    Ok((session, files, len))
 }
 
 /// Opens a file as bytes, whatever it holds; gives its length too. `-` is standard input.
@@ -197,8 +225,10 @@ fn read_with(
     let room = space.len();
     let count = read_at(file, space, 0).map_err(io)?;
     let start = &space[..count];
-    let mut builder = begin(told(path, file, start, options)?, options);
+    let told = told(path, file, start, options)?;
+    let mut builder = begin(told, options);
     builder.expect(len, &start[..count.min(HEAD)]);
+    reader.python(told.format.is_python());
     reader.advance(count, |line| builder.line(line));
     // A file may have grown since its length was asked for: only where there was room for more, this was all.
     if count == room {
@@ -257,7 +287,7 @@ pub(super) fn read_on(
 
 fn read_memory(told: Told, options: Options, bytes: &[u8]) -> Session {
     let mut builder = begin(told, options);
-    let mut reader = Reader::new();
+    let mut reader = told.format.reader();
     reader.feed(bytes, |line| builder.line(line));
     reader.finish(|line| builder.line(line));
     builder.finish()

@@ -153,7 +153,7 @@ impl PartOf<'_> {
             builder.side();
         }
         builder.begin_file();
-        let mut reader = Reader::new();
+        let mut reader = self.format.reader();
         let first = self.first_lines(&mut reader, &mut builder);
         for offset in lines.iter().filter(|offset| **offset >= first && **offset < from) {
             self.line(&mut reader, *offset, |line| {

@@ -43,7 +43,7 @@ fn read_with(
         for worker in 0..workers {
             let (give, next, pattern) = (give.clone(), &next, &pattern);
             let started = std::thread::Builder::new().spawn_scoped(scope, move || {
-                let mut reader = Reader::new();
+                let mut reader = pattern.reader();
                 loop {
                     let number = next.fetch_add(1, Ordering::Relaxed);
                     if number >= count {
@@ -68,7 +68,7 @@ fn read_with(
         }
         drop(give);
         let mut whole = begin();
-        let result = lines(file, &mut Reader::new(), 0, ends(0), |line| whole.line(line));
+        let result = lines(file, &mut whole.reader(), 0, ends(0), |line| whole.line(line));
         let mut waiting = BTreeMap::new();
         let mut due = 1;
         result?;
@@ -196,7 +196,7 @@ mod tests {
 {"type":"message","id":"b","parentId":"n","message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"x"}]}}
 
 {"type":"message","id":"longer-than-eight","parentId":"b","message":{"role":"toolResult","toolCallId":"t1","content":[]}}
-{"type":"message","id":"c","parentId":"longer-than-eight","message":{"role":"user","content":"two"}
+"type":"message","id":"c","parentId":"longer-than-eight","message":{"role":"user","content":"two"}
 {"type":"label","id":"l","parentId":"longer-than-eight","targetId":"a","label":"name"}
 {"type":"session_info","id":"m","parentId":"l","timestamp":"2026-03-02T00:00:00.000Z","name":""}
 {"type":"leaf","id":"q","parentId":"m","targetId":"b"}
@@ -243,6 +243,8 @@ mod tests {
         check(r#"{"type":"session","version":3,"id":"again"}"#, false);
         check("17",                                            false);
         check("not JSON",                                      true);
+        // Whether it may go on in the next line depends on the header.
+        check(r#"{"type":"message","id":"d""#,                 false);
         check("",                                              true);
     }
 

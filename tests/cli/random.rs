@@ -71,7 +71,7 @@ proptest! {
 }
 
 /// So many cases, unless `PROPTEST_CASES` says how many.
-fn config(cases: u32) -> ProptestConfig {
+pub fn config(cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
 }
@@ -239,7 +239,7 @@ const KEYS: &[&str] = &[
 
 /// What can happen to a file.
 #[derive(Clone, Debug)]
-enum Damage {
+pub enum Damage {
     Cut(Index, Index),
     Insert(Index, Vec<u8>),
     Flip(Index, u8),
@@ -248,7 +248,7 @@ enum Damage {
     End(Index),
 }
 
-fn damage() -> impl Strategy<Value = Damage> {
+pub fn damage() -> impl Strategy<Value = Damage> {
     let at = any::<Index>;
     prop_oneof![
         (at(), at()).prop_map(|(from, to)| Damage::Cut(from, to)),
@@ -261,7 +261,7 @@ fn damage() -> impl Strategy<Value = Damage> {
 }
 
 impl Damage {
-    fn on(&self, bytes: &mut Vec<u8>) {
+    pub fn on(&self, bytes: &mut Vec<u8>) {
         let place = |at: &Index, len: usize| if len == 0 { 0 } else { at.index(len) };
         let range = |from: &Index, to: &Index, len: usize| {
             let (from, to) = (place(from, len), place(to, len));
@@ -295,7 +295,7 @@ impl Damage {
 }
 
 /// The sessions that the project has.
-fn sessions() -> Vec<PathBuf> {
+pub fn sessions() -> Vec<PathBuf> {
     fn below(folder: &Path, into: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten() {
             let path = entry.unwrap().path();

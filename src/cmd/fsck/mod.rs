@@ -9,7 +9,7 @@ use super::{Exit, Failure, complete, exit::Failures, global::Global, open, paral
 use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
-use crate::store::{self, Error, Files, Options, find, remains};
+use crate::store::{self, Error, Files, Opened, Options, find, remains};
 use crate::ui::{Progress, Ui, text};
 use around::Place;
 use clap::builder::PossibleValuesParser;
@@ -324,6 +324,15 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     Ok(out)
 }
 
+/// What is found in a session that was read with its side columns, so that all commands give faults the names that `fsck` gives.
+pub(super) fn findings_of(opened: Opened, global: &Global) -> anyhow::Result<Findings> {
+    let Opened { session, files } = opened;
+    let len = session.files[0].bytes;
+    let place = Place::of(files.path(0));
+    let examined = fsck::examine(Some(session), &files, len, global.options().format, &place)?;
+    Ok(examined.findings)
+}
+
 /// A file that was looked through, with what it was read from.
 struct Subject {
     files: Files,
@@ -335,26 +344,7 @@ impl Subject {
     fn open(path: &Path, global: &Global) -> Result<Subject, Error> {
         let options = Options { side: true, ..global.options() };
         let place = Place::of(path);
-        let from_stdin = crate::store::is_read_once(path);
-        let opened = match from_stdin {
-            // Standard input is read once, and looked at as bytes.
-            true => None,
-            false => match store::open(path, options) {
-                Ok(opened) => Some(opened),
-                Err(error) if error.is_no_session() => None,
-                Err(error) => return Err(error),
-            },
-        };
-        let (session, files, len) = match opened {
-            Some(opened) => {
-                let len = opened.session.files[0].bytes;
-                (Some(opened.session), opened.files, len)
-            }
-            None => {
-                let (files, len) = store::open_raw(path)?;
-                (None, files, len)
-            }
-        };
+        let (session, files, len) = store::open_any(path, options)?;
         let examined =
             fsck::examine(session, &files, len, options.format, &place).map_err(|error| match error {
                 Unreadable::Unknown => Error::UnknownFormat { path: path.to_owned(), program: None },

@@ -150,6 +150,7 @@ impl Dialect for Claude {
         };
         Place::Entry(Link {
             id,
+            is_number: false,
             parent,
             time,
             kind,
@@ -162,10 +163,6 @@ impl Dialect for Claude {
 
     fn name(&self, gathered: &mut Gathered) -> Option<String> {
         gathered.claude.name()
-    }
-
-    fn joins_lines(&self) -> bool {
-        true
     }
 
     fn head(&self, session: &Session) -> Head {

@@ -1,4 +1,4 @@
-use super::{Builder, FileFacts, Other, Pointer};
+use super::{Builder, FileFacts, Joined, Other, Pointer};
 use crate::format::{Format, Side};
 use crate::json::{Line, Shape};
 use crate::model::Fault;
@@ -28,6 +28,8 @@ impl Segment {
         self.builder.line(line);
         // To pi, the last line that is a value and no entry says something else where no header came before.
         self.depends |= line.shape == Shape::Scalar || self.builder.gathered.header.is_some();
+        // Whether objects over several lines are taken depends on the header and on what came before.
+        self.depends |= !self.builder.spread.is_empty() && self.builder.format != Format::Claude;
     }
 }
 
@@ -70,6 +72,11 @@ impl Builder {
             file,
             line: fault.line + lines,
             ..fault
+        }));
+        self.joined.extend(next.joined.into_iter().map(|joined| Joined {
+            line: joined.line + lines,
+            span: crate::model::Span { file, ..joined.span },
+            ..joined
         }));
         self.others.extend(next.others.into_iter().map(|other| Other {
             span: crate::model::Span { file, ..other.span },

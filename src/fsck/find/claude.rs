@@ -44,7 +44,9 @@ pub(in crate::fsck) fn kept_lists(line: &[u8]) -> Option<Kept> {
 /// ancestors of the session of the last turn, which then was resumed from it.
 pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usize> {
     let entries = &session.entries;
-    if let Some(named) = entries.sessions().iter().position(|name| !stem.is_empty() && name == stem) {
+    // Standard input has no name, and some entries have no session.
+    let named = entries.sessions().iter().position(|name| name == stem);
+    if let Some(named) = named.filter(|_| !stem.is_empty()) {
         return Some(named);
     }
     let mut counts = vec![0usize; entries.sessions().len()];

@@ -23,6 +23,12 @@ impl Finder<'_> {
     pub(super) fn tree(&mut self) -> io::Result<()> {
         let session = self.session;
         self.orphans()?;
+        for noted in self.noted(NotedKind::NoType).filter(|noted| noted.key.is_some()) {
+            self.entry(Check::GarbageLine, noted.entry, None, |_, _| {
+                Ok("the entry has no type, and agents walk through it".into())
+            })?;
+            self.unmendable();
+        }
         for ix in session.tree.rings() {
             let Parent::Ring(to) = session.tree.link(ix) else { continue };
             self.entry(Check::ParentCycle, ix, Some(to), |finder, _| {

@@ -123,7 +123,7 @@ pub(super) fn prove(
     }
     Ok(Proof {
         path,
-        agents_path: (examined.reachable, agents.depth()),
+        agents_path: (examined.reachable, agents.loaded()),
         pairs,
         entries: (examined.entries, session.tree.standing().count()),
         findings,

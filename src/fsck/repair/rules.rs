@@ -223,7 +223,9 @@ impl Round<'_> {
                         draft.restored.insert(id.clone());
                         id
                     }
-                    None if is_number => draft.id(ix)?,
+                    None if is_number => Some(draft.id(ix)?)
+                        .filter(|id| session.find(Key::of(id.as_bytes())).is_none())
+                        .unwrap_or_else(|| ids.entry(session.format, taken)),
                     None => ids.entry(session.format, taken),
                 };
                 draft.set(ix, &[names.id], &json(Some(&id)), Check::MissingId)?;

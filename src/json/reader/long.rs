@@ -1,4 +1,4 @@
-use super::{At, Ending, Line, Notes, bom_len};
+use super::{At, Ending, Line, Notes, PYTHONS_DEPTH, bom_len};
 use crate::json::fields::{Fields, Found};
 use crate::json::machine::{Limits, Machine};
 
@@ -51,6 +51,7 @@ impl Long {
         let notes = Notes {
             invalid_utf8: !self.utf8.is_valid(),
             lone_surrogate: machine.lone_surrogate(),
+            deep: machine.deepest() > PYTHONS_DEPTH,
             ..self.notes
         };
         let fields = Fields { bytes: machine.copies(), found };

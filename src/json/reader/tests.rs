@@ -1,5 +1,5 @@
 use super::*;
-use crate::json::{BlockKind, Field, Value};
+use crate::json::{BlockKind, DEPTH, Field, TOO_DEEP, Value};
 use serde::de::IgnoredAny;
 use std::fmt::Write as _;
 
@@ -234,10 +234,13 @@ fn lines_end_where_they_end() {
 fn depth_has_a_bound_and_no_recursion() {
     let nested = |depth: usize| [vec![b'['; depth], vec![b']'; depth]].concat();
     let in_key = |depth: usize| [br#"{"x":"#, &nested(depth)[..], b"}"].concat();
-    assert_eq!(one(&nested(1024)).0, Shape::Scalar);
-    assert_eq!(one(&in_key(1023)).0, Shape::Object);
-    assert_eq!(one(&in_key(1024)).0, Shape::Broken { at: 1028, why: "nested too deep" });
-    assert_eq!(one(&nested(60_000)).0, Shape::Broken { at: 1024, why: "nested too deep" });
+    for depth in [900, 1024, 100_000, DEPTH] {
+        assert_eq!(one(&nested(depth)).0, Shape::Scalar, "{depth}");
+        assert_eq!(one(&in_key(depth - 1)).0, Shape::Object, "{depth}");
+    }
+    let at = DEPTH as u64;
+    assert_eq!(one(&in_key(DEPTH)).0, Shape::Broken { at: at + 4, why: TOO_DEEP });
+    assert_eq!(one(&nested(DEPTH + 9)).0, Shape::Broken { at, why: TOO_DEEP });
 }
 
 #[test]
@@ -624,4 +627,29 @@ fn by_tree(tree: &serde_json::Value) -> String {
         out.push_str(" odd items");
     }
     out
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn words_of_python_are_values_to_python() {
+    let check = |text: &str, wanted: bool| {
+        let mut reader = Reader::new();
+        for (python, wanted) in [(true, wanted), (false, false)] {
+            let mut is_object = None;
+            reader.restart(0, 0);
+            reader.python(python);
+            reader.feed(text.as_bytes(), |_| ());
+            reader.finish(|line| is_object = Some(line.shape == Shape::Object));
+            assert_eq!(is_object, Some(wanted), "{text}");
+        }
+    };
+    check(r#"{"a":NaN}"#,                         true);
+    check(r#"{"a":[Infinity,-Infinity, NaN ]}"#,  true);
+    check(r#"{"timestamp":-Infinity,"id":"a"}"#,  true);
+    check(r#"{"a":nan}"#,                         false);
+    check(r#"{"a":-NaN}"#,                        false);
+    check(r#"{"a":Inf}"#,                         false);
+    check(r#"{"a":-Infinit}"#,                    false);
+    check(r#"{"a":+Infinity}"#,                   false);
+    check(r#"{NaN:1}"#,                           false);
 }

@@ -191,6 +191,8 @@ fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
         return Ok(LastLine::Ended);
     }
     let mut reader = Reader::new();
+    // Whatever program it is of: what is whole is not cut.
+    reader.python(true);
     let mut whole = false;
     let mut look = |shape: Shape| whole = matches!(shape, Shape::Object | Shape::Scalar | Shape::Blank);
     stamp::each_block(file, offset, len - offset, |block| {

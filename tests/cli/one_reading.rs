@@ -1,0 +1,273 @@
+//! All commands read a session in one way: `status`, `fsck`, `log` and `context` agree on its entries, its HEAD, the path and the
+//! names of its faults, whether the bytes come from a file, a pipe or standard input. And a default repair keeps each entry
+//! that the agent reads.
+
+use crate::fsck_claude::applied;
+use crate::random::{config, damage, sessions};
+use crate::{place, shared};
+use bough::format::{Format, Ids, Session};
+use bough::fsck::{self, Alone, Check, Examined, Wishes};
+use bough::model::{Key, Table};
+use bough::store::{self, Options};
+use proptest::prelude::*;
+use proptest::sample::Index;
+use serde_json::Value;
+use std::collections::{BTreeMap, HashSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Output, Stdio};
+
+/// What the commands say of a session; `None` of one that is not read.
+#[derive(PartialEq, Debug)]
+struct Said {
+    status: Option<Value>,
+    findings: Vec<Value>,
+    total: Option<Value>,
+}
+
+/// How the bytes come.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Way {
+    File,
+    Pipe,
+    Stdin,
+}
+
+/// Runs a command on `session.jsonl` in a folder.
+fn run(folder: &Path, way: Way, words: &[&str]) -> Output {
+    let path = folder.join("session.jsonl");
+    let mut command = place::bough(folder);
+    command.args(words);
+    match way {
+        Way::File => command.arg("session.jsonl").output().unwrap(),
+        Way::Stdin => command.arg("-").stdin(fs::File::open(path).unwrap()).output().unwrap(),
+        Way::Pipe => {
+            let mut child =
+                std::process::Command::new("cat").arg(path).stdout(Stdio::piped()).spawn().unwrap();
+            let output = command.arg("/dev/stdin").stdin(child.stdout.take().unwrap()).output().unwrap();
+            child.wait().unwrap();
+            output
+        }
+    }
+}
+
+fn values(output: &Output) -> Vec<Value> {
+    let text = String::from_utf8(output.stdout.clone()).unwrap();
+    text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
+}
+
+/// What depends on the name of the file, and not on its bytes.
+fn depends_on_the_name(finding: &Value) -> bool {
+    ["session-id-mismatch"].contains(&finding["check"].as_str().unwrap())
+}
+
+fn said(folder: &Path, way: Way) -> Said {
+    let mut status = values(&run(folder, way, &["status", "--json"])).pop();
+    let mut findings = values(&run(folder, way, &["fsck", "--json"]));
+    let mut total = findings.pop();
+    findings.retain(|finding| !depends_on_the_name(finding));
+    for object in status.iter_mut().chain(&mut findings).chain(&mut total) {
+        for key in ["file", "alive", "errors", "warnings", "infos", "reachable_after"] {
+            object.as_object_mut().unwrap().remove(key);
+        }
+    }
+    Said { status, findings, total }
+}
+
+/// Fails unless all commands agree on a session; `ways` says whether it is given in all ways.
+fn check(name: &str, bytes: &[u8], ways: bool) {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("session.jsonl"), bytes).unwrap();
+    let of_file = said(folder.path(), Way::File);
+    for way in [Way::Pipe, Way::Stdin].into_iter().filter(|_| ways) {
+        assert_eq!(said(folder.path(), way), of_file, "{name}: {way:?}");
+    }
+    let log = run(folder.path(), Way::File, &["log", "--json"]);
+    let all = run(folder.path(), Way::File, &["log", "--json", "--all", "--dag"]);
+    let context = run(folder.path(), Way::File, &["context", "--json"]);
+    let Some(status) = &of_file.status else {
+        // What is not read is read by none of them; `fsck` may say more, since it looks at damaged lines, too.
+        for output in [&log, &all, &context] {
+            assert!(!output.status.success(), "{name}");
+        }
+        return;
+    };
+    let total =
+        of_file.total.as_ref().unwrap_or_else(|| panic!("{name}: fsck does not read it, and status does"));
+    assert_eq!(status["path"], total["reachable"], "{name}: the path");
+    let mut faults: BTreeMap<&str, u64> = BTreeMap::new();
+    for finding in &of_file.findings {
+        let check = Check::named(finding["check"].as_str().unwrap()).unwrap();
+        if check.is_fault() {
+            *faults.entry(check.id()).or_default() += 1;
+        }
+    }
+    let names: BTreeMap<&str, u64> = status["faults"]
+        .as_object()
+        .unwrap()
+        .iter()
+        .map(|(name, count)| (name.as_str(), count.as_u64().unwrap()))
+        .collect();
+    assert_eq!(names, faults, "{name}: the names of faults");
+    assert!(total["entries"].as_u64() >= status["entries"].as_u64(), "{name}: {total} {status}");
+    let of_lines = ["garbage-line", "torn-line", "glued-lines", "spliced-line", "split-record", "nul-bytes"];
+    if !of_lines.iter().any(|check| faults.contains_key(check)) {
+        assert_eq!(total["entries"], status["entries"], "{name}: entries");
+    }
+    if log.status.success() {
+        let rows = values(&all);
+        let heads: Vec<&Value> = rows.iter().filter(|row| row["head"] == true).collect();
+        assert!(heads.len() <= 1, "{name}");
+        if let Some(head) = heads.first() {
+            let is_head = |key: &str| head[key] == status["head"];
+            assert!(
+                is_head("id") || status["head"].as_str().is_some_and(|head| head.starts_with("line:")),
+                "{name}: {head}"
+            );
+        } else {
+            assert!(status["head"].is_null() || rows.is_empty(), "{name}: {status}");
+        }
+        // Copies of an entry have rows of their own.
+        let ids: HashSet<String> =
+            rows.iter().map(|row| row.get("id").unwrap_or(&row["line"]).to_string()).collect();
+        assert_eq!(Some(ids.len() as u64), status["entries"].as_u64(), "{name}: rows of `log --all`");
+        let shown: HashSet<String> = rows.iter().map(|row| row["line"].to_string()).collect();
+        for message in values(&context).iter().filter(|message| message["origin"] == "message") {
+            assert!(shown.contains(&message["line"].to_string()), "{name}: {message}");
+        }
+    }
+}
+
+fn below(folder: &Path, into: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(folder).into_iter().flatten() {
+        let path = entry.unwrap().path();
+        match path.is_dir() {
+            true => below(&path, into),
+            false if path.extension().is_some_and(|ending| ending == "jsonl") => into.push(path),
+            false => {}
+        }
+    }
+}
+
+/// Runs a check on each file, and fails with the words of all that failed.
+fn each(paths: &[PathBuf], check: impl Fn(usize, &str, &[u8]) + std::panic::RefUnwindSafe) {
+    let failed = paths.iter().enumerate().filter(|(at, path)| {
+        let (name, bytes) = (path.display().to_string(), fs::read(path).unwrap());
+        std::panic::catch_unwind(|| check(*at, &name, &bytes)).is_err()
+    });
+    let failed: Vec<String> = failed.map(|(_, path)| path.display().to_string()).collect();
+    assert!(failed.is_empty(), "{} of {} files:\n{}", failed.len(), paths.len(), failed.join("\n"));
+}
+
+#[test]
+fn all_commands_agree_on_the_sessions() {
+    each(&sessions(), |at, name, bytes| check(name, bytes, at % 8 == 0));
+}
+
+#[test]
+#[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
+fn all_commands_agree_on_the_reference_files() {
+    let mut paths = Vec::new();
+    for folder in ["cases", "corpus"] {
+        below(&shared::folder().join(folder), &mut paths);
+    }
+    paths.sort();
+    paths.retain(|path| fs::metadata(path).unwrap().len() < 4 << 20);
+    each(&paths, |at, name, bytes| check(name, bytes, at % 8 == 0));
+}
+
+proptest! {
+    #![proptest_config(config(25))]
+
+    #[test]
+    fn all_commands_agree_on_damaged_sessions(file in any::<Index>(), damage in prop::collection::vec(damage(), 1..6)) {
+        let path = file.get(&sessions()).clone();
+        let mut bytes = fs::read(&path).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        check(&format!("{} with {damage:?}", path.display()), &bytes, true);
+    }
+}
+
+/// The session in some bytes, as its agent reads it.
+fn read(bytes: &[u8]) -> Option<Session> {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    fs::write(&path, bytes).unwrap();
+    store::open(&path, Options::default()).ok().map(|opened| opened.session)
+}
+
+/// Fails unless a default repair keeps all entries that the agent reads in some bytes.
+fn keeps_entries(name: &str, bytes: &[u8]) {
+    let Some(before) = read(bytes) else { return };
+    let source = Table(vec![bytes.to_vec()]);
+    let around = Alone("session");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("session.jsonl");
+    fs::write(&path, bytes).unwrap();
+    let session = store::open(&path, Options { side: true, ..Options::default() }).unwrap().session;
+    let examined: Examined =
+        fsck::examine(Some(session), &source, bytes.len() as u64, None, &around).expect("it was read");
+    let Ok(repair) = fsck::repair(&examined, &source, &around, &Wishes::default(), &mut Ids::seeded("7"))
+    else {
+        return;
+    };
+    let repaired = applied(&repair.plan, &source);
+    let after = read(&repaired).unwrap_or_else(|| panic!("{name}: no session is left"));
+    // An id that is a number becomes a string, and of entries with one id the first keeps it.
+    let renamed = |key: &Key| {
+        let id = key.short_id();
+        *key == Key::of_number(&id) && !id.is_empty() || *key == Key::of(b"")
+    };
+    let ids = |session: &Session| -> HashSet<Key> {
+        session.entries.keys().iter().copied().filter(|key| key.is_some()).collect()
+    };
+    let after_ids = ids(&after);
+    // What names nothing, only hides the position, or stops the agent goes by what the finding says.
+    let goes = |check| matches!(check, Check::DanglingLeaf | Check::ForeignMarker | Check::NoMessage);
+    let gone: HashSet<Key> = examined
+        .findings
+        .list
+        .iter()
+        .filter(|finding| goes(finding.check))
+        .map(|finding| Key::of(finding.id.as_bytes()))
+        .collect();
+    // Bytes that are not UTF-8, and halves of surrogate pairs, may be in an id; agents read what the repair writes.
+    if [Check::InvalidUtf8, Check::LoneSurrogate].iter().any(|check| examined.findings.count(*check) > 0) {
+        return assert!(after_ids.len() + gone.len() >= ids(&before).len(), "{name}: entries are gone");
+    }
+    for key in ids(&before).into_iter().filter(|key| !renamed(key) && !gone.contains(key)) {
+        assert!(
+            after_ids.contains(&key),
+            "{name}: entry `{}` is gone",
+            String::from_utf8_lossy(&key.short_id())
+        );
+    }
+    let agent = |format: Format| format.agent();
+    let pi = |format: Format| matches!(agent(format), "pi" | "omp");
+    assert!(
+        agent(before.format) == agent(after.format) || pi(before.format) && pi(after.format),
+        "{name}: {:?} became {:?}",
+        before.format,
+        after.format
+    );
+}
+
+#[test]
+fn a_repair_keeps_each_entry_that_is_read() {
+    each(&sessions(), |_, name, bytes| keeps_entries(name, bytes));
+}
+
+proptest! {
+    #![proptest_config(config(200))]
+
+    #[test]
+    fn a_repair_of_random_damage_keeps_each_entry_that_is_read(
+        file in any::<Index>(),
+        damage in prop::collection::vec(damage(), 1..6),
+    ) {
+        let path = file.get(&sessions()).clone();
+        let mut bytes = fs::read(&path).unwrap();
+        damage.iter().for_each(|damage| damage.on(&mut bytes));
+        keeps_entries(&format!("{} with {damage:?}", path.display()), &bytes);
+    }
+}
