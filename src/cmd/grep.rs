@@ -4,12 +4,13 @@ use super::config::Config;
 use super::files::Files;
 use super::reading::Read;
 use super::{Exit, Failure, complete, exit::Failures, global::Global, parallel};
+use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Session};
 use crate::model::{Count, Ix, Kind, Source};
-use crate::ops::grep::{Hit, Options, Pattern};
+use crate::ops::grep::{Hit, Options, Part, Pattern};
 use crate::ops::linearize::Reading;
 use crate::ops::{Owners, ids, revision};
-use crate::store::{self, Opened};
+use crate::store::{self, Opened, ResultFiles};
 use crate::ui::{Ink, Look, Ui, paint, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
@@ -24,6 +25,7 @@ use std::path::{Path, PathBuf};
 /// Searches the texts of entries on all branches: prompts, replies, thinking, arguments and results of tools, summaries,
 /// names. Escapes are resolved; keys, ids and the rest of the lines are no part of it. Prints for each line of text that
 /// matches the entry, the branch (`@` is the path to HEAD, else the branch's label or leaf), the kind and the line.
+/// If Claude Code stored a tool result in a file beside the session (`tool-results`), its text is searched too.
 /// Exits with 1 where nothing is found, and as the worst failure says where a file can't be read.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -167,11 +169,12 @@ struct Outcome {
 impl Search<'_> {
     fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
         let args = self.args;
+        let stored = Stored::of(path, self.pattern);
         let needs_tree = args.on.is_some() || args.invert_match;
         // Standard input can't be read twice.
         let sifted = match store::is_read_once(path) {
             true => None,
-            false => self.sifted(path, args.files_with_matches && !needs_tree)?,
+            false => self.sifted(path, &stored, args.files_with_matches && !needs_tree)?,
         };
         if let Some(hits) = &sifted
             && !needs_tree
@@ -185,7 +188,7 @@ impl Search<'_> {
                 let entries = &read.opened.session.entries;
                 hits.iter().filter_map(|at| entries.at_offset(0, *at)).collect()
             }
-            None => self.searched(&read.opened)?,
+            None => self.searched(&read.opened, &stored)?,
         };
         let entries = self.entries(&mut read, found)?;
         if args.count || args.files_with_matches {
@@ -194,7 +197,7 @@ impl Search<'_> {
         let mut outcome = Outcome { found: !entries.is_empty(), ..Outcome::default() };
         outcome.faults = read.opened.session.faults.len();
         if outcome.found {
-            Shown::new(self, path, &read).all(&entries, &mut outcome.printed)?;
+            Shown::new(self, path, &read, &stored).all(&entries, &mut outcome.printed)?;
         }
         Ok(outcome)
     }
@@ -202,18 +205,20 @@ impl Search<'_> {
     /// Where the lines of the entries begin that match, without an index; only the first where that is enough.
     ///
     /// Gives none where that can't be told line by line: some programs read an object that stands on several lines.
-    fn sifted(&self, path: &Path, first: bool) -> Result<Option<Vec<u64>>, store::Error> {
+    fn sifted(&self, path: &Path, stored: &Stored, first: bool) -> Result<Option<Vec<u64>>, store::Error> {
         let kinds = &self.args.kind;
         let mut hits = Vec::new();
         let mut torn = false;
         let mut one_line = OneLine::default();
-        store::sift(path, self.global.options(), self.pattern.sieve(), &mut |format, offset, line| {
+        // A line that names a file with a match may have none of the bytes that the pattern needs.
+        let sieve = self.pattern.sieve().filter(|_| stored.found.is_empty());
+        store::sift(path, self.global.options(), sieve, &mut |format, offset, line| {
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
             }
-            if self.pattern.is_in(format, line)
+            if (self.pattern.is_in(format, line) || stored.is_named(format, line))
                 && let Some(kind) = one_line.kind(format, line)
                 && (kinds.is_empty() || kinds.contains(&kind))
             {
@@ -228,7 +233,7 @@ impl Search<'_> {
     }
 
     /// The entries that match, each looked at.
-    fn searched(&self, opened: &Opened) -> io::Result<Vec<Ix>> {
+    fn searched(&self, opened: &Opened, stored: &Stored) -> io::Result<Vec<Ix>> {
         let (session, kinds) = (&opened.session, &self.args.kind);
         let mut line = Vec::new();
         let mut found = Vec::new();
@@ -237,7 +242,7 @@ impl Search<'_> {
                 continue;
             }
             opened.files.read(session.span(entry), &mut line)?;
-            if self.pattern.is_in(session.format, &line) {
+            if self.pattern.is_in(session.format, &line) || stored.is_named(session.format, &line) {
                 found.push(entry);
             }
         }
@@ -306,12 +311,13 @@ struct Shown<'s> {
     source: &'s dyn Source,
     owners: Owners,
     reading: Option<&'s Reading>,
+    stored: &'s Stored,
     short: ids::ShortIds,
     line: Vec<u8>,
 }
 
 impl<'s> Shown<'s> {
-    fn new(search: &'s Search<'s>, path: &Path, read: &'s Read) -> Shown<'s> {
+    fn new(search: &'s Search<'s>, path: &Path, read: &'s Read, stored: &'s Stored) -> Shown<'s> {
         let opened = &read.opened;
         Shown {
             search,
@@ -320,6 +326,7 @@ impl<'s> Shown<'s> {
             source: &opened.files,
             owners: Owners::of(&opened.session),
             reading: read.reading.as_ref(),
+            stored,
             short: ids::ShortIds::default(),
             line: Vec::new(),
         }
@@ -379,23 +386,41 @@ impl<'s> Shown<'s> {
 
     fn hit(&mut self, entry: Ix, out: &mut String) -> anyhow::Result<()> {
         self.source.read(self.session.span(entry), &mut self.line)?;
-        let hits = match self.search.args.invert_match {
-            true => Vec::new(),
-            false => self.search.pattern.hits(self.session.format, &self.line),
+        let (hits, in_files) = match self.search.args.invert_match {
+            true => (Vec::new(), Vec::new()),
+            false => (
+                self.search.pattern.hits(self.session.format, &self.line),
+                self.stored.hits(self.search.pattern, self.session.format, &self.line),
+            ),
         };
         if self.search.look.json {
-            let object = self.object(entry, &hits)?;
+            let mut object = self.object(entry, &hits)?;
+            let matches = object["matches"].as_array_mut().expect("it is an array");
+            for (file, hits) in &in_files {
+                matches.extend(hits.iter().map(|hit| {
+                    let mut object = match_object(hit);
+                    object["file"] = file.path.display().to_string().into();
+                    object
+                }));
+            }
             writeln!(out, "{object}")?;
             return Ok(());
         }
         let head = self.head(entry, ':')?;
-        if hits.is_empty() {
+        if hits.is_empty() && in_files.is_empty() {
             let content = Content::of(self.session.format, &self.line);
             let words = text::fit(&text::one_line(&content.summary()), WIDEST);
             writeln!(out, "{}", format!("{head}{words}").trim_end())?;
         }
         for hit in hits {
             writeln!(out, "{head}{}", self.marked(&hit))?;
+        }
+        for (file, hits) in in_files {
+            let name = format!("tool-results/{}:", text::one_line(&file.name));
+            let name = paint(&self.search.look, Ink::Quiet, name);
+            for hit in hits {
+                writeln!(out, "{head}{name} {}", self.marked(&hit))?;
+            }
         }
         Ok(())
     }
@@ -487,14 +512,75 @@ impl<'s> Shown<'s> {
         if object["branch"].is_null() {
             object.as_object_mut().expect("it is an object").remove("branch");
         }
-        let matches = hits.iter().map(|hit| {
-            let at: Vec<_> = hit.at.iter().map(|at| json!([at.start, at.end])).collect();
-            json!({ "part": hit.part.word(), "text": hit.text, "at": at })
-        });
-        object["matches"] = matches.collect();
+        object["matches"] = hits.iter().map(match_object).collect();
         Ok(object)
     }
 }
+
+fn match_object(hit: &Hit) -> Value {
+    let at: Vec<_> = hit.at.iter().map(|at| json!([at.start, at.end])).collect();
+    json!({ "part": hit.part.word(), "text": hit.text, "at": at })
+}
+
+/// The tool results that Claude Code stored in files beside one session, as far as they match.
+#[derive(Default)]
+struct Stored {
+    found: Vec<StoredFile>,
+}
+
+/// A file whose text matches.
+struct StoredFile {
+    name: String,
+    path: PathBuf,
+    text: String,
+}
+
+impl Stored {
+    /// Searches the files beside a session.
+    fn of(session: &Path, pattern: &Pattern) -> Stored {
+        if store::is_read_once(session) {
+            return Stored::default();
+        }
+        let Some(files) = ResultFiles::of(session) else { return Stored::default() };
+        let read = |name: String| {
+            let file = files.read(&name, LARGEST).ok()?;
+            let text = file.text.filter(|text| pattern.is_in_text(text))?;
+            Some(StoredFile { name, path: file.path, text })
+        };
+        Stored { found: files.names().into_iter().filter_map(read).collect() }
+    }
+
+    /// The files with a match that an entry names.
+    fn named(&self, format: Format, line: &[u8]) -> Vec<&StoredFile> {
+        if self.found.is_empty() || format != Format::Claude {
+            return Vec::new();
+        }
+        let names = stored_results::names(line);
+        self.found.iter().filter(|file| names.contains(&file.name)).collect()
+    }
+
+    fn is_named(&self, format: Format, line: &[u8]) -> bool {
+        !self.named(format, line).is_empty()
+    }
+
+    /// The lines that match in the files that an entry names. Lines at the start of a file that the entry itself contains are left
+    /// out, since they are found there.
+    fn hits(&self, pattern: &Pattern, format: Format, line: &[u8]) -> Vec<(&StoredFile, Vec<Hit>)> {
+        let files = self.named(format, line);
+        if files.is_empty() {
+            return Vec::new();
+        }
+        let content = Content::of(format, line);
+        let hits = files.into_iter().map(|file| {
+            let shown = stored_results::shown_of(&content, &file.name, &file.text);
+            (file, pattern.hits_in_text(Part::Result, &file.text[shown..]))
+        });
+        hits.filter(|(_, hits)| !hits.is_empty()).collect()
+    }
+}
+
+/// How many bytes of a stored result are searched at most.
+const LARGEST: u64 = 64 * 1024 * 1024;
 
 /// Whether a line looks like a whole object, or has nothing on it.
 fn is_whole(line: &[u8]) -> bool {

@@ -32,6 +32,7 @@ mod sessions;
 mod show;
 mod stats;
 mod status;
+mod stored;
 mod summary;
 mod switch;
 mod template;

@@ -1,6 +1,7 @@
 //! `bough show`: whole entries.
 
 use super::entry::is_hidden;
+use super::stored::Stored;
 use super::summary::Facts;
 use super::view::{Body, View, ink_of};
 use super::{Exit, clock, complete, global::Global, open, reading};
@@ -15,6 +16,9 @@ use clap_complete::engine::ArgValueCompleter;
 ///
 /// Pictures are shown as a note. Of a compaction and of the summary of a branch it also shows the tokens before it, the first
 /// entry that is kept, where the branch was left, and the files that were read and changed. With `--json` each entry is an object with its whole text and its parts.
+///
+/// If Claude Code stored a tool result in a file beside the session (`tool-results`), the path of the file and its text are shown
+/// too: the first 256 KiB of it.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough show [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -47,6 +51,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (opened, entries) = reading::named(opened, revisions, ui)?;
     ui.page();
     let mut view = View::new(&opened);
+    view.stored = Some(Stored);
     let end: &[u8] = if args.nul { b"\0" } else { b"\n" };
     for (at, ix) in entries.into_iter().enumerate() {
         if global.json {

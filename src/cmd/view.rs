@@ -1,5 +1,6 @@
 //! What is shown of an entry: its row in a list, its text, and its object for scripts.
 
+use super::stored::Stored;
 use super::{clock, entry};
 use crate::format::{Block, Content, Session};
 use crate::json;
@@ -23,6 +24,8 @@ pub(super) struct View<'s> {
     marked: Option<Ix>,
     /// What else is said of entries.
     pub(super) marks: HashMap<Ix, Vec<String>>,
+    /// The results that lie in files of their own, if they are to be shown.
+    pub(super) stored: Option<Stored>,
     /// The folder of the session as it stands at the start of paths, and the command that goes there.
     folder: Option<(String, String)>,
 }
@@ -60,6 +63,7 @@ impl<'s> View<'s> {
             calls: Calls::default(),
             marked: opened.session.head.entry,
             marks: HashMap::new(),
+            stored: None,
             folder: folder.map(|folder| (format!("{folder}/"), format!("cd {folder} && "))),
             id_width: if without_ids { format!("line:{last}").len().max(ids::SHORT) } else { ids::SHORT },
         }
@@ -253,6 +257,7 @@ impl<'s> View<'s> {
         let mut out = Vec::new();
         let call = self.calls.of(self.session, self.files, ix, content);
         let full = body == Body::Full;
+        let mut stored = self.stored_of(ix, content).into_iter();
         for block in &content.blocks {
             match block {
                 Block::Text(said) => put(&mut out, None, said, width, full),
@@ -277,6 +282,13 @@ impl<'s> View<'s> {
                     let ink = if *is_error { Ink::Bad } else { Ink::Tool };
                     note(&mut out, ink, &text::fit(&format!("← {sign}{}", text::one_line(asked)), width));
                     put_below(&mut out, None, said, width, full);
+                    if let Some(stored) = stored.next().flatten() {
+                        note(&mut out, Ink::Quiet, &format!("  [{}]", text::one_line(&stored.heading())));
+                        put_below(&mut out, None, stored.text().unwrap_or_default(), width, full);
+                        if let Some(more) = stored.more() {
+                            note(&mut out, Ink::Quiet, &format!("  [{more}]"));
+                        }
+                    }
                 }
                 Block::Image { mime, bytes } => {
                     let size = if *bytes > 0 {
@@ -316,7 +328,26 @@ impl<'s> View<'s> {
     pub(super) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
         let line = self.line(ix)?;
         let path = self.files.path(self.session.span(ix).file).display().to_string();
-        entry::object(self.session, self.files, ix, &line, &path, whole)
+        let mut object = entry::object(self.session, self.files, ix, &line, &path, whole)?;
+        let mut stored = self.stored_of(ix, &self.content(&line)).into_iter();
+        let blocks = object.get_mut("blocks").and_then(Value::as_array_mut);
+        for block in blocks.into_iter().flatten() {
+            if block["type"] == "result"
+                && let Some(stored) = stored.next().flatten()
+            {
+                block["stored"] = stored.json();
+            }
+        }
+        Ok(object)
+    }
+
+    /// The files that the results of an entry are in, one for each result; nothing if they are not to be shown.
+    fn stored_of(&self, ix: Ix, content: &Content<'_>) -> Vec<Option<super::stored::Shown>> {
+        let has_results = content.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
+        let (Some(stored), true) = (&self.stored, has_results) else { return Vec::new() };
+        let Ok(line) = self.line(ix) else { return Vec::new() };
+        let file = self.files.path(self.session.span(ix).file);
+        stored.of_entry(self.session.format, file, &line, content)
     }
 }
 

@@ -5,6 +5,7 @@
 //! fields of another sort than they should be, give less content, never an error.
 
 use super::Format;
+use super::claude::stored_results;
 use crate::json::{Members, each_item, each_member, member, string};
 use std::borrow::Cow;
 
@@ -258,7 +259,11 @@ impl<'l> Content<'l> {
         let (name, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
         let shell = self.sort == Sort::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
         // What a command says comes last, what a file says first. That a shell ran the command goes without saying.
-        let mut said = if shell { last_line(output) } else { first_line(output) };
+        let mut said = match stored_results::words(output) {
+            Some(words) => one_line(&words),
+            None if shell => last_line(output),
+            None => first_line(output),
+        };
         if said.is_empty() && self.blocks.iter().any(|block| matches!(block, Block::Image { .. })) {
             said = "a picture".into();
         }
@@ -796,6 +801,9 @@ mod tests {
         chimera(r#"{"type": "message", "message": {"role": "tool", "content": "a\nb", "call_id": "c"}}"#, "a\nb", "→ a (+1 line)");
         chimera(r#"{"type": "state_change", "kind": "model", "value": "large"}"#, "model large", "model large");
         let claude = |line: &str, text: &str, summary: &str| check(Format::Claude, line, text, summary);
+        claude(r#"{"type":"user","message":{"role":"user","content":[{"type":"tool_result","content":"<persisted-output>\nOutput too large (61.2KB). Full output saved to: /p/tool-results/b.txt\n\nPreview (first 2KB):\nl 1\nl 2\n...\n</persisted-output>"}]}}"#,
+            "<persisted-output>\nOutput too large (61.2KB). Full output saved to: /p/tool-results/b.txt\n\nPreview (first 2KB):\nl 1\nl 2\n...\n</persisted-output>",
+            "→ l 1 (61.2KB in tool-results/b.txt)");
         claude(r#"{"type":"user","message":{"role":"user","content":[{"tool_use_id":"t","type":"tool_result","content":[{"type":"text","text":"x"}],"is_error":true}]}}"#, "x", "→ failed: x");
         claude(r#"{"type":"assistant","message":{"role":"assistant","content":[{"type":"tool_use","id":"t","name":"Read","input":{"file_path":"/a"}}]}}"#, "", "Read /a");
         claude(r#"{"type":"system","subtype":"compact_boundary","content":"Conversation compacted","compactMetadata":{"trigger":"auto","preTokens":115432}}"#, "compacted, 115k tokens, auto", "compacted, 115k tokens, auto");

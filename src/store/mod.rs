@@ -16,6 +16,7 @@ pub mod oplog;
 mod part;
 pub mod project;
 pub mod remains;
+mod result_files;
 mod segments;
 mod sift;
 pub mod undo;
@@ -28,6 +29,7 @@ pub use files::Files;
 pub use glance::glance;
 pub use open::{Opened, Options, is_read_once, open, open_any, open_raw};
 pub use part::{Part, open_part};
+pub use result_files::{ResultFile, ResultFiles};
 pub use sift::{Taker, sift};
 
 use std::path::Path;

@@ -34,6 +34,7 @@ mod kept;
 pub mod load;
 mod markup;
 pub mod sent;
+pub mod stored_results;
 mod trunk;
 pub mod write;
 

@@ -89,6 +89,18 @@ impl Pattern {
         hits
     }
 
+    /// Whether a text matches.
+    pub fn is_in_text(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// The lines of a text that match, as a part of an entry.
+    pub fn hits_in_text(&self, part: Part, text: &str) -> Vec<Hit> {
+        let mut hits = Vec::new();
+        self.hits_in(part, text, &mut hits);
+        hits
+    }
+
     fn hits_in(&self, part: Part, text: &str, hits: &mut Vec<Hit>) {
         let from = hits.len();
         // Where the lines of the last hit end in the text, and where they begin.

@@ -1,0 +1,84 @@
+//! Tool results that Claude Code stored in files beside the session, as `show` prints them.
+
+use crate::format::claude::stored_results;
+use crate::format::{Content, Format};
+use crate::model::Count;
+use crate::store::{ResultFile, ResultFiles};
+use serde_json::{Value, json};
+use std::path::Path;
+
+/// How many bytes of a file are shown at most.
+const MOST: u64 = 256 * 1024;
+
+/// Reads the files in which results are stored.
+pub(super) struct Stored;
+
+/// A result that is in a file, as far as the file can be read.
+pub(super) struct Shown {
+    /// The path as the session names it.
+    named: String,
+    file: Option<ResultFile>,
+}
+
+impl Stored {
+    /// Returns the file of each result of an entry, in order; `None` for a result that is in the line.
+    pub(super) fn of_entry(
+        &self,
+        format: Format,
+        session: &Path,
+        line: &[u8],
+        content: &Content<'_>,
+    ) -> Vec<Option<Shown>> {
+        let paths = match format {
+            Format::Claude if session != Path::new("-") => stored_results::paths(line, content),
+            _ => Vec::new(),
+        };
+        if paths.iter().all(Option::is_none) {
+            return Vec::new();
+        }
+        let files = ResultFiles::of(session);
+        let shown = |named: String| {
+            let name = stored_results::file_name(&named);
+            let file = files.as_ref().and_then(|files| files.read(name, MOST).ok());
+            Shown { named, file }
+        };
+        paths.into_iter().map(|path| path.map(shown)).collect()
+    }
+}
+
+impl Shown {
+    /// Returns what precedes the text: the path and the size of the file, or that there is no such file.
+    pub(super) fn heading(&self) -> String {
+        let Some(file) = &self.file else {
+            let name = stored_results::file_name(&self.named);
+            return format!("there is no file `tool-results/{name}` beside the session");
+        };
+        let size = Count("byte", "bytes", usize::try_from(file.bytes).unwrap_or(usize::MAX));
+        let what = if file.text.is_some() { "" } else { ", not a text" };
+        format!("{}, {size}{what}", file.path.display())
+    }
+
+    pub(super) fn text(&self) -> Option<&str> {
+        self.file.as_ref()?.text.as_deref()
+    }
+
+    /// Returns how much is left out.
+    pub(super) fn more(&self) -> Option<String> {
+        let more = self.file.as_ref().filter(|file| file.text.is_some())?.more;
+        let more = Count("more byte", "more bytes", usize::try_from(more).unwrap_or(usize::MAX));
+        (more.2 > 0).then(|| format!("{more} in the file"))
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let mut object = json!({ "named": self.named });
+        if let Some(file) = &self.file {
+            object["path"] = file.path.display().to_string().into();
+            object["bytes"] = file.bytes.into();
+            if let Some(text) = &file.text {
+                object["text"] = text.as_str().into();
+                object["more"] = file.more.into();
+            }
+        }
+        object
+    }
+}

@@ -1,0 +1,220 @@
+//! Tool results that Claude Code keeps in a file beside the session: what the transcript says of them.
+//!
+//! A result that is too long is written to `ID/tool-results/NAME`. Its place in the transcript is taken by a text that names the
+//! file and, in `<persisted-output>`, contains the start of the result:
+//!
+//! ```text
+//! <persisted-output>
+//! Output too large (61.2KB). Full output saved to: /home/user/.claude/projects/-project/ID/tool-results/b1.txt
+//!
+//! Preview (first 2KB):
+//! line 1
+//! ...
+//! </persisted-output>
+//! ```
+//!
+//! The path may be one of another machine. Only the name counts: the file is looked for in the session's own folder.
+
+use crate::format::{Block, Content, Format};
+use crate::json::{string, value};
+use std::ops::Range;
+
+/// The folder of such files, within the folder of the session.
+pub const FOLDER: &str = "tool-results";
+
+/// How much of a result is searched for the path, in bytes: the path is at the start.
+const START: usize = 2048;
+
+/// A result that is in a file of its own, as its text says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct StoredResult<'t> {
+    /// The path of the file, as stored.
+    pub path: &'t str,
+    /// The size of the result as the agent spells it, such as `61.2KB`; empty if it is not given.
+    pub size: &'t str,
+    /// The start of the result; empty if it is not given.
+    pub preview: &'t str,
+}
+
+impl<'t> StoredResult<'t> {
+    /// Reads the text of a result; `None` if the text does not say that the result was saved to a file.
+    pub fn in_text(text: &'t str) -> Option<StoredResult<'t>> {
+        let mut end = text.len().min(START);
+        while !text.is_char_boundary(end) {
+            end -= 1;
+        }
+        let start = &text[..end];
+        let (said, name) = start.match_indices(FOLDER).find_map(|(at, _)| {
+            let name = name_at(start, at)?;
+            let line = start[..at].rfind('\n').map_or(0, |at| at + 1);
+            let said = start[line..at].rfind("saved to")? + line + "saved to".len();
+            Some((said, name))
+        })?;
+        let path = start[said..name.end].trim_start_matches([':', ' ', '`', '"']);
+        Some(StoredResult { path, size: size_in(start), preview: preview_in(&text[name.end..]) })
+    }
+
+    /// Returns the name of the file.
+    pub fn name(&self) -> &'t str {
+        name_of(self.path).unwrap_or_default()
+    }
+}
+
+/// Returns a result that was saved to a file in a few words: its first line as far as it is known, its size and the file. `None` if
+/// the text is not what the agent puts in the place of such a result.
+pub fn words(text: &str) -> Option<String> {
+    if !text.trim_start().starts_with("<persisted-output>") {
+        return None;
+    }
+    let stored = StoredResult::in_text(text);
+    let place = stored.map_or("a file".to_owned(), |stored| format!("{FOLDER}/{}", stored.name()));
+    let mut end = text.len().min(START);
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    let place = match size_in(&text[..end]) {
+        "" => format!("in {place}"),
+        size => format!("{size} in {place}"),
+    };
+    let first = preview_in(text).lines().find(|line| !line.trim().is_empty());
+    Some(first.map_or(place.clone(), |first| format!("{} ({place})", first.trim())))
+}
+
+/// Returns the size that a text gives for a result.
+fn size_in(start: &str) -> &str {
+    let size = start.split_once("too large (").and_then(|(_, rest)| rest.split_once(')'));
+    size.map_or("", |(size, _)| size).lines().next().unwrap_or_default()
+}
+
+/// Returns the start of the result that a text contains.
+fn preview_in(text: &str) -> &str {
+    let preview = text.split_once("Preview (").and_then(|(_, rest)| rest.split_once('\n'));
+    preview.map_or("", |(_, rest)| {
+        let rest = rest.split("</persisted-output>").next().unwrap_or_default().trim_end();
+        rest.strip_suffix("\n...").unwrap_or(rest)
+    })
+}
+
+/// Returns the name of the file that a path in a folder `tool-results` ends in. Names of files elsewhere, and hidden ones, give
+/// nothing.
+fn name_of(path: &str) -> Option<&str> {
+    let name = name_at(path, path.rfind(FOLDER)?)?;
+    Some(&path[name]).filter(|name| path.ends_with(name))
+}
+
+/// Returns where the name of a file is that follows the folder at `at`.
+fn name_at(text: &str, at: usize) -> Option<Range<usize>> {
+    let is_separator = |character: char| matches!(character, '/' | '\\');
+    let rest = &text[at + FOLDER.len()..];
+    if !text[..at].ends_with(is_separator) || !rest.starts_with(is_separator) {
+        return None;
+    }
+    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    let len = rest[1..].bytes().position(|byte| !is_of_name(&byte)).unwrap_or(rest.len() - 1);
+    let name = rest[1..=len].trim_end_matches('.');
+    let begin = at + FOLDER.len() + 1;
+    (!name.is_empty() && !name.starts_with('.')).then(|| begin..begin + name.len())
+}
+
+/// Returns the paths of the files that the results of an entry are in, one for each result in order; `None` for a result that is
+/// in the line.
+///
+/// A result whose text was replaced is found by `toolUseResult.persistedOutputPath`.
+pub fn paths(line: &[u8], content: &Content<'_>) -> Vec<Option<String>> {
+    let results = content.blocks.iter().filter_map(|block| match block {
+        Block::Result { text, .. } => Some(text),
+        _ => None,
+    });
+    let named = results.map(|text| StoredResult::in_text(text).map(|stored| stored.path.to_owned()));
+    let mut paths: Vec<Option<String>> = named.collect();
+    if let [path @ None] = &mut *paths {
+        let stored = value(line, &["toolUseResult", "persistedOutputPath"]).and_then(string);
+        *path = stored.filter(|path| name_of(path).is_some()).map(|path| path.into_owned());
+    }
+    paths
+}
+
+/// Returns the names of the files that the results of an entry are in, given its line.
+pub fn names(line: &[u8]) -> Vec<String> {
+    if memchr::memmem::find(line, FOLDER.as_bytes()).is_none() {
+        return Vec::new();
+    }
+    let paths = paths(line, &Content::of(Format::Claude, line));
+    paths.iter().flatten().filter_map(|path| name_of(path)).map(str::to_owned).collect()
+}
+
+/// Returns the name of the file in a path that [`paths`] gives.
+pub fn file_name(path: &str) -> &str {
+    name_of(path).unwrap_or_default()
+}
+
+/// Returns how many bytes of a stored result an entry itself contains: whole lines at the start of `text`.
+pub fn shown_of(content: &Content<'_>, name: &str, text: &str) -> usize {
+    let previews = content.blocks.iter().filter_map(|block| match block {
+        Block::Result { text, .. } => StoredResult::in_text(text),
+        _ => None,
+    });
+    let preview = previews.filter(|stored| stored.name() == name).map(|stored| stored.preview).next();
+    let same = preview.unwrap_or_default().bytes().zip(text.bytes()).take_while(|(one, other)| one == other);
+    let same = same.count();
+    match text.as_bytes().get(same) {
+        None => text.len(),
+        Some(b'\n') if preview.is_some_and(|preview| preview.len() == same) => same + 1,
+        Some(_) => memchr::memrchr(b'\n', &text.as_bytes()[..same]).map_or(0, |at| at + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_text_says_which_file_a_result_is_in() {
+        let check = |text: &str, wanted: Option<(&str, &str, &str, &str)>| {
+            let found = StoredResult::in_text(text);
+            assert_eq!(found.map(|it| (it.path, it.name(), it.size, it.preview)), wanted, "{text}");
+        };
+        let long = |path: &str| format!("<persisted-output>\nOutput too large (61.2KB). Full output saved to: {path}\n\nPreview (first 2KB):\nline 1\n\nline 2\n...\n</persisted-output>");
+        check(&long("/p/s/tool-results/b1.txt"),     Some(("/p/s/tool-results/b1.txt", "b1.txt", "61.2KB", "line 1\n\nline 2")));
+        check(&long("/a b/s/tool-results/b1.txt"),   Some(("/a b/s/tool-results/b1.txt", "b1.txt", "61.2KB", "line 1\n\nline 2")));
+        check(&long(r"C:\p\s\tool-results\b1.txt"),  Some((r"C:\p\s\tool-results\b1.txt", "b1.txt", "61.2KB", "line 1\n\nline 2")));
+        check("Error: too many characters. Output has been saved to /p/tool-results/mcp-x-1.json.\nFormat: JSON", Some(("/p/tool-results/mcp-x-1.json", "mcp-x-1.json", "", "")));
+        check("report (saved to /p/tool-results/r.txt)", Some(("/p/tool-results/r.txt", "r.txt", "", "")));
+        check("saved to /p/tool-results/../x.jsonl", None);     // not out of the folder
+        check("saved to /p/tool-results/.env",       None);
+        check("saved to /p/tool-results/a/../../b",  Some(("/p/tool-results/a", "a", "", "")));
+        check("saved to /p/tool-results/",           None);
+        check("saved to tool-results",               None);
+        check("saved to /p/my-tool-results/x.txt",   None);
+        check("ls /p/tool-results/b1.txt",           None);     // nothing was saved there
+        check("saved to x\n/p/tool-results/b1.txt",  None);
+        check("",                                    None);
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_result_in_a_file_is_words() {
+        let check = |text: &str, wanted: Option<&str>| assert_eq!(words(text).as_deref(), wanted, "{text}");
+        let long = |path: &str, preview: &str| format!("<persisted-output>\nOutput too large (61.2KB). Full output saved to: {path}\n{preview}</persisted-output>");
+        let preview = "\nPreview (first 2KB):\n\n  line 1\nline 2\n...\n";
+        check(&long("/p/s/tool-results/b1.txt", preview), Some("line 1 (61.2KB in tool-results/b1.txt)"));
+        check(&long("/p/s/tool-results/b1.txt", ""),      Some("61.2KB in tool-results/b1.txt"));
+        check(&long("/p/elsewhere/b1.txt", preview),      Some("line 1 (61.2KB in a file)"));
+        check("<persisted-output>\n</persisted-output>",  Some("in a file"));
+        check("saved to /p/tool-results/b1.txt",          None);
+    }
+
+    #[test]
+    fn a_result_whose_text_is_gone_is_found_by_its_object() {
+        let check = |path: &str, wanted: &[&str]| {
+            let line = format!(
+                r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":"cleared"}}]}},"toolUseResult":{{"persistedOutputPath":"{path}"}}}}"#
+            );
+            assert_eq!(names(line.as_bytes()), wanted, "{path}");
+        };
+        check("/p/tool-results/b1.txt", &["b1.txt"]);
+        check("/p/tool-results/b1.txt/x", &[]);
+        check("/p/other/b1.txt", &[]);
+    }
+}

@@ -1,0 +1,182 @@
+//! The files in which Claude Code keeps tool results that are too long for the transcript: `ID/tool-results/NAME`.
+//!
+//! The names are read from sessions, and so from anybody. Only a regular file that is directly in the session's own folder is read:
+//! no other folder, no link, no pipe.
+
+use super::companions::folder_of;
+use crate::format::claude::stored_results::FOLDER;
+use crate::format::{is_agents, main_of};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Component, Path, PathBuf};
+
+/// The tool results that lie beside one session.
+#[derive(Clone, Debug)]
+pub struct ResultFiles {
+    folder: PathBuf,
+}
+
+/// A tool result that was read from a file.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ResultFile {
+    /// The path of the file.
+    pub path: PathBuf,
+    /// The size of the file in bytes.
+    pub bytes: u64,
+    /// The text that was read; `None` if the file is not a text.
+    pub text: Option<String>,
+    /// How many bytes follow that were not read.
+    pub more: u64,
+}
+
+impl ResultFiles {
+    /// Returns the files beside a session, or beside the session of which `session` is an agent's transcript; `None` if there is
+    /// no folder of such files. A link to a session is followed, a folder that is a link is not.
+    pub fn of(session: &Path) -> Option<ResultFiles> {
+        if session == Path::new("-") {
+            return None;
+        }
+        let session = session.canonicalize().ok()?;
+        let main = main_of(&session).filter(|_| is_agents(&session));
+        let own = folder_of(main.as_ref().unwrap_or(&session));
+        let is_folder = |path: &Path| fs::symlink_metadata(path).is_ok_and(|it| it.is_dir());
+        let folder = own.join(FOLDER);
+        (is_folder(&own) && is_folder(&folder)).then_some(ResultFiles { folder })
+    }
+
+    /// Returns the names of the files, in order. Hidden ones, links and anything but regular files are left out.
+    pub fn names(&self) -> Vec<String> {
+        let mut names: Vec<String> = fs::read_dir(&self.folder)
+            .into_iter()
+            .flatten()
+            .flatten()
+            .filter(|entry| entry.file_type().is_ok_and(|it| it.is_file()))
+            .filter_map(|entry| entry.file_name().into_string().ok())
+            .filter(|name| !name.starts_with('.'))
+            .collect();
+        names.sort();
+        names
+    }
+
+    /// Reads at most `most` bytes of a file. Fails if there is no regular file of that name.
+    pub fn read(&self, name: &str, most: u64) -> io::Result<ResultFile> {
+        let mut parts = Path::new(name).components();
+        let is_name = matches!((parts.next(), parts.next()), (Some(Component::Normal(_)), None));
+        if !is_name || name.ends_with('/') {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a file name"));
+        }
+        let path = self.folder.join(name);
+        let file = open_itself(&path)?;
+        let bytes = file.metadata()?.len();
+        let mut read = Vec::new();
+        file.take(most).read_to_end(&mut read)?;
+        let more = bytes.saturating_sub(read.len() as u64);
+        let text = match memchr::memchr(0, &read) {
+            Some(_) => None,
+            None => Some(String::from_utf8_lossy(whole_characters(&read, more > 0)).into_owned()),
+        };
+        Ok(ResultFile { path, bytes, text, more })
+    }
+}
+
+/// Opens a regular file that is not a link; never waits for the other end of a pipe.
+fn open_itself(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::Error::new(io::ErrorKind::InvalidInput, "is not a regular file")),
+    }
+}
+
+/// Returns the bytes without the start of a character that was cut off.
+fn whole_characters(bytes: &[u8], cut: bool) -> &[u8] {
+    match std::str::from_utf8(bytes) {
+        Err(error) if cut && error.error_len().is_none() => &bytes[..error.valid_up_to()],
+        _ => bytes,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    fn make() -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().unwrap();
+        let results = folder.path().join("s/tool-results");
+        fs::create_dir_all(&results).unwrap();
+        fs::write(folder.path().join("s.jsonl"), "{}\n").unwrap();
+        fs::write(folder.path().join("secret.txt"), "secret").unwrap();
+        fs::write(results.join("own.txt"), "löng").unwrap();
+        let session = folder.path().join("s.jsonl");
+        (folder, session)
+    }
+
+    #[test]
+    fn a_file_is_read_up_to_a_limit() {
+        let (_folder, session) = make();
+        let files = ResultFiles::of(&session).unwrap();
+        let read = |most| files.read("own.txt", most).map(|file| (file.text.unwrap(), file.more)).unwrap();
+        assert_eq!(read(100), ("löng".into(), 0));
+        assert_eq!(read(2), ("l".into(), 3));
+        assert_eq!(files.names(), ["own.txt"]);
+    }
+
+    #[test]
+    fn a_file_that_is_not_a_text_gives_none() {
+        let (folder, session) = make();
+        fs::write(folder.path().join("s/tool-results/b.bin"), b"a\0b").unwrap();
+        assert_eq!(ResultFiles::of(&session).unwrap().read("b.bin", 100).unwrap().text, None);
+    }
+
+    #[test]
+    fn nothing_outside_of_the_folder_is_read() {
+        let (folder, session) = make();
+        let results = folder.path().join("s/tool-results");
+        symlink(folder.path().join("secret.txt"), results.join("link.txt")).unwrap();
+        fs::create_dir(results.join("dir")).unwrap();
+        fs::write(results.join("dir/deep.txt"), "deep").unwrap();
+        let made = std::process::Command::new("mkfifo").arg(results.join("pipe.txt")).status().unwrap();
+        assert!(made.success());
+        let files = ResultFiles::of(&session).unwrap();
+        let absolute = folder.path().join("secret.txt");
+        for name in [
+            "../../secret.txt",
+            "link.txt",
+            "dir",
+            "dir/deep.txt",
+            "pipe.txt",
+            ".",
+            "..",
+            "",
+            absolute.to_str().unwrap(),
+        ] {
+            assert!(files.read(name, 100).is_err(), "{name} was read");
+        }
+        assert_eq!(files.names(), ["own.txt"]);
+    }
+
+    #[test]
+    fn a_folder_that_is_a_link_is_not_followed() {
+        let (folder, _) = make();
+        fs::write(folder.path().join("t.jsonl"), "{}\n").unwrap();
+        symlink(folder.path().join("s"), folder.path().join("t")).unwrap();
+        assert!(ResultFiles::of(&folder.path().join("t.jsonl")).is_none());
+        fs::create_dir(folder.path().join("u")).unwrap();
+        fs::write(folder.path().join("u.jsonl"), "{}\n").unwrap();
+        symlink(folder.path().join("s/tool-results"), folder.path().join("u/tool-results")).unwrap();
+        assert!(ResultFiles::of(&folder.path().join("u.jsonl")).is_none());
+    }
+
+    #[test]
+    fn an_agent_has_the_files_of_its_session() {
+        let (folder, session) = make();
+        for agent in ["s/subagents/agent-a.jsonl", "s/subagents/workflows/w/agent-b.jsonl"] {
+            let path = folder.path().join(agent);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, "{}\n").unwrap();
+            assert_eq!(ResultFiles::of(&path).unwrap().folder, ResultFiles::of(&session).unwrap().folder);
+        }
+    }
+}
