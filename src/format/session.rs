@@ -5,7 +5,7 @@ pub use append::Segment;
 use super::side::Side;
 use super::spread::{LineFault, Spread, faults_of};
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place, Program};
-use crate::json::{Ending, Field, Line, Reader, Shape, Str, each_item, each_member, place_in, string};
+use crate::json::{Ending, Field, Line, Notes, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
 };
@@ -309,9 +309,12 @@ impl Builder {
             }
             self.place_held(true);
         }
-        faults_of(line).for_each(|fault| self.line_fault(fault));
-        if line.notes.deep && self.format.is_python() && line.shape == Shape::Object {
-            self.fault(line, FaultKind::TooDeep { at: 0 });
+        // Nearly all lines are sound, and have nothing to be noted.
+        if line.shape != Shape::Object || line.notes != Notes::default() {
+            faults_of(line).for_each(|fault| self.line_fault(fault));
+            if line.notes.deep && self.format.is_python() && line.shape == Shape::Object {
+                self.fault(line, FaultKind::TooDeep { at: 0 });
+            }
         }
         match line.bytes {
             Some(bytes)

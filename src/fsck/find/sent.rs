@@ -120,8 +120,9 @@ impl Finder<'_> {
         if edited && with_tools && !chimera {
             return false;
         }
-        // pi makes up results that are missing.
-        asked.is_empty() || !chimera
+        // pi makes up results that are missing. A call without any result in the file is reported as such.
+        let open: HashSet<Key> = asked.into_iter().collect();
+        !chimera || open.is_empty() || !side.tools.iter().any(|tool| tool.result && open.contains(&tool.id))
     }
 
     /// Whether another branch than that of HEAD needs an entry.
