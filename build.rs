@@ -13,11 +13,14 @@ fn main() {
         println!("cargo:rerun-if-changed={}", folder.join("design.md").display());
         println!("cargo:rustc-cfg=shared");
     }
-    println!("cargo:rustc-check-cfg=cfg(may, values(\"mount\", \"be-another\"))");
+    println!("cargo:rustc-check-cfg=cfg(may, values(\"mount\", \"be-another\", \"attribute\"))");
     for (what, needed) in [("mount", &[SYS_ADMIN][..]), ("be-another", &[SETUID, SETGID])] {
         if needed.iter().all(|capability| capabilities() >> capability & 1 == 1) {
             println!("cargo:rustc-cfg=may=\"{what}\"");
         }
+    }
+    if has_attributes(&std::env::temp_dir()) {
+        println!("cargo:rustc-cfg=may=\"attribute\"");
     }
     println!("cargo:rerun-if-env-changed=PATH");
     println!("cargo:rustc-check-cfg=cfg(with, values(\"bash\", \"zsh\", \"fish\", \"tmux\"))");
@@ -39,6 +42,39 @@ fn capabilities() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let told = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     told.and_then(|told| u64::from_str_radix(told.trim(), 16).ok()).unwrap_or(0)
+}
+
+/// Whether a file in a folder can have extended attributes.
+#[cfg(target_os = "linux")]
+#[allow(unsafe_code, reason = "the standard library has no such call")]
+fn has_attributes(folder: &std::path::Path) -> bool {
+    use std::ffi::{CStr, CString, c_char, c_int, c_void};
+    use std::os::unix::ffi::OsStrExt;
+    unsafe extern "C" {
+        fn setxattr(
+            path: *const c_char,
+            name: *const c_char,
+            value: *const c_void,
+            size: usize,
+            flags: c_int,
+        ) -> c_int;
+    }
+    let path = folder.join(format!("bough-build-{}", std::process::id()));
+    let name: &CStr = c"user.bough-test";
+    let Ok(path_of_c) = CString::new(path.as_os_str().as_bytes()) else { return false };
+    if std::fs::write(&path, "").is_err() {
+        return false;
+    }
+    // SAFETY: both names end in a NUL, and the value is one byte long.
+    let answer = unsafe { setxattr(path_of_c.as_ptr(), name.as_ptr(), c"x".as_ptr().cast(), 1, 0) };
+    let _ = std::fs::remove_file(&path);
+    answer == 0
+}
+
+/// Whether a file in a folder can have extended attributes. Only asked on Linux.
+#[cfg(not(target_os = "linux"))]
+fn has_attributes(_folder: &std::path::Path) -> bool {
+    false
 }
 
 /// Links release builds for Linux so that the program starts quickly.

@@ -10,7 +10,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The calls that change something.
+/// The calls that change something, and the one before which another program may.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
     /// A file is made.
@@ -39,6 +39,8 @@ pub(crate) enum Call {
     Folder,
     /// A file is cut to a length.
     Cut,
+    /// A file is read to compare it with what is known of it: it may grow meanwhile.
+    Read,
 }
 
 /// Makes a file that is not there yet, for reading and writing.
@@ -187,6 +189,11 @@ pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
 pub(crate) fn cut(file: &File, len: u64) -> io::Result<()> {
     at(Call::Cut)?;
     file.set_len(len)
+}
+
+/// Says that a file is about to be read for a comparison.
+pub(crate) fn compare() -> io::Result<()> {
+    at(Call::Read).map(drop)
 }
 
 /// The folder that a file is in.

@@ -214,13 +214,13 @@ fn attribute_names(file: &File) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(target_os = "linux")]
-fn attribute(file: &File, name: &CStr) -> io::Result<Vec<u8>> {
+pub(super) fn attribute(file: &File, name: &CStr) -> io::Result<Vec<u8>> {
     // SAFETY: as above, and the name ends in a NUL.
     answer_of(|at, len| unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, len) })
 }
 
 #[cfg(target_os = "linux")]
-fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
+pub(super) fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
     // SAFETY: the buffer is as long as its length says, and the name ends in a NUL.
     let answer =
         unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0) };
@@ -234,13 +234,13 @@ fn attribute_names(file: &File) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(target_vendor = "apple")]
-fn attribute(file: &File, name: &CStr) -> io::Result<Vec<u8>> {
+pub(super) fn attribute(file: &File, name: &CStr) -> io::Result<Vec<u8>> {
     // SAFETY: as above, and the name ends in a NUL.
     answer_of(|at, len| unsafe { libc::fgetxattr(file.as_raw_fd(), name.as_ptr(), at, len, 0, 0) })
 }
 
 #[cfg(target_vendor = "apple")]
-fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
+pub(super) fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> io::Result<()> {
     // SAFETY: the buffer is as long as its length says, and the name ends in a NUL.
     let answer =
         unsafe { libc::fsetxattr(file.as_raw_fd(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0, 0) };
@@ -253,12 +253,12 @@ fn attribute_names(_file: &File) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn attribute(_file: &File, _name: &CStr) -> io::Result<Vec<u8>> {
+pub(super) fn attribute(_file: &File, _name: &CStr) -> io::Result<Vec<u8>> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
 #[cfg(not(any(target_os = "linux", target_vendor = "apple")))]
-fn set_attribute(_file: &File, _name: &CStr, _value: &[u8]) -> io::Result<()> {
+pub(super) fn set_attribute(_file: &File, _name: &CStr, _value: &[u8]) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 

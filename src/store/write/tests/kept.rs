@@ -1,0 +1,115 @@
+//! What a file keeps if it is made anew, what a new file gets, and what is left alone.
+
+use super::*;
+use std::os::unix::fs::PermissionsExt;
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o7777
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_new_file_has_the_mode_of_the_session_and_no_more() {
+    for (of_session, of_new) in [(0o600, 0o600), (0o640, 0o640), (0o4644, 0o644), (0o2660, 0o660)] {
+        let place = Place::new(&session());
+        set_mode(&place.path(), of_session);
+        place.run(&create(&place)).unwrap();
+        assert_eq!(mode(&place.folder.path().join("work/new.jsonl")), of_new, "{of_session:o}");
+        place.run(&rewrite()).unwrap();
+        assert_eq!(mode(&place.path()), of_session, "{of_session:o}");
+        place.undo().unwrap();
+        assert_eq!(mode(&place.path()), of_session, "{of_session:o}, undone");
+    }
+    // What is kept in the folder of the log is the user's alone.
+    let place = Place::new(&session());
+    set_mode(&place.path(), 0o4644);
+    let path = place.log.folder().join("aside/old.jsonl");
+    let target = Target::Create { path: Some(path.clone()), pieces: vec![Piece::New(line())] };
+    place.run(&Plan { verb: "test".into(), targets: vec![target], ..Plan::default() }).unwrap();
+    assert_eq!(mode(&path), 0o600);
+    place.run(&rewrite()).unwrap();
+    for backup in place.log.backups().unwrap() {
+        assert_eq!(mode(&backup.path), 0o600);
+    }
+}
+
+#[test]
+#[cfg_attr(not(may = "attribute"), ignore = "needs a file system with extended attributes")]
+fn a_file_that_is_made_anew_keeps_its_extended_attributes() {
+    let name = c"user.bough-test";
+    let place = Place::new(&session());
+    unix::set_attribute(&fs::File::open(place.path()).unwrap(), name, b"kept").unwrap();
+    for step in 0..3 {
+        if step == 0 {
+            place.run(&rewrite()).unwrap()
+        } else {
+            place.undo().unwrap()
+        };
+        let file = fs::File::open(place.path()).unwrap();
+        assert_eq!(unix::attribute(&file, name).unwrap(), b"kept", "step {step}");
+    }
+}
+
+fn omp_session() -> String {
+    let title = r#"{"type":"title","v":1,"title":"t","updatedAt":"2026-03-02T00:00:00.000Z","pad":""#;
+    format!("{title:<254}\"}}\n") + &session()
+}
+
+#[test]
+fn a_lock_of_oh_my_pi_that_names_nobody_is_taken_over_once_it_is_old() {
+    let place = Place::new(&omp_session());
+    let lock = place.folder.path().join("work/.s.jsonl.lock");
+    let put = |text: &str, age: i64| {
+        fs::write(&lock, text).unwrap();
+        let time = std::time::SystemTime::now();
+        let moved = std::time::Duration::from_millis(age.unsigned_abs());
+        let time = if age < 0 { time + moved } else { time - moved };
+        fs::File::options().append(true).open(&lock).unwrap().set_modified(time).unwrap();
+    };
+    for text in ["", "\n", "garbage", ":12", "x:1"] {
+        place.put(&omp_session());
+        put(text, 2_000);
+        let since = std::time::Instant::now();
+        place.run(&append()).unwrap();
+        assert!(since.elapsed().as_millis() < 400, "{text:?}");
+        assert_eq!(place.others(), [] as [String; 0], "{text:?}");
+        // A fresh one is waited for: its maker may be about to write its number.
+        place.put(&omp_session());
+        put(text, 0);
+        let since = std::time::Instant::now();
+        place.run(&append()).unwrap();
+        assert!(since.elapsed().as_millis() >= 400, "{text:?}");
+        // And one that stays fresh is heeded.
+        place.put(&omp_session());
+        put(text, -60_000);
+        let refused = place.run(&append());
+        assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::OmpLock, .. })), "{text:?}");
+        assert_eq!(fs::read_to_string(&lock).unwrap(), text);
+        assert_eq!(place.bytes(), omp_session().as_bytes());
+    }
+    // That of a process that runs is heeded whatever its age.
+    put(&format!("{}:0\n", std::process::id()), 3_600_000);
+    let refused = place.run(&append());
+    assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::OmpLock, .. })), "{refused:?}");
+    assert!(lock.exists());
+}
+
+#[test]
+fn a_line_of_the_log_that_is_cut_off_is_cut_back_by_the_next_operation() {
+    let place = Place::new(&session());
+    place.run(&append()).unwrap();
+    let whole = fs::read(place.log.file()).unwrap();
+    let torn = [&whole[..], br#"{"schema":"bough.op/1","op_id":"69"#].concat();
+    fs::write(place.log.file(), torn).unwrap();
+    place.undo().unwrap();
+    assert_eq!(place.bytes(), session().as_bytes());
+    let text = fs::read(place.log.file()).unwrap();
+    assert!(text.starts_with(&whole) && text.len() > whole.len());
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        serde_json::from_slice::<serde_json::Value>(line).unwrap();
+    }
+    assert_eq!(place.log.operations().unwrap().unread, 0);
+}

@@ -1,0 +1,114 @@
+//! Undos that are interrupted: by an agent that appends, or by a kill at any call.
+
+use super::*;
+
+const AGENT: &[u8] = b"{\"agent\":1}\n";
+
+#[test]
+fn an_undo_is_refused_if_something_comes_while_the_file_is_hashed() {
+    for plan in [append(), rewrite()] {
+        for force in [false, true] {
+            let place = Place::new(&session());
+            place.run(&plan).unwrap();
+            let ours = place.bytes();
+            let operation = undo::find(&place.log, None, None).unwrap();
+            let (path, mut is_first) = (place.path(), true);
+            let hook = move |call: Call| {
+                if call == Call::Read && std::mem::take(&mut is_first) {
+                    fs::File::options().append(true).open(&path).unwrap().write_all(AGENT).unwrap();
+                }
+                Ok(None)
+            };
+            let orders = Orders { force, ..place.orders() };
+            let refused = sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &orders));
+            assert!(matches!(refused, Err(Refusal::Changed { .. })), "{force}: {refused:?}");
+            assert_eq!(place.bytes(), [&ours[..], AGENT].concat(), "{force}");
+            assert_eq!(place.others(), [] as [String; 0], "{force}");
+        }
+    }
+}
+
+/// A plan of each kind that an undo takes back.
+fn plan(what: &str, place: &Path) -> Plan {
+    match what {
+        "append" => append(),
+        "export" => create_below(place),
+        // A repair that keeps what it takes out in a file beside the session.
+        _ => {
+            let mut plan = rewrite();
+            plan.targets.insert(0, create_below(place).targets.remove(0));
+            plan
+        }
+    }
+}
+
+/// What an agent finds: the session, and the new file.
+fn found(place: &Place) -> (Vec<u8>, Option<Vec<u8>>) {
+    (place.bytes(), fs::read(place.folder.path().join("work/a/b/new.jsonl")).ok())
+}
+
+#[test]
+fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
+    const CALL: &str = "BOUGH_TEST_STOP_UNDO";
+    if let Ok(stop) = std::env::var(CALL) {
+        let (folder, n) = stop.split_once('|').unwrap();
+        let (log, n) = (Log::at(Path::new(folder).join("state")), n.parse::<usize>().unwrap());
+        let orders = Orders {
+            force: false,
+            last_try: false,
+            dry_run: false,
+            now: Time(1_772_000_000_000),
+            log: Some(&log),
+            group: None,
+            allow: Allow::default(),
+            prove: None,
+        };
+        let mut count = 0;
+        let hook = move |call: Call| {
+            count += 1;
+            if count - 1 < n {
+                return Ok(None);
+            }
+            if call == Call::Write && count - 1 == n { Ok(Some(9)) } else { std::process::exit(9) }
+        };
+        let wanted = undo::find(&log, None, None).unwrap();
+        let done = sys::with_hook(hook, || undo::undo(&log, &wanted, None, &orders));
+        std::process::exit(if done.is_ok() { 0 } else { 1 });
+    }
+    CALM.take();
+    let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
+    for what in ["append", "export", "repair"] {
+        for n in 0..80 {
+            let place = Place::unguarded(&session());
+            let old = found(&place);
+            place.run(&plan(what, place.folder.path())).unwrap();
+            let new = found(&place);
+            place.age_all();
+            let status = std::process::Command::new(std::env::current_exe().unwrap())
+                .args(["--exact", "store::write::tests::kills::after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back"])
+                .env(CALL, format!("{}|{n}", place.folder.path().display()))
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .status()
+                .unwrap();
+            let next = || {
+                place.age_all();
+                let wanted = undo::find(&place.log, None, None).unwrap();
+                undo::undo(&place.log, &wanted, None, &place.orders())
+            };
+            if status.code() == Some(0) {
+                assert_eq!(found(&place), old, "{what}");
+                assert!(n > 3, "{what}: only {n} calls");
+                break;
+            }
+            assert_eq!(status.code(), Some(9), "{what}, killed at {n}");
+            assert!(n < 79, "{what}: no end");
+            next().unwrap_or_else(|refusal| panic!("{what}, killed at {n}: {refusal}"));
+            let first = found(&place);
+            assert!(first == old || first == new, "{what}, killed at {n}");
+            // And from there to the other.
+            next().unwrap_or_else(|refusal| panic!("{what}, killed at {n}, twice: {refusal}"));
+            assert_eq!(found(&place), if first == old { new } else { old }, "{what}, killed at {n}");
+        }
+    }
+}
