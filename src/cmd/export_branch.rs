@@ -3,6 +3,7 @@
 use super::writing::{self, Writing};
 use super::{Exit, Failure, clock, complete, global::Global, landing, open};
 use crate::format::Format;
+use crate::format::claude::stored_results;
 use crate::fsck::{self, Check};
 use crate::model::{Change, Count, Piece, Plan, Planned, Span, Target};
 use crate::ops::export::{self, Export};
@@ -20,6 +21,8 @@ use std::path::{Path, PathBuf};
 ///
 /// The new session stands on its own: the agent opens it, and sees what it would see at that entry. It has an id of its
 /// own, and names the session that it comes from; labels come along, and replies and their results are kept whole.
+/// Files that belong to the session are copied beside the new one; results that name such a file of Claude Code's
+/// (`tool-results`) name the copy.
 /// Without `-o` or `--store` it is printed.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough export-branch [OPTIONS] [SESSION] [REV]")]
@@ -78,6 +81,22 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         None if args.store => Some(folder_in_store(&opened)?.join(export::file_name(format, &session, now))),
         None => None,
     };
+    let mut left = Left::default();
+    let id = opened.session.id();
+    let all = match &from {
+        Some(from) => {
+            left.sidecars = companions::sidecars(from, id.as_deref())?;
+            companions::companions(from, format, id.as_deref())?
+        }
+        None => companions::Companions::default(),
+    };
+    left.unknown = all.unknown;
+    let moved = match &to {
+        Some(to) if format == Format::Claude => {
+            moved_results(opened.files.path(0), from.as_deref(), to, &all.files)
+        }
+        _ => None,
+    };
     let wish = export::Wish {
         entry,
         subtree: args.subtree,
@@ -85,19 +104,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         session: session.clone(),
         to: to.clone(),
         from: from.clone(),
+        moved,
     };
     let mut export = export::plan(open::whole(&opened), &wish, &mut ids, now)?;
-    let mut left = Left::default();
-    if let Some(from) = &from {
-        let id = opened.session.id();
-        let all = companions::companions(from, format, id.as_deref())?;
-        left.sidecars = companions::sidecars(from, id.as_deref())?;
-        left.unknown = all.unknown;
-        match &to {
-            Some(to) => add_companions(&mut opened, all.files, to, &session, &mut export)?,
-            None => left.companions = all.files.len(),
-        }
+    match &to {
+        Some(to) => add_companions(&mut opened, all.files, to, &wish, &mut export)?,
+        None => left.companions = all.files.len(),
     }
+    left.elsewhere = wish.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
     if let Some(to) = to.as_ref().filter(|to| !args.writing.force && to.symlink_metadata().is_ok()) {
         // Said of the session before it is said of a file that belongs to it.
         return Err(Refusal::Exists { path: to.clone() }.into());
@@ -136,6 +150,8 @@ struct Left {
     sidecars: Vec<PathBuf>,
     /// What is in the folder of the session and of no kind that its format names.
     unknown: Vec<PathBuf>,
+    /// How many results name a file that came along in another folder than the old session's.
+    elsewhere: usize,
 }
 
 impl Left {
@@ -144,6 +160,16 @@ impl Left {
             ui.note(format_args!(
                 "warning: {} beside the session did not come along; `-o` or `--store` takes them",
                 Count("file", "files", self.companions)
+            ));
+        }
+        if self.elsewhere > 0 {
+            let (results, files) = match self.elsewhere {
+                1 => ("tool result names its", "file"),
+                _ => ("tool results name their", "files"),
+            };
+            ui.note(format_args!(
+                "warning: {} {results} {files} by a path that is not in the folder of the old session; the path was kept",
+                self.elsewhere
             ));
         }
         for path in &self.sidecars {
@@ -297,6 +323,21 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     find::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store is not to be found").into())
 }
 
+/// The stored results that are copied beside the new session.
+fn moved_results(
+    named: &Path,
+    from: Option<&Path>,
+    to: &Path,
+    all: &[Companion],
+) -> Option<export::MovedResults> {
+    let results = all.iter().filter(|file| file.inside.starts_with(stored_results::FOLDER));
+    let names = results.filter_map(|file| Some(file.inside.file_name()?.to_str()?.to_owned())).collect();
+    // The agent names the folder as it was given, which may lead over a link.
+    let old = [from.map(Path::to_owned), std::path::absolute(named).ok()];
+    let old: Vec<PathBuf> = old.into_iter().flatten().map(|file| companions::folder_of(&file)).collect();
+    export::MovedResults::new(&old, &companions::folder_of(&std::path::absolute(to).ok()?), names)
+}
+
 /// Adds the files that belong to the session: agents' transcripts under the new id, the rest as they are. The session
 /// itself is written last, so that half an export is no session.
 ///
@@ -305,7 +346,7 @@ fn add_companions(
     opened: &mut Opened,
     all: Vec<Companion>,
     to: &Path,
-    session: &str,
+    wish: &export::Wish,
     export: &mut Export,
 ) -> anyhow::Result<()> {
     if all.is_empty() {
@@ -328,7 +369,13 @@ fn add_companions(
             && companion.inside.extension().is_some_and(|extension| extension == "jsonl");
         let pieces = if rewritten {
             let lines = lines_of(&companion.path, file)?;
-            export::claude::under_new_id(&opened.files, &lines, old.as_deref(), session)?
+            export::claude::under_new_id(
+                &opened.files,
+                &lines,
+                old.as_deref(),
+                &wish.session,
+                wish.moved.as_ref(),
+            )?
         } else {
             let len = opened.files.stamp(file).map_or(0, store::write::Stamp::bytes);
             vec![Piece::Keep(Span { file, offset: 0, len })]

@@ -109,11 +109,15 @@ fn name_at(text: &str, at: usize) -> Option<Range<usize>> {
     if !text[..at].ends_with(is_separator) || !rest.starts_with(is_separator) {
         return None;
     }
-    let is_of_name = |byte: &u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
-    let len = rest[1..].bytes().position(|byte| !is_of_name(&byte)).unwrap_or(rest.len() - 1);
+    let len = rest[1..].bytes().position(|byte| !is_of_name(byte)).unwrap_or(rest.len() - 1);
     let name = rest[1..=len].trim_end_matches('.');
     let begin = at + FOLDER.len() + 1;
     (!name.is_empty() && !name.starts_with('.')).then(|| begin..begin + name.len())
+}
+
+/// Whether a byte can be part of the name of a stored result.
+pub fn is_of_name(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
 /// Returns the paths of the files that the results of an entry are in, one for each result in order; `None` for a result that is

@@ -4,7 +4,7 @@
 //! summary, as the client does when it loads them, and the lists that would ask it to are left out. Of the lines that are no
 //! entries those come along that say how the session is to be gone on with.
 
-use super::{Export, Wish, changes_of, created, pieces_of};
+use super::{Export, MovedResults, Wish, changes_of, created, pieces_of};
 use crate::format::claude::compactions::before_it_was_gone;
 use crate::format::claude::load::{Loader, Way};
 use crate::format::claude::{KeptLists, write};
@@ -242,6 +242,9 @@ impl Copy<'_> {
             }
         }
         self.session_of(edits);
+        if let Some(moved) = &self.wish.moved {
+            moved.rename(line, edits);
+        }
         if self.to_trunk && edits.value("isSidechain") == Some(b"true") {
             edits.set("isSidechain", b"false");
             edits.remove("agentId");
@@ -311,6 +314,9 @@ impl Copy<'_> {
                 continue;
             }
             self.session_of(&mut edits);
+            if let Some(moved) = &self.wish.moved {
+                moved.rename(&line, &mut edits);
+            }
             self.edited(span, &edits, number, "");
         }
         Ok(())
@@ -353,6 +359,7 @@ pub fn under_new_id(
     lines: &[Span],
     old: Option<&str>,
     new: &str,
+    moved: Option<&MovedResults>,
 ) -> io::Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let id = Format::Claude.quoted(new);
@@ -365,6 +372,9 @@ pub fn under_new_id(
                 }
                 if old.is_some() && edits.value("session_id").and_then(string).as_deref() == old {
                     edits.set("session_id", &id);
+                }
+                if let Some(moved) = moved {
+                    moved.rename(&line, &mut edits);
                 }
                 pieces_of(*span, &edits, &mut pieces);
             }

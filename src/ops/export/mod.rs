@@ -4,6 +4,9 @@
 //! left out, ids where new ones are wanted, what names an entry that is not there any more.
 
 pub mod claude;
+mod moved_results;
+
+pub use moved_results::MovedResults;
 
 use super::{Error, Whole, ids, label};
 use crate::format::{Format, Ids, New, Session};
@@ -29,6 +32,8 @@ pub struct Wish {
     pub to: Option<PathBuf>,
     /// The file of the session that is cut, as the new one names it.
     pub from: Option<PathBuf>,
+    /// The stored results that are copied beside the new session.
+    pub moved: Option<MovedResults>,
 }
 
 /// An export that is not yet made.
