@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use std::io;
 
 /// How many characters of a text lists give.
-const TEXT: usize = 200;
+pub(super) const TEXT: usize = 200;
 
 /// An entry, given its line; what a format has not is left out.
 ///

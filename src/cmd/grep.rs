@@ -5,9 +5,9 @@ use super::files::Files;
 use super::reading::Read;
 use super::{Exit, Failure, complete, exit::Failures, global::Global, parallel};
 use crate::format::claude::stored_results;
-use crate::format::{Content, Format, OneLine, Session};
-use crate::model::{Count, Ix, Kind, Source};
-use crate::ops::grep::{Hit, Options, Part, Pattern};
+use crate::format::{Content, Format, OneLine, Other, OtherKind, Session};
+use crate::model::{Count, Ix, Kind, Source, Span};
+use crate::ops::grep::{Hit, Options, Part, Pattern, Queue, Queued};
 use crate::ops::linearize::Reading;
 use crate::ops::{Owners, ids, revision};
 use crate::store::{self, Opened, ResultFiles};
@@ -26,6 +26,8 @@ use std::path::{Path, PathBuf};
 /// names. Escapes are resolved; keys, ids and the rest of the lines are no part of it. Prints for each line of text that
 /// matches the entry, the branch (`@` is the path to HEAD, else the branch's label or leaf), the kind and the line.
 /// If Claude Code stored a tool result in a file beside the session (`tool-results`), its text is searched too.
+/// A prompt that was typed while Claude Code worked, and that is only in its input queue, is found by the name of its line (`line:N`);
+/// with `--on` and `-v` such prompts are left out.
 /// Exits with 1 where nothing is found, and as the worst failure says where a file can't be read.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -166,6 +168,13 @@ struct Outcome {
     faults: usize,
 }
 
+/// What was found in a file line by line.
+struct Sifted {
+    /// Where the lines of the entries begin that match.
+    hits: Vec<u64>,
+    queued: Vec<Queued>,
+}
+
 impl Search<'_> {
     fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
         let args = self.args;
@@ -176,28 +185,33 @@ impl Search<'_> {
             true => None,
             false => self.sifted(path, &stored, args.files_with_matches && !needs_tree)?,
         };
-        if let Some(hits) = &sifted
+        if let Some(Sifted { hits, queued }) = &sifted
             && !needs_tree
-            && (hits.is_empty() || args.count || args.files_with_matches)
+            && (hits.is_empty() && queued.is_empty() || args.count || args.files_with_matches)
         {
-            return Ok(self.counted(path, hits.len()));
+            return Ok(self.counted(path, hits.len() + queued.len()));
         }
         let mut read = Read::of(store::open(path, self.global.options())?);
-        let found = match sifted {
-            Some(hits) => {
+        let (found, mut queued) = match sifted {
+            Some(Sifted { hits, queued }) => {
                 let entries = &read.opened.session.entries;
-                hits.iter().filter_map(|at| entries.at_offset(0, *at)).collect()
+                (hits.iter().filter_map(|at| entries.at_offset(0, *at)).collect(), queued)
             }
             None => self.searched(&read.opened, &stored)?,
         };
-        let entries = self.entries(&mut read, found)?;
-        if args.count || args.files_with_matches {
-            return Ok(self.counted(path, entries.len()));
+        if needs_tree {
+            // They are not in the tree.
+            queued.clear();
         }
-        let mut outcome = Outcome { found: !entries.is_empty(), ..Outcome::default() };
+        let entries = self.entries(&mut read, found)?;
+        let count = entries.len() + queued.len();
+        if args.count || args.files_with_matches {
+            return Ok(self.counted(path, count));
+        }
+        let mut outcome = Outcome { found: count > 0, ..Outcome::default() };
         outcome.faults = read.opened.session.faults.len();
         if outcome.found {
-            Shown::new(self, path, &read, &stored).all(&entries, &mut outcome.printed)?;
+            Shown::new(self, path, &read, &stored).all(&entries, &queued, &mut outcome.printed)?;
         }
         Ok(outcome)
     }
@@ -205,9 +219,10 @@ impl Search<'_> {
     /// Where the lines of the entries begin that match, without an index; only the first where that is enough.
     ///
     /// Gives none where that can't be told line by line: some programs read an object that stands on several lines.
-    fn sifted(&self, path: &Path, stored: &Stored, first: bool) -> Result<Option<Vec<u64>>, store::Error> {
+    fn sifted(&self, path: &Path, stored: &Stored, first: bool) -> Result<Option<Sifted>, store::Error> {
         let kinds = &self.args.kind;
         let mut hits = Vec::new();
+        let mut queue = Queue::default();
         let mut torn = false;
         let mut one_line = OneLine::default();
         // A line that names a file with a match may have none of the bytes that the pattern needs.
@@ -217,6 +232,9 @@ impl Search<'_> {
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
                 return ControlFlow::Break(());
+            }
+            if format == Format::Claude {
+                queue.line(offset, line);
             }
             if (self.pattern.is_in(format, line) || stored.is_named(format, line))
                 && let Some(kind) = one_line.kind(format, line)
@@ -229,11 +247,39 @@ impl Search<'_> {
             }
             ControlFlow::Continue(())
         })?;
-        Ok((!torn).then_some(hits))
+        Ok((!torn).then(|| Sifted { hits, queued: self.queued(queue) }))
     }
 
-    /// The entries that match, each looked at.
-    fn searched(&self, opened: &Opened, stored: &Stored) -> io::Result<Vec<Ix>> {
+    /// The prompts that match and are only in the input queue.
+    fn queued(&self, queue: Queue) -> Vec<Queued> {
+        let kinds = &self.args.kind;
+        if !kinds.is_empty() && !kinds.contains(&Kind::User) {
+            return Vec::new();
+        }
+        queue.left().into_iter().filter(|queued| self.pattern.is_in_text(&queued.text)).collect()
+    }
+
+    /// The prompts that match and are only in the input queue, each line looked at.
+    fn queued_in(&self, opened: &Opened) -> io::Result<Vec<Queued>> {
+        let session = &opened.session;
+        if session.format != Format::Claude {
+            return Ok(Vec::new());
+        }
+        let notes =
+            session.others.iter().filter(|other| other.kind == OtherKind::Note).map(|other| other.span);
+        let mut spans: Vec<Span> = session.entries.all().map(|ix| session.span(ix)).chain(notes).collect();
+        spans.retain(|span| span.file == 0);
+        spans.sort_by_key(|span| span.offset);
+        let (mut queue, mut line) = (Queue::default(), Vec::new());
+        for span in spans {
+            opened.files.read(span, &mut line)?;
+            queue.line(span.offset, &line);
+        }
+        Ok(self.queued(queue))
+    }
+
+    /// The entries that match, each looked at, and the prompts that are only in the input queue.
+    fn searched(&self, opened: &Opened, stored: &Stored) -> io::Result<(Vec<Ix>, Vec<Queued>)> {
         let (session, kinds) = (&opened.session, &self.args.kind);
         let mut line = Vec::new();
         let mut found = Vec::new();
@@ -246,7 +292,7 @@ impl Search<'_> {
                 found.push(entry);
             }
         }
-        Ok(found)
+        Ok((found, self.queued_in(opened)?))
     }
 
     fn counted(&self, path: &Path, count: usize) -> Outcome {
@@ -332,14 +378,19 @@ impl<'s> Shown<'s> {
         }
     }
 
-    fn all(&mut self, found: &[Ix], out: &mut String) -> anyhow::Result<()> {
+    fn all(&mut self, found: &[Ix], queued: &[Queued], out: &mut String) -> anyhow::Result<()> {
         let args = self.search.args;
         let (before, after) = (args.before_context.max(args.context), args.after_context.max(args.context));
         if before == 0 && after == 0 {
+            let mut queued = queued.iter().peekable();
             for entry in found {
+                let offset = self.session.span(*entry).offset;
+                while let Some(before) = queued.next_if(|queued| queued.offset < offset) {
+                    self.queued(before, out)?;
+                }
                 self.hit(*entry, out)?;
             }
-            return Ok(());
+            return queued.try_for_each(|queued| self.queued(queued, out));
         }
         for (place, group) in self.groups(found, before, after).into_iter().enumerate() {
             if place > 0 && !self.search.look.json {
@@ -348,6 +399,45 @@ impl<'s> Shown<'s> {
             for (entry, hit) in group {
                 if hit { self.hit(entry, out)? } else { self.neighbour(entry, out)? }
             }
+        }
+        for (place, queued) in queued.iter().enumerate() {
+            if (place > 0 || !found.is_empty()) && !self.search.look.json {
+                out.push_str("--\n");
+            }
+            self.queued(queued, out)?;
+        }
+        Ok(())
+    }
+
+    /// Prints a prompt that is in no entry, under the name of its line.
+    fn queued(&self, queued: &Queued, out: &mut String) -> anyhow::Result<()> {
+        let at = |other: &&Other| other.span.file == 0 && other.span.offset == queued.offset;
+        let Some(other) = self.session.others.iter().find(at) else { return Ok(()) };
+        let hits = self.search.pattern.hits_in_text(Part::Text, &queued.text);
+        if self.search.look.json {
+            let start: String = queued.text.chars().take(super::entry::TEXT).collect();
+            let matches: Vec<Value> = hits.iter().map(match_object).collect();
+            let object = json!({
+                "schema": "bough.entry/1",
+                "type": "queue-operation",
+                "kind": Kind::User.word(),
+                "file": self.path,
+                "line": other.line,
+                "offset": other.span.offset,
+                "length": other.span.len,
+                "text": start,
+                "matches": matches,
+            });
+            writeln!(out, "{object}")?;
+            return Ok(());
+        }
+        let mut id = format!("line:{}", other.line);
+        if self.search.args.line_number {
+            id = format!("{id}:{}", other.line);
+        }
+        let head = self.row(&id, "-", Kind::User, ':');
+        for hit in hits {
+            writeln!(out, "{head}{}", self.marked(&hit))?;
         }
         Ok(())
     }
@@ -441,21 +531,25 @@ impl<'s> Shown<'s> {
 
     /// What stands before the text: file, entry, line, branch, kind.
     fn head(&self, entry: Ix, mark: char) -> io::Result<String> {
+        let mut id = text::one_line(&self.short.of(self.session, self.source, entry)?);
+        if self.search.args.line_number {
+            id = format!("{id}{mark}{}", self.session.entries.line(entry));
+        }
+        Ok(self.row(&id, &self.branch(entry)?, self.session.entries.kind(entry), mark))
+    }
+
+    fn row(&self, id: &str, branch: &str, kind: Kind, mark: char) -> String {
         let look = &self.search.look;
         let mut head = String::new();
         if self.search.named {
             let file = text::one_line(&self.path);
             head = format!("{}{mark}", paint(look, Ink::File, file));
         }
-        let mut id = text::one_line(&self.short.of(self.session, self.source, entry)?);
-        if self.search.args.line_number {
-            id = format!("{id}{mark}{}", self.session.entries.line(entry));
-        }
-        let id = paint(look, Ink::Id, text::pad(&id, 8));
-        let branch = paint(look, Ink::Branch, text::pad(&text::fit(&self.branch(entry)?, 14), 8));
-        let kind = text::pad(self.session.entries.kind(entry).word(), 10);
+        let id = paint(look, Ink::Id, text::pad(id, 8));
+        let branch = paint(look, Ink::Branch, text::pad(&text::fit(branch, 14), 8));
+        let kind = text::pad(kind.word(), 10);
         let _ = write!(head, "{id} {branch} {kind} ");
-        Ok(head)
+        head
     }
 
     /// The branch that an entry is shown with, as words.

@@ -7,7 +7,7 @@ use std::fs;
 
 /// Commands, and the schemas of the lines that they print; `S` stands for a session with branches and labels, `D` for a
 /// damaged one, `B` for one of Claude Code's with bad lines, `P` for one with calls of tools, `O` for an old one, `C` for a folder of Claude Code's with agents, `T` for one
-/// with stored results.
+/// with stored results, `Q` for one with prompts that are only in the input queue.
 const RUNS: &[(&str, &[&str])] = &[
     ("status S", &["bough.status/1"]),
     ("log S", &["bough.entry/1"]),
@@ -43,6 +43,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("show S HEAD root", &["bough.entry/1"]),
     ("show T/5e550000-0000-4000-8000-0000000000b1.jsonl root..HEAD", &["bough.entry/1"]),
     ("grep NARWHAL T", &["bough.entry/1"]),
+    ("grep PELICAN Q", &["bough.entry/1"]),
     ("branches S", &["bough.branch/1"]),
     ("fsck S", &["bough.fsck/1"]),
     ("fsck D", &["bough.finding/1", "bough.fsck/1"]),
@@ -125,6 +126,7 @@ fn json_output_fits_its_schema() {
         copy(&file, &folder.path().join(name));
     }
     copy_below(&sessions.join(WITH_AGENTS), &folder.path().join("C"));
+    copy_below(&sessions.join("../cases/grep/queued.in"), &folder.path().join("Q"));
     copy_below(&sessions.join("../cases/grep/stored.in"), &folder.path().join("T"));
     let run = |words: &str| {
         crate::place::bough(folder.path())

@@ -5,8 +5,10 @@
 //! line is read its bytes are sifted ([`Pattern::sieve`]), so that most lines cost no more than their passing.
 
 mod needed;
+mod queued;
 mod said;
 
+pub use queued::{Queue, Queued};
 pub use said::{Part, each_said};
 
 use crate::format::Format;
