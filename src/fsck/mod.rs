@@ -48,4 +48,4 @@ pub use examine::{Examined, Unreadable, examine};
 pub use finding::{Finding, Findings};
 pub use mend::Aside;
 pub use ownership::ownership;
-pub use repair::{NoRepair, Proof, Repair, Wishes, repair};
+pub use repair::{NoRepair, Proof, Repair, Wishes, in_the_way, repair};

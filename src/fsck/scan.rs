@@ -16,7 +16,9 @@ pub(super) fn scan(format: Format, source: &Patched<'_>) -> io::Result<Session> 
 
 /// Reads a text as the agent itself would, by its own rule for repeated ids.
 pub(super) fn scan_as_agent(format: Format, source: &Patched<'_>) -> io::Result<Session> {
-    read(Builder::new(format), source)
+    let mut builder = Builder::new(format);
+    builder.side();
+    read(builder, source)
 }
 
 fn read(mut builder: Builder, source: &Patched<'_>) -> io::Result<Session> {

@@ -4,12 +4,14 @@ use super::{Args, Report, Subject, Target, Total, selected, show};
 use crate::cmd::global::Global;
 use crate::cmd::{Exit, clock, writing};
 use crate::format::Format;
-use crate::fsck::{CHECKS, Findings, Repair, Wishes};
+use crate::fsck::{Findings, Repair, Wishes};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
 use crate::store::oplog::Log;
 use crate::store::write::{Group, Refusal};
 use crate::store::{self, Error};
 use crate::ui::{Ui, text};
+use std::cell::Cell;
+use std::io;
 use std::path::{Path, PathBuf};
 
 /// Mends all files, one after the other.
@@ -58,7 +60,7 @@ fn mend(
 ) -> anyhow::Result<(Report, u64)> {
     let (subject, repair, side_file) = writing::again(|round| {
         let subject = Subject::open(&target.path, global)?;
-        let repair = subject.repair(wishes)?;
+        let repair = subject.repair_or_say_why_not(wishes)?;
         if repair.plan.is_empty() {
             return Ok((subject, repair, None));
         }
@@ -115,21 +117,18 @@ fn carry(
     let log = Log::of_user();
     let mut plan: Plan = repair.plan.clone();
     let mut side_file = None;
-    if !repair.aside.is_empty()
-        && !args.writing.dry_run
-        && let Some(log) = &log
-    {
-        let folder = log.folder().join("aside");
-        store::make_folder(&folder)?;
-        let path = fresh_name(&folder, subject.files.path(0));
+    if !repair.aside.is_empty() && !args.writing.dry_run {
+        let path = place_aside(log.as_ref(), subject.files.path(0))?;
         let newline = || Piece::New(b"\n".to_vec());
         let pieces = repair.aside.iter().flat_map(|aside| [aside.content.clone(), newline()]).collect();
         // First: what is taken out must be safe before it is.
         plan.targets.insert(0, Written::Create { path: Some(path.clone()), pieces });
         side_file = Some(path);
     }
+    // What is set aside is written first, and is no session.
+    let is_side_file = Cell::new(side_file.is_some());
     let prove = |path: &Path| -> Result<(), String> {
-        if side_file.as_ref().is_some_and(|side| side.parent() == path.parent()) {
+        if is_side_file.take() {
             return Ok(());
         }
         proved(path, subject, repair)
@@ -139,27 +138,27 @@ fn carry(
     Ok(side_file)
 }
 
-/// Whether a file that was written holds what the plan promised.
+/// Whether a file that was written is the one that was proved.
 fn proved(path: &Path, subject: &Subject, repair: &Repair) -> Result<(), String> {
-    let options = store::Options { side: true, ..store::Options::default() };
+    let options = store::Options { side: true, format: Some(subject.format()) };
     let opened = store::open(path, options).map_err(|error| error.to_string())?;
     let len = opened.session.files[0].bytes;
     let examined = crate::fsck::examine(Some(opened.session), &opened.files, len, None, &subject.place)
         .map_err(|error| error.to_string())?;
-    if examined.entries != repair.proof.entries.1 {
-        return Err(format!(
-            "{} where the plan has {}",
-            Count("entry", "entries", examined.entries),
-            repair.proof.entries.1
-        ));
-    }
-    for row in CHECKS {
-        let (found, planned) = (examined.findings.count(row.check), repair.left.count(row.check));
-        if found > planned {
-            return Err(format!("{found} of `{}` where the plan has {planned}", row.id));
-        }
-    }
-    Ok(())
+    repair.proof.holds_for(&examined, &opened.files).map_err(|error| error.to_string())?
+}
+
+/// Where what is taken out of a file is kept: in the state folder, and if there is none, beside the file.
+fn place_aside(log: Option<&Log>, of: &Path) -> anyhow::Result<PathBuf> {
+    let Some(log) = log else {
+        let name = of.file_name().unwrap_or_default().to_string_lossy();
+        // Not as a session, which it is not: agents list what ends like one.
+        let numbered = |at: usize| of.with_file_name(format!("{name}.aside-{at}"));
+        return Ok((1..).map(numbered).find(|path| !path.exists()).expect("some number is free"));
+    };
+    let folder = log.folder().join("aside");
+    store::make_folder(&folder)?;
+    Ok(fresh_name(&folder, of))
 }
 
 /// A name in a folder that no file has.
@@ -184,7 +183,7 @@ fn tell(
     side_file: Option<&Path>,
     args: &Args,
     ui: &mut Ui,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     if args.writing.dry_run {
         return Ok(());
     }
@@ -209,6 +208,9 @@ fn tell(
             ui.note(text::one_line(&words));
         }
     }
+    if let Some(line) = repair.proof.head_moves_to {
+        ui.note(format_args!("HEAD moves to the entry on line {line}: it was on another branch"));
+    }
     if !ui.look.json && Log::of_user().is_some() {
         let file = text::shell_word(&file.display().to_string());
         ui.hint(format_args!("`bough undo {file}` takes the repair back"));
@@ -217,7 +219,7 @@ fn tell(
 }
 
 /// One change on one line.
-fn told(file: &str, change: &Change, ui: &mut Ui) -> std::io::Result<()> {
+fn told(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
     let cut = |value: &str| text::fit(&text::one_line(value), 48);
     let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
     let lines = |value: &str| Count("line", "lines", value.lines().count());

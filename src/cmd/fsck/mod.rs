@@ -23,8 +23,8 @@ use std::path::{Path, PathBuf};
 /// `FILE:LINE: LEVEL: CHECK: words`, then how many there are and how much of the session the agent reaches.
 ///
 /// With `--repair`, mends what has a default repair. The repair is planned, carried out on a copy, read again and proved: the
-/// errors are gone and no new ones came, every id and every line that had to stay is there, the path to HEAD is not
-/// shorter. Else nothing is changed. What is taken out of a file is kept in a side file, and `bough undo` takes all of it back.
+/// errors are gone and no new ones came, every id and every line that had to stay is there, and all that the agent would send
+/// at HEAD and on every branch is still sent, with no result without its call. Else nothing is changed. What is taken out of a file is kept in a side file, and `bough undo` takes all of it back.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Session files, folders, or `-`
@@ -358,6 +358,18 @@ impl Subject {
 
     fn repair(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
         fsck::repair(&self.examined, &self.files, &self.place, wishes, &mut super::writing::ids())
+    }
+
+    /// The same; where it can't be proved, with the check that stands in the way.
+    fn repair_or_say_why_not(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
+        self.repair(wishes).map_err(|error| match error {
+            NoRepair::Unproven { failed, .. } => {
+                let ids = &mut super::writing::ids();
+                let check = fsck::in_the_way(&self.examined, &self.files, &self.place, wishes, ids);
+                NoRepair::Unproven { failed, check }
+            }
+            error => error,
+        })
     }
 
     fn format(&self) -> Format {

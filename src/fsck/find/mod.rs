@@ -21,7 +21,7 @@ use super::finding::{Finding, Findings};
 use super::text::Patched;
 use crate::format::{Noted, NotedKind, Session};
 use crate::json::{string_of, value};
-use crate::model::{Flags, Found, Ix, Key, Source, Span};
+use crate::model::{Flags, Found, Ix, Key, Source, Span, Tree};
 use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::io;
@@ -240,7 +240,7 @@ impl Lineage {
 
     /// All entries, numbered.
     pub(in crate::fsck) fn intervals(&self, session: &Session) -> &Intervals {
-        self.0.get_or_init(|| Intervals::of(session))
+        self.0.get_or_init(|| Intervals::of(&session.tree, session.entries.len()))
     }
 }
 
@@ -251,11 +251,10 @@ pub(in crate::fsck) struct Intervals {
 }
 
 impl Intervals {
-    fn of(session: &Session) -> Intervals {
-        let count = session.entries.len();
+    pub(in crate::fsck) fn of(tree: &Tree, count: usize) -> Intervals {
         let (mut first, mut last) = (vec![0u32; count], vec![0u32; count]);
         let mut clock = 0;
-        for root in session.tree.roots() {
+        for root in tree.roots() {
             let mut stack = vec![(root, false)];
             while let Some((ix, done)) = stack.pop() {
                 if done {
@@ -265,7 +264,7 @@ impl Intervals {
                 clock += 1;
                 first[ix.at()] = clock;
                 stack.push((ix, true));
-                stack.extend(session.tree.children(ix).map(|child| (child, false)));
+                stack.extend(tree.children(ix).map(|child| (child, false)));
             }
         }
         Intervals { first, last }

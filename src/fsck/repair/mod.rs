@@ -4,8 +4,10 @@ mod draft;
 mod flaws;
 mod forest;
 mod links;
+mod links_of_agent;
 mod proof;
 mod rules;
+mod sent;
 mod tools;
 
 pub use proof::Proof;
@@ -84,6 +86,8 @@ pub enum NoRepair {
     Unproven {
         /// What does not hold.
         failed: Vec<String>,
+        /// The check without which the rest can be repaired, if one is known.
+        check: Option<Check>,
     },
     /// bough does not write this format.
     #[error("the file is of a version that bough does not write")]
@@ -100,7 +104,15 @@ impl NoRepair {
     /// What the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            NoRepair::Unproven { .. } => "nothing was changed; `--skip CHECK` leaves a check as it is".into(),
+            NoRepair::Unproven { check: Some(check), .. } => {
+                format!(
+                    "nothing was changed; `--skip {}` leaves that check as it is, and repairs the rest",
+                    check.id()
+                )
+            }
+            NoRepair::Unproven { check: None, .. } => {
+                "nothing was changed; the entries on the lines named stand in the way".into()
+            }
             NoRepair::ReadOnly => "nothing was changed; a newer bough may know the version".into(),
             NoRepair::Foreign(_) | NoRepair::Io(_) => return None,
         })
@@ -157,6 +169,7 @@ pub fn repair(
             false => Ok(nothing(examined)),
         };
     }
+    let mut settled = false;
     for _ in 0..ROUNDS {
         let current = session.as_ref().unwrap_or(&examined.session);
         let patched = Patched { text: &text, base: source, file: examined.file };
@@ -164,7 +177,8 @@ pub fn repair(
         let round = Round { session: current, source: &patched, mending, around, lineage };
         let mut draft = Draft::new(current, &patched);
         round.all(&mut draft, &findings.list, wishes, ids)?;
-        if draft.is_empty() {
+        settled = draft.is_empty();
+        if settled {
             break;
         }
         let edits = draft.edits()?;
@@ -201,7 +215,7 @@ pub fn repair(
     let aims = examined.aims().map(|aim| Aim { exact: holds && !aim.stood, ..aim });
     for aim in former.into_iter().chain(aims) {
         let (mut text, mut changes) = (text.clone(), changes.clone());
-        let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
+        let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
         let mut proof = proof::prove(examined, source, around, wishes, &result, aim)?;
         if proof.lost_position() {
             // The position goes back to where it was.
@@ -214,7 +228,8 @@ pub fn repair(
                 changes.append(&mut draft.changes);
                 drop(draft);
                 text = text.edited(edits);
-                let result = proof::Result { text: &text, changes: &changes, gone: &gone, moved: &moved };
+                settled = false;
+                let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
                 proof = proof::prove(examined, source, around, wishes, &result, aim)?;
             }
         }
@@ -226,7 +241,20 @@ pub fn repair(
     }
     let (text, changes, proof) = proven.expect("there is a position to keep");
     if !proof.failed.is_empty() {
-        return Err(NoRepair::Unproven { failed: proof.failed });
+        return Err(NoRepair::Unproven { failed: proof.failed, check: None });
+    }
+    if !settled {
+        // More rounds than there are, or a position that was put back: what is repaired now must stay as it is.
+        let patched = Patched { text: &text, base: source, file: examined.file };
+        let result = scan(examined.session.format, &patched)?;
+        let (mending, lineage) = (&examined.mending, Lineage::default());
+        let round = Round { session: &result, source: &patched, mending, around, lineage };
+        let mut draft = Draft::new(&result, &patched);
+        round.all(&mut draft, &proof.findings.list, wishes, ids)?;
+        if let Some(change) = draft.changes.first() {
+            let failed = vec![format!("a second repair would repair `{}` again", change.why)];
+            return Err(NoRepair::Unproven { failed, check: Check::named(&change.why) });
+        }
     }
     let mended = |level| examined.findings.of_level(level).saturating_sub(proof.findings.of_level(level));
     Ok(Repair {
@@ -235,6 +263,30 @@ pub fn repair(
         mended: mended(Level::Error) + mended(Level::Warning) + mended(Level::Info),
         left: proof.findings.clone(),
         proof,
+    })
+}
+
+/// Of the checks that are to be repaired, one without which a repair that could not be proved can be.
+pub fn in_the_way(
+    examined: &Examined,
+    source: &dyn Source,
+    around: &dyn Around,
+    wishes: &Wishes,
+    ids: &mut Ids,
+) -> Option<Check> {
+    let mut wanted: Vec<Check> = Vec::new();
+    for finding in examined.findings.list.iter().filter(|finding| wishes.wants(finding)) {
+        if !wanted.contains(&finding.check) {
+            wanted.push(finding.check);
+        }
+    }
+    // The rarest that was asked for first: what is repaired by default is meant to be.
+    wanted.sort_by_key(|check| !wishes.with.has(*check));
+    wanted.into_iter().find(|check| {
+        let mut wishes = wishes.clone();
+        wishes.with.remove(*check);
+        wishes.without.insert(*check);
+        repair(examined, source, around, &wishes, ids).is_ok()
     })
 }
 

@@ -1,9 +1,10 @@
 //! The proof of a repair: the planned result is read again, and compared with what was there.
 
+use super::sent::{self, Meant, Reading};
 use super::{NoRepair, Wishes};
 use crate::format::Session;
 use crate::fsck::Around;
-use crate::fsck::checks::{CHECKS, Check, Level};
+use crate::fsck::checks::{CHECKS, Check, Level, Row};
 use crate::fsck::examine::{Aim, Examined, look_through};
 use crate::fsck::find::refused_reply;
 use crate::fsck::finding::Findings;
@@ -11,6 +12,7 @@ use crate::fsck::scan::{each_block, scan_as_agent};
 use crate::fsck::text::{Patched, Text};
 use crate::model::{Change, Count, Ix, Key, Source};
 use std::collections::HashSet;
+use std::io;
 
 /// What was compared, and what does not hold.
 #[derive(Debug)]
@@ -27,7 +29,11 @@ pub struct Proof {
     pub findings: Findings,
     /// What does not hold.
     pub failed: Vec<String>,
+    /// The line of the entry that HEAD moves to, if it leaves its branch.
+    pub head_moves_to: Option<u64>,
     lost_position: bool,
+    /// The result, as a hash of its lines and how many there are.
+    lines: (u64, usize),
 }
 
 impl Proof {
@@ -41,8 +47,27 @@ impl Proof {
             entries: twice(examined.entries),
             findings: examined.findings.clone(),
             failed: Vec::new(),
+            head_moves_to: None,
             lost_position: false,
+            lines: (0, 0),
         }
+    }
+
+    /// Whether a file that was written is the result that was proved: the same lines, entries, path and findings. Else what is not.
+    pub fn holds_for(&self, written: &Examined, source: &dyn Source) -> io::Result<Result<(), String>> {
+        let text = Text::whole(written.len);
+        let lines = hash_of(&hashes(&Patched { text: &text, base: source, file: written.file })?);
+        let differs = |what: &str, found: usize, planned: usize| {
+            (found != planned).then(|| format!("{found} {what} where the plan has {planned}"))
+        };
+        let found = |row: &Row| written.findings.count(row.check) as usize;
+        let planned = |row: &Row| self.findings.count(row.check) as usize;
+        let wrong = differs("lines", lines.1, self.lines.1)
+            .or_else(|| differs("entries", written.entries, self.entries.1))
+            .or_else(|| differs("entries on the path", written.reachable, self.agents_path.1))
+            .or_else(|| CHECKS.iter().find_map(|row| differs(row.id, found(row), planned(row))))
+            .or_else(|| (lines.0 != self.lines.0).then(|| "other bytes than the plan has".to_owned()));
+        Ok(wrong.map_or(Ok(()), Err))
     }
 
     /// Whether the path became shorter, or lost tool pairs.
@@ -52,7 +77,7 @@ impl Proof {
 }
 
 /// A planned result.
-pub(super) struct Result<'a> {
+pub(super) struct Planned<'a> {
     pub text: &'a Text,
     pub changes: &'a [Change],
     /// The ids of entries that were taken out on purpose.
@@ -67,15 +92,31 @@ pub(super) fn prove(
     source: &dyn Source,
     around: &dyn Around,
     wishes: &Wishes,
-    result: &Result<'_>,
+    result: &Planned<'_>,
     aim: Aim,
-) -> std::result::Result<Proof, NoRepair> {
+) -> Result<Proof, NoRepair> {
     let patched = Patched { text: result.text, base: source, file: examined.file };
     let (session, findings) = look_through(&patched, examined.session.format, around)?
-        .ok_or_else(|| NoRepair::Unproven { failed: vec!["the result is no session".into()] })?;
-    let agents = scan_as_agent(session.format, &patched)?;
+        .ok_or_else(|| NoRepair::Unproven { failed: vec!["the result is no session".into()], check: None })?;
+    let agents = as_agent(&session, &patched)?;
     let before = &examined.session;
     let mut failed = Vec::new();
+    let (mut lost_position, mut head_moves_to) = (false, None);
+    // Agents do not read UTF-16.
+    if examined.findings.count(Check::Utf16) == 0 {
+        let whole = Text::whole(examined.len);
+        let was = Patched { text: &whole, base: source, file: examined.file };
+        let read = before_repair(examined, &was)?;
+        let meant = Meant {
+            changes: &result.changes[examined.mending.changes.len()..],
+            moved: &result.moved.iter().copied().collect(),
+        };
+        let one = Reading { session: read.as_ref().unwrap_or(&examined.session), source: &was };
+        let other = Reading { session: agents.as_ref().unwrap_or(&session), source: &patched };
+        let loss = sent::compare(examined, &one, &other, result.text, &meant)?;
+        (lost_position, head_moves_to) = (loss.position, loss.head_moves_to);
+        failed.extend(loss.failed);
+    }
     // A request that was refused before may be found only now that the lost link is repaired, or the first copy is gone.
     let text = Patched { text: &examined.text, base: source, file: examined.file };
     let shown = match findings.count(Check::AssistantFirst) > examined.findings.count(Check::AssistantFirst) {
@@ -88,14 +129,14 @@ pub(super) fn prove(
     let renamed = examined.findings.list.iter().filter(|finding| finding.check == Check::MissingId);
     let renamed = renamed.filter_map(|finding| Some(before.entries.key(finding.entry?)));
     compare_ids(before, &session, &gone.iter().copied().chain(renamed).collect(), &mut failed);
-    compare_lines(examined, source, &patched, result.changes, &mut failed)?;
+    let new = hashes(&patched)?;
+    compare_lines(examined, source, &new, result.changes, &mut failed)?;
     let moved: HashSet<Key> = result.moved.iter().copied().collect();
     let off_path = |key: Key| gone.contains(&key) || moved.contains(&key);
     let path = aim.head.into_iter().flat_map(|head| before.tree.ancestors(head));
     let removed = path.filter(|ix| off_path(before.entries.key(*ix))).count();
     let path = (aim.depth, session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
-    let mut lost_position = false;
     // A pointer to the newest turn that was asked for may lead to a shorter path.
     let led_away = wishes.with.has(Check::StalePointer);
     if path.1 + removed < path.0 && !led_away {
@@ -123,13 +164,31 @@ pub(super) fn prove(
     }
     Ok(Proof {
         path,
-        agents_path: (examined.reachable, agents.loaded()),
+        agents_path: (examined.reachable, agents.as_ref().unwrap_or(&session).loaded()),
         pairs,
         entries: (examined.entries, session.tree.standing().count()),
         findings,
         failed,
+        head_moves_to,
         lost_position,
+        lines: hash_of(&new),
     })
+}
+
+/// The session as the agent reads it, where that is another than the one in which the first copy of an id stands for it.
+fn as_agent(session: &Session, source: &Patched<'_>) -> io::Result<Option<Session>> {
+    match session.tree.shadowed().len() {
+        0 => Ok(None),
+        _ => scan_as_agent(session.format, source).map(Some),
+    }
+}
+
+/// The file as the agent reads it before the repair, where that is another reading than the one in which its lines are whole.
+fn before_repair(examined: &Examined, source: &Patched<'_>) -> io::Result<Option<Session>> {
+    if examined.mending.changes.is_empty() {
+        return as_agent(&examined.session, source);
+    }
+    scan_as_agent(examined.session.format, source).map(Some)
 }
 
 /// Errors that were to go are gone, and none came; `shown` was there before, and was not reported.
@@ -193,10 +252,10 @@ fn compare_ids(before: &Session, after: &Session, gone: &HashSet<Key>, failed: &
 fn compare_lines(
     examined: &Examined,
     source: &dyn Source,
-    result: &Patched<'_>,
+    new: &[u64],
     changes: &[Change],
     failed: &mut Vec<String>,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     if examined.findings.count(Check::Utf16) > 0 {
         // Each line has other bytes then; ids and findings speak for them.
         return Ok(());
@@ -204,7 +263,6 @@ fn compare_lines(
     let touched: HashSet<u64> = changes.iter().map(|change| change.line).collect();
     let whole = Text::whole(examined.len);
     let old = hashes(&Patched { text: &whole, base: source, file: examined.file })?;
-    let new = hashes(result)?;
     let mut at = 0;
     for (number, hash) in old.iter().enumerate() {
         let number = number as u64 + 1;
@@ -222,8 +280,14 @@ fn compare_lines(
     Ok(())
 }
 
+/// One hash of those of all lines, and how many there are.
+fn hash_of(lines: &[u64]) -> (u64, usize) {
+    use std::hash::{BuildHasher, RandomState};
+    (SEED.get_or_init(RandomState::new).hash_one(lines), lines.len())
+}
+
 /// A hash of each line, without its ending.
-fn hashes(source: &Patched<'_>) -> std::io::Result<Vec<u64>> {
+fn hashes(source: &Patched<'_>) -> io::Result<Vec<u64>> {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let state = SEED.get_or_init(RandomState::new);
     let mut out = Vec::new();
@@ -274,4 +338,249 @@ fn pairs_on_path(session: &Session) -> usize {
         tools.filter(|tool| on_path.contains(&tool.entry)).map(|tool| tool.id).collect::<HashSet<Key>>()
     };
     of(false).intersection(&of(true)).count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::fsck::text::Edit;
+    use crate::fsck::{Alone, examine};
+    use crate::model::Table;
+
+    /// A line of pi: its id, the id above it, and what it is. `u` is a prompt, `a` a reply, `a:c` one with the call `c`, `f:c` the same
+    /// that failed, `r:c` a result, `k:x` a compaction that keeps all from `x` on, `e:x` an edit that drops `x`.
+    fn line(text: &str) -> String {
+        let mut words = text.split(' ');
+        let (id, above, what) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
+        let above = if above == "-" { "null".into() } else { format!("\"{above}\"") };
+        let time = "\"timestamp\":\"2026-03-02T09:00:00.000Z\"";
+        let (kind, of) = what.split_once(':').unwrap_or((what, ""));
+        let call = if of.is_empty() {
+            String::new()
+        } else {
+            format!(r#",{{"type":"toolCall","id":"{of}","name":"x","arguments":{{}}}}"#)
+        };
+        let reply = |ended| {
+            format!(
+                r#""message":{{"role":"assistant","content":[{{"type":"text","text":"{id}"}}{call}],"stopReason":"{ended}"}}"#
+            )
+        };
+        let (ty, rest) = match kind {
+            "u" => ("message", format!(r#""message":{{"role":"user","content":"{id}"}}"#)),
+            "a" => ("message", reply("toolUse")),
+            "f" => ("message", reply("aborted")),
+            "r" => (
+                "message",
+                format!(
+                    r#""message":{{"role":"toolResult","toolCallId":"{of}","toolName":"x","content":[]}}"#
+                ),
+            ),
+            "k" => ("compaction", format!(r#""summary":"s","firstKeptEntryId":"{of}","tokensBefore":1"#)),
+            _ => ("context_edit", format!(r#""targetId":"{of}","replacement":null"#)),
+        };
+        format!(r#"{{"type":"{ty}","id":"{id}","parentId":{above},{time},{rest}}}"#)
+    }
+
+    const HEADER: &str =
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/w"}"#;
+
+    fn file(text: &str) -> Vec<u8> {
+        let lines = text.split("; ").filter(|line| !line.is_empty()).map(line);
+        let lines: Vec<String> = std::iter::once(HEADER.to_owned()).chain(lines).collect();
+        (lines.join("\n") + "\n").into_bytes()
+    }
+
+    fn change(line: u64, op: &'static str, field: &str, why: Check) -> Change {
+        Change { line, op, field: field.into(), why: why.id().into(), ..Change::default() }
+    }
+
+    /// The proof of a result that was made by hand: what a file becomes, line by line, and what the repair says of it.
+    fn proof_of(old: &str, new: &str, changes: &[Change]) -> Proof {
+        let (before, after) = (file(old), file(new));
+        let source = Table(vec![before.clone()]);
+        let around = Alone("s");
+        let examined = examine(None, &source, before.len() as u64, None, &around).unwrap();
+        let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (
+            before.split_inclusive(|byte| *byte == b'\n').collect(),
+            after.split_inclusive(|byte| *byte == b'\n').collect(),
+        );
+        let (mut edits, mut at) = (Vec::new(), 0);
+        for number in 0..old.len().max(new.len()) {
+            let (was, is) = (old.get(number).copied(), new.get(number).copied());
+            let len = was.map_or(0, <[u8]>::len);
+            if was != is {
+                let (from, to) = (at as u64, (at + len) as u64);
+                let new = is.unwrap_or_default().to_vec();
+                let lines = u64::from(was.is_some());
+                edits.push(Edit { from, to, line: number as u64 + 1, lines, new, fresh: was.is_none() });
+            }
+            at += len;
+        }
+        let text = Text::whole(before.len() as u64).edited(edits);
+        let planned = Planned { text: &text, changes, gone: &[], moved: &[] };
+        let aim = examined.aims().last().unwrap();
+        prove(&examined, &source, &around, &Wishes::default(), &planned, aim).unwrap()
+    }
+
+    fn failed(old: &str, new: &str, changes: &[Change]) -> String {
+        proof_of(old, new, changes).failed.join("; ")
+    }
+
+    /// The same for lines that only get other links.
+    fn relinked(old: &str, new: &str, lines: &[u64]) -> String {
+        let changes: Vec<Change> =
+            lines.iter().map(|line| change(*line, "set", "parentId", Check::DanglingParent)).collect();
+        failed(old, new, &changes)
+    }
+
+    #[track_caller]
+    fn says(failed: &str, wanted: &str) {
+        assert!(failed.contains(wanted), "{failed:?} does not say {wanted:?}");
+    }
+
+    #[test]
+    fn a_line_that_no_change_names_stays_as_it_is() {
+        assert_eq!(relinked("a - u; b lost a; c b u", "a - u; b a a; c b u", &[3]), "");
+        says(
+            &relinked("a - u; b lost a; c b u", "a - u; b a a; c a u", &[3]),
+            "line 4 would not be there as it is",
+        );
+    }
+
+    #[test]
+    fn an_entry_is_not_lost() {
+        let gone = [change(4, "set", "parentId", Check::DanglingParent)];
+        let failed = failed("a - u; b a a; c b u", "a - u; b a a", &gone);
+        says(&failed, "1 entry that the agent reads would not be there, the first on line 4");
+        says(&failed, "1 id would be lost");
+        // The same id on another line is another entry: here the reply is gone.
+        let twice = "a - u; b a a; a - u";
+        says(&relinked(twice, "a - u; a a a; a - u", &[3]), "would be lost");
+    }
+
+    #[test]
+    fn a_file_with_entries_does_not_end_without() {
+        says(&failed("a - u; b a a", "", &[]), "no entry would be left");
+    }
+
+    #[test]
+    fn errors_go_and_none_comes() {
+        says(
+            &relinked("a - u; b a a; c b u", "a - u; b a a; c lost u", &[4]),
+            "1 of `dangling-parent` would be new",
+        );
+        says(
+            &relinked("a - u; b lost a; c b u", "a - u; b gone a; c b u", &[3]),
+            "1 of `dangling-parent` would be left",
+        );
+    }
+
+    #[test]
+    fn what_was_sent_at_head_is_sent() {
+        // The prompt is not above HEAD any more, but another one is: the path is as long.
+        let failed = relinked("a - u; b - u; c a a; d lost u", "a - u; b - u; c b a; d c u", &[4, 5]);
+        says(
+            &failed,
+            "at the branch that ends on line 4, 1 message would not be sent any more, the first on line 2",
+        );
+        let failed = relinked("a - u; x - u; b a a; c b u", "a - u; x - u; b x a; c b u", &[4]);
+        says(&failed, "at HEAD, 1 message would not be sent any more, the first on line 2");
+    }
+
+    #[test]
+    fn what_was_sent_on_other_branches_is_sent() {
+        let failed = relinked("a - u; x - u; b a a; c - u", "a - u; x - u; b x a; c - u", &[4]);
+        assert_eq!(
+            failed,
+            "at the branch that ends on line 4, 1 message would not be sent any more, the first on line 2"
+        );
+    }
+
+    #[test]
+    fn what_a_compaction_kept_is_sent() {
+        let kept = [change(5, "set", "firstKeptEntryId", Check::KeptOffPath)];
+        let failed =
+            failed("a - u; b a a; c b u; k c k:b; d k u", "a - u; b a a; c b u; k c k:c; d k u", &kept);
+        says(&failed, "at HEAD, 1 message would not be sent any more, the first on line 3");
+        // An entry with a compaction above it comes onto the path of what was sent without it.
+        let old = "a - u; b a a; k b k:k; c - u; d c a; e d u";
+        says(
+            &relinked(old, "a - u; b a a; k d k:k; c b u; d c a; e k u", &[4, 5, 7]),
+            "would not be sent any more",
+        );
+        assert_eq!(relinked(old, "a - u; b a a; k b k:k; c k u; d c a; e d u", &[5]), "");
+    }
+
+    #[test]
+    fn what_an_edit_drops_stays_dropped_and_no_more() {
+        let old = "a - u; b a a; e b e:a; c - u; d c a";
+        assert_eq!(relinked(old, "a - u; b a a; e b e:a; c b u; d c a", &[5]), "");
+        let old = "a - u; b a a; e - e:a; c b u";
+        says(
+            &relinked(old, "a - u; b a a; e b e:a; c e u", &[4, 5]),
+            "at HEAD, 1 message would not be sent any more",
+        );
+    }
+
+    #[test]
+    fn no_result_is_sent_without_its_call() {
+        // The result comes onto the path, and its call does not.
+        let old = "a - u; b a a:c1; c b r:c1; d a u; e d a";
+        says(
+            &relinked(old, "a - u; b a a:c1; c a r:c1; d c u; e d a", &[4, 5]),
+            "a result of `c1` would be sent without its call",
+        );
+        // Or a call that is not sent.
+        let old = "a - u; b a f:c1; c a u; d c a; e - r:c1";
+        says(
+            &relinked(old, "a - u; b a f:c1; c e u; d c a; e b r:c1", &[4, 6]),
+            "a result of `c1` would be sent without its call",
+        );
+    }
+
+    #[test]
+    fn no_result_and_no_call_is_sent_twice() {
+        let old = "a - u; b a a:c1; c b r:c1; d b r:c1; e d a";
+        says(
+            &relinked(old, "a - u; b a a:c1; c b r:c1; d c r:c1; e d a", &[5]),
+            "a second result of `c1` would be sent",
+        );
+        let old = "a - u; b a a:c1; c b r:c1; d a a:c1; e d r:c1";
+        says(
+            &relinked(old, "a - u; b a a:c1; c b r:c1; d c a:c1; e d r:c1", &[5]),
+            "the call `c1` would be sent twice",
+        );
+    }
+
+    #[test]
+    fn messages_may_come_back() {
+        let old = "a - u; b a a:c1; c b r:c1; d lost u; e d a";
+        assert_eq!(relinked(old, "a - u; b a a:c1; c b r:c1; d c u; e d a", &[5]), "");
+    }
+
+    #[test]
+    fn a_move_of_head_is_told() {
+        let still = proof_of("a - u; b a a; c a u", "a - u; b a a; c a u", &[]);
+        assert_eq!((still.failed.len(), still.head_moves_to), (0, None));
+        // The last entry is the position. What was sent there is sent, though it is another branch.
+        let appended = [change(0, "append", "", Check::DanglingParent)];
+        let moved = proof_of("a - u; e a e:zz", "a - u; e a e:zz; c a u", &appended);
+        assert_eq!((moved.failed.len(), moved.head_moves_to), (0, Some(4)));
+    }
+
+    #[test]
+    fn the_file_that_was_written_is_the_one_that_was_proved() {
+        let (old, new) = ("a - u; b lost a; c b u", "a - u; b a a; c b u");
+        let proof = proof_of(old, new, &[change(3, "set", "parentId", Check::DanglingParent)]);
+        let holds = |text: &str| {
+            let bytes = file(text);
+            let source = Table(vec![bytes.clone()]);
+            let written = examine(None, &source, bytes.len() as u64, None, &Alone("s")).unwrap();
+            proof.holds_for(&written, &source).unwrap()
+        };
+        assert_eq!(holds(new), Ok(()));
+        assert_eq!(holds("a - u; b a a"), Err("3 lines where the plan has 4".into()));
+        assert_eq!(holds(old), Err("2 entries on the path where the plan has 3".into()));
+        assert_eq!(holds("a - u; b a a; c b a"), Err("other bytes than the plan has".into()));
+    }
 }

@@ -1,0 +1,186 @@
+//! The links of a session as its agent follows them, and what they say of each path.
+
+use crate::format::claude::load::Loader;
+use crate::format::{Format, Session, ToolRef};
+use crate::fsck::find::Intervals;
+use crate::model::{Flags, Ix, Key, Kind, Tree};
+use std::collections::HashSet;
+
+/// The tree that the agent sees.
+pub(super) struct AgentTree {
+    tree: Tree,
+    /// Whether what is sent follows from more than the links: in version 1 of pi, from the numbers of lines.
+    pub goes_by_lines: bool,
+    intervals: Intervals,
+    /// What it costs to build the context of one entry, besides the length of its path.
+    each: usize,
+}
+
+impl AgentTree {
+    pub(super) fn of(session: &Session) -> AgentTree {
+        let entries = &session.entries;
+        let (tree, each) = match session.format {
+            Format::Claude => {
+                let loader = Loader::new(session);
+                let parents = entries.all().map(|ix| loader.parent(ix));
+                let apart = entries.all().filter(|ix| !loader.is_loaded(*ix));
+                (Tree::of_links(parents, apart), entries.len() / 16)
+            }
+            _ => (session.tree.clone(), 0),
+        };
+        let goes_by_lines =
+            session.format == Format::PiV1 && entries.all().any(|ix| entries.kind(ix) == Kind::Compaction);
+        let intervals = Intervals::of(&tree, entries.len());
+        AgentTree { tree, goes_by_lines, intervals, each }
+    }
+
+    pub(super) fn leaves(&self) -> impl Iterator<Item = Ix> + '_ {
+        self.tree.leaves()
+    }
+
+    pub(super) fn is_leaf(&self, ix: Ix) -> bool {
+        self.tree.is_leaf(ix)
+    }
+
+    pub(super) fn ancestors(&self, ix: Ix) -> impl Iterator<Item = Ix> + '_ {
+        self.tree.ancestors(ix)
+    }
+
+    pub(super) fn path(&self, ix: Ix) -> Vec<Ix> {
+        self.tree.path(ix)
+    }
+
+    pub(super) fn parent(&self, ix: Ix) -> Option<Ix> {
+        self.tree.parent(ix)
+    }
+
+    pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
+        self.intervals.is_above(above, below)
+    }
+
+    /// What it costs to build the context of an entry.
+    pub(super) fn cost(&self, ix: Ix) -> usize {
+        self.each + self.tree.ancestors(ix).count()
+    }
+
+    /// All entries of the tree with the one above, each after that.
+    pub(super) fn walk(&self) -> impl Iterator<Item = (Ix, Option<Ix>)> + '_ {
+        let mut stack: Vec<Ix> = self.tree.roots().collect();
+        std::iter::from_fn(move || {
+            let ix = stack.pop()?;
+            stack.extend(self.tree.children(ix));
+            Some((ix, self.tree.parent(ix)))
+        })
+    }
+}
+
+/// What the types of the entries on a path say of what is sent at its end.
+#[derive(Clone, Copy)]
+pub(super) struct Path {
+    /// How many entries it has.
+    pub depth: u32,
+    /// The last compaction.
+    pub compaction: Option<Ix>,
+    /// The first entry that it keeps, or else the compaction; where the context was cleared, that entry.
+    pub from: Option<Ix>,
+    /// The first entry that counts: `from`, or else the root.
+    pub begins: Ix,
+    /// How many entries change others.
+    pub edits: u32,
+}
+
+/// The path to each entry; entries that are not in the tree have paths of no length.
+pub(super) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
+    let entries = &session.entries;
+    let named = |name: &str| entries.types().iter().position(|ty| ty == name);
+    let (compaction, reset, edit) = (named("compaction"), named("reset_boundary"), named("context_edit"));
+    let mut kept: Vec<(Ix, Key)> = Vec::new();
+    for noted in session.side.iter().flat_map(|side| &side.notes) {
+        if noted.kind == crate::format::NotedKind::Kept {
+            kept.push((noted.entry, noted.key));
+        }
+    }
+    let none = Path { depth: 0, compaction: None, from: None, begins: Ix(0), edits: 0 };
+    let mut paths = vec![none; entries.len()];
+    let found = session.tree.find_all(entries, kept.iter().map(|(_, key)| *key));
+    for (ix, above) in tree.walk() {
+        let mut path = match above {
+            Some(above) => paths[above.at()],
+            None => Path { begins: ix, ..none },
+        };
+        path.depth += 1;
+        let ty = Some(entries.type_at(ix));
+        let is_boundary = session.format == Format::Claude && entries.kind(ix) == Kind::Compaction;
+        if ty == compaction || is_boundary {
+            let from = kept.partition_point(|(of, _)| *of < ix);
+            let first = kept.get(from).filter(|(of, _)| *of == ix).and_then(|(_, key)| found.entry(*key));
+            let first = first.filter(|first| !is_boundary && tree.is_above(*first, ix));
+            path.compaction = Some(ix);
+            path.from = Some(first.unwrap_or(ix));
+        } else if ty == reset {
+            path.compaction = None;
+            path.from = Some(ix);
+        }
+        path.begins = path.from.unwrap_or(path.begins);
+        path.edits += u32::from(ty == edit);
+        paths[ix.at()] = path;
+    }
+    paths
+}
+
+/// Entries with a result that has no call above it of which it is sure that it is sent with it, or that is not the first of the call;
+/// and entries with a call whose id one above has.
+pub(super) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
+    let mut bad = HashSet::new();
+    let Some(side) = &session.side else { return bad };
+    let mut tools: Vec<ToolRef> =
+        side.tools.iter().filter(|tool| tree.tree.stands(tool.entry)).copied().collect();
+    if tools.is_empty() {
+        return bad;
+    }
+    tools.sort_unstable_by_key(|tool| (tool.id, tool.entry, tool.result));
+    let intervals = &tree.intervals;
+    let starts = starts(session, tree);
+    for group in tools.chunk_by(|one, other| one.id == other.id) {
+        let mut ordered: Vec<(u32, bool, Ix)> =
+            group.iter().map(|tool| (intervals.first(tool.entry), !tool.result, tool.entry)).collect();
+        ordered.sort_unstable();
+        let mut above: Vec<(Ix, bool)> = Vec::new();
+        for (_, is_call, ix) in ordered {
+            while above.last().is_some_and(|(other, _)| !intervals.is_above(*other, ix)) {
+                above.pop();
+            }
+            let is_sound = match (is_call, above.last()) {
+                (true, None) => true,
+                (false, Some((call, true))) => {
+                    starts[call.at()] == starts[ix.at()]
+                        && !session.entries.flags(*call).has(Flags::ENDED_BADLY)
+                }
+                _ => false,
+            };
+            if !is_sound {
+                bad.insert(ix);
+            }
+            above.push((ix, is_call));
+        }
+    }
+    bad
+}
+
+/// How many entries on the path to each, itself included, are ones at which the context may begin.
+fn starts(session: &Session, tree: &AgentTree) -> Vec<u32> {
+    let entries = &session.entries;
+    let notes = session.side.iter().flat_map(|side| &side.notes);
+    let kept = notes.filter(|noted| noted.kind == crate::format::NotedKind::Kept).map(|noted| noted.key);
+    let kept: HashSet<Key> = kept.collect();
+    let may_start = |ix: Ix| {
+        matches!(entries.ty(ix), "compaction" | "reset_boundary" | "context_edit")
+            || entries.kind(ix) == Kind::Compaction
+            || !kept.is_empty() && kept.contains(&entries.key(ix))
+    };
+    let mut starts = vec![0; entries.len()];
+    for (ix, above) in tree.walk() {
+        starts[ix.at()] = above.map_or(0, |above| starts[above.at()]) + u32::from(may_start(ix));
+    }
+    starts
+}

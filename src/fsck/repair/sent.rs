@@ -1,0 +1,648 @@
+//! What the agent would send before and after a repair, at HEAD and where each branch ends.
+//!
+//! Both files are read as the agent reads them. Most branches are cleared by their links alone: each entry has one that it became
+//! ([`Images`]), nothing of the path is missing, and what came to it hides nothing. All branches share that walk. For what is
+//! left, the messages themselves are compared, as [`crate::context`] builds them.
+
+use super::links_of_agent::{AgentTree, Path, bad_pairs, paths};
+use crate::context::{Context, Patch, Why};
+use crate::format::{Block, Format, Session};
+use crate::fsck::Check;
+use crate::fsck::examine::Examined;
+use crate::fsck::text::Text;
+use crate::model::{Change, Count, Flags, Ix, Key, Source};
+use std::collections::{HashMap, HashSet};
+use std::io;
+
+/// A file as its agent reads it.
+pub(super) struct Reading<'a> {
+    pub session: &'a Session,
+    pub source: &'a dyn Source,
+}
+
+/// What a repair did on purpose.
+pub(super) struct Meant<'a> {
+    /// The changes, those of damaged lines left out.
+    pub changes: &'a [Change],
+    /// The ids of entries that were put on another branch.
+    pub moved: &'a HashSet<Key>,
+}
+
+impl Meant<'_> {
+    fn has(&self, checks: &[Check]) -> bool {
+        self.changes.iter().any(|change| checks.iter().any(|check| change.why == check.id()))
+    }
+}
+
+/// What does not hold, and what happens to HEAD.
+#[derive(Default)]
+pub(super) struct Loss {
+    pub failed: Vec<String>,
+    pub position: bool,
+    /// The line of the entry that HEAD moves to, if it leaves the branch that it was on, and nothing is lost by that.
+    pub head_moves_to: Option<u64>,
+}
+
+/// So many messages may be compared one by one, and as many more as there are entries.
+const MOST_COMPARED: usize = 1 << 19;
+
+/// So many failures are told.
+const MOST_TOLD: usize = 3;
+
+/// Compares what is sent.
+pub(super) fn compare(
+    examined: &Examined,
+    before: &Reading<'_>,
+    after: &Reading<'_>,
+    text: &Text,
+    meant: &Meant<'_>,
+) -> io::Result<Loss> {
+    let mut loss = Loss::default();
+    let (old, new) = (before.session, after.session);
+    if old.entries.is_empty() {
+        return Ok(loss);
+    }
+    if new.entries.is_empty() {
+        loss.failed.push("no entry would be left".into());
+        return Ok(loss);
+    }
+    let images = Images::of(examined, old, new, text, meant);
+    if let Some((lost, count)) = images.lost(old) {
+        loss.failed.push(format!(
+            "{} that the agent reads would not be there, the first on line {}",
+            Count("entry", "entries", count),
+            old.entries.line(lost)
+        ));
+        return Ok(loss);
+    }
+    let (old_tree, new_tree) = (AgentTree::of(old), AgentTree::of(new));
+    let proof = Compared { before, after, old_tree: &old_tree, new_tree: &new_tree, images: &images, meant };
+    let walk = Walk::of(&proof);
+    proof.head(&walk, &mut loss)?;
+    let mut left = MOST_COMPARED + 8 * old.entries.len();
+    // A compaction that takes effect again replaces what it was meant to.
+    let replaced = meant.changes.iter().filter(|change| change.why == Check::MissingKept.id());
+    let replaced = replaced.map(|change| change.line).max().unwrap_or(0);
+    for leaf in old_tree.leaves().filter(|leaf| old.entries.line(*leaf) >= replaced) {
+        if loss.failed.len() >= MOST_TOLD {
+            break;
+        }
+        let Some(end) = walk.end(leaf) else { continue };
+        let clear = walk.is_clear(leaf, end);
+        if clear && !walk.beside[leaf.at()] {
+            continue;
+        }
+        let cost = old_tree.cost(leaf) + new_tree.cost(end);
+        let Some(rest) = left.checked_sub(cost) else {
+            if clear {
+                // All of the path is sent, and at HEAD all was compared.
+                continue;
+            }
+            loss.failed.push("more branches would change than can be compared".into());
+            break;
+        };
+        left = rest;
+        let place = format!("the branch that ends on line {}", old.entries.line(leaf));
+        proof.messages(Some(leaf), Some(end), &place, &mut loss)?;
+    }
+    Ok(loss)
+}
+
+/// What became of each entry that the agent read before.
+struct Images {
+    /// By entry before: the one that it is now.
+    of: Vec<Option<Ix>>,
+    /// By entry after: the one that it was.
+    was: HashMap<Ix, Ix>,
+    /// Entries that were taken out on purpose.
+    gone: HashSet<Ix>,
+    /// Copies of an id, for which the first now stands: by the copy, that first one.
+    first: HashMap<Ix, Ix>,
+}
+
+impl Images {
+    fn of(examined: &Examined, old: &Session, new: &Session, text: &Text, meant: &Meant<'_>) -> Images {
+        let mut lines: Vec<(u64, Ix)> = new
+            .entries
+            .all()
+            .map(|ix| (text.origin(new.entries.line(ix), new.span(ix).offset).line, ix))
+            .filter(|(line, _)| *line > 0)
+            .collect();
+        lines.sort_unstable();
+        let on = |line: u64| {
+            let from = lines.partition_point(|(of, _)| *of < line);
+            let to = from + lines[from..].partition_point(|(of, _)| *of == line);
+            &lines[from..to]
+        };
+        let mut images = Images {
+            of: vec![None; old.entries.len()],
+            was: HashMap::new(),
+            gone: HashSet::new(),
+            first: HashMap::new(),
+        };
+        let mut by_key: Option<HashMap<Key, Ix>> = None;
+        for ix in old.tree.standing() {
+            let (line, key) = (old.entries.line(ix), old.entries.key(ix));
+            let image = match on(line) {
+                [(_, only)] => Some(*only),
+                [] => None,
+                several => several.iter().map(|(_, at)| *at).find(|at| new.entries.key(*at) == key),
+            };
+            let image = image.or_else(|| {
+                let by_key = by_key.get_or_insert_with(|| {
+                    new.tree
+                        .standing()
+                        .map(|ix| (new.entries.key(ix), ix))
+                        .filter(|(key, _)| key.is_some())
+                        .collect()
+                });
+                by_key.get(&key).copied()
+            });
+            images.of[ix.at()] = image;
+        }
+        let taken_out: HashSet<u64> = meant
+            .changes
+            .iter()
+            .filter(|change| change.op == "set-aside")
+            .map(|change| change.line)
+            .collect();
+        let standing = old.tree.standing();
+        images.gone = standing
+            .filter(|ix| taken_out.contains(&old.entries.line(*ix)))
+            .filter(|ix| on(old.entries.line(*ix)).is_empty())
+            .collect();
+        images.copies(examined, old, on);
+        for ix in old.tree.standing() {
+            if let Some(image) = images.of[ix.at()] {
+                images.was.insert(image, ix);
+            }
+        }
+        for (copy, first) in &images.first {
+            images.was.entry(*first).or_insert(*copy);
+        }
+        images
+    }
+
+    /// Finds the entries that stand for a copy of their id, since that was given another or set aside.
+    fn copies<'l>(&mut self, examined: &Examined, old: &Session, on: impl Fn(u64) -> &'l [(u64, Ix)]) {
+        let copies = examined
+            .findings
+            .list
+            .iter()
+            .filter(|finding| matches!(finding.check, Check::DuplicateId | Check::DuplicateEntry));
+        let mut firsts: HashMap<u64, u64> = HashMap::new();
+        for finding in copies {
+            if let (Some(copy), Some(first)) = (finding.entry, finding.other) {
+                let line = |ix| {
+                    let number = examined.session.entries.line(ix);
+                    examined.text.origin(number, examined.session.span(ix).offset).line
+                };
+                firsts.insert(line(copy), line(first));
+            }
+        }
+        if firsts.is_empty() {
+            return;
+        }
+        for ix in old.tree.standing() {
+            if let Some(first) = firsts.get(&old.entries.line(ix))
+                && let [(_, first), ..] = on(*first)
+            {
+                self.first.insert(ix, *first);
+            }
+        }
+    }
+
+    /// The first entry that is nowhere, and how many there are.
+    fn lost(&self, old: &Session) -> Option<(Ix, usize)> {
+        // What has no id and no place in the conversation is no entry that anything could lead to.
+        let is_entry = |ix: Ix| old.entries.key(ix).is_some() || old.entries.kind(ix).is_turn();
+        let is_lost = |ix: &Ix| {
+            is_entry(*ix)
+                && self.of[ix.at()].is_none()
+                && !self.gone.contains(ix)
+                && !self.first.contains_key(ix)
+        };
+        let mut lost = old.tree.standing().filter(is_lost);
+        let first = lost.next()?;
+        Some((first, 1 + lost.count()))
+    }
+
+    /// The entry that is in the place of one on paths.
+    fn on_path(&self, ix: Ix) -> Option<Ix> {
+        if self.gone.contains(&ix) && !self.first.contains_key(&ix) {
+            return None;
+        }
+        self.first.get(&ix).copied().or(self.of[ix.at()])
+    }
+}
+
+struct Compared<'a> {
+    before: &'a Reading<'a>,
+    after: &'a Reading<'a>,
+    old_tree: &'a AgentTree,
+    new_tree: &'a AgentTree,
+    images: &'a Images,
+    meant: &'a Meant<'a>,
+}
+
+/// What one walk over all links says of each path.
+struct Walk<'a> {
+    old: &'a AgentTree,
+    new: &'a AgentTree,
+    /// By entry before: whether all of its path is on that of its image, in its order.
+    holds: Vec<bool>,
+    /// By entry before: its image, or that of the nearest entry above it that has one.
+    image: Vec<Option<Ix>>,
+    /// By entry before: how many entries of its path have an image.
+    len: Vec<u32>,
+    /// By entry before: of the images on its path, how many are bad results or calls.
+    bad: Vec<u32>,
+    /// By entry before: whether parts of replies, or results, changed that may be sent with its path and hang beside it.
+    beside: Vec<bool>,
+    old_paths: Vec<Path>,
+    new_paths: Vec<Path>,
+    new_bad: Vec<u32>,
+}
+
+impl<'a> Walk<'a> {
+    fn of(proof: &Compared<'a>) -> Walk<'a> {
+        let (old_tree, new_tree) = (proof.old_tree, proof.new_tree);
+        let (old, new) = (proof.before.session, proof.after.session);
+        let count = old.entries.len();
+        let old_bad = bad_pairs(old, old_tree);
+        let is_bad = bad_pairs(new, new_tree);
+        let edited: HashSet<u64> = proof.content_changes();
+        let mut walk = Walk {
+            old: old_tree,
+            new: new_tree,
+            holds: vec![false; count],
+            image: vec![None; count],
+            len: vec![0; count],
+            bad: vec![0; count],
+            beside: vec![false; count],
+            old_paths: paths(old, old_tree),
+            new_paths: paths(new, new_tree),
+            new_bad: vec![0; new.entries.len()],
+        };
+        for (ix, above) in new_tree.walk() {
+            let bad = above.map_or(0, |above| walk.new_bad[above.at()]);
+            walk.new_bad[ix.at()] = bad + u32::from(is_bad.contains(&ix));
+        }
+        let old_tools = tools_by_entry(old);
+        let new_tools = tools_by_entry(new);
+        let beside = proof.beside(&old_tools, &new_tools);
+        for (ix, above) in old_tree.walk() {
+            walk.beside[ix.at()] = beside.contains(&ix) || above.is_some_and(|above| walk.beside[above.at()]);
+            let up = above.map_or((true, None, 0, 0), |above| {
+                let at = above.at();
+                (walk.holds[at], walk.image[at], walk.len[at], walk.bad[at])
+            });
+            let (holds, image_above, len, bad) = up;
+            let (holds, image, len, bad) = match proof.images.on_path(ix) {
+                None => (holds, image_above, len, bad),
+                Some(image) => {
+                    let below = image_above.is_none_or(|above| new_tree.is_above(above, image));
+                    let same = !edited.contains(&old.entries.line(ix))
+                        && is_alike(old, ix, &old_tools, new, image, &new_tools);
+                    let worse = is_bad.contains(&image) && !old_bad.contains(&ix);
+                    let bad = bad + u32::from(is_bad.contains(&image));
+                    (holds && below && same && !worse, Some(image), len + 1, bad)
+                }
+            };
+            let at = ix.at();
+            (walk.holds[at], walk.image[at], walk.len[at], walk.bad[at]) = (holds, image, len, bad);
+        }
+        walk
+    }
+
+    fn image(&self, ix: Ix) -> Option<Ix> {
+        self.image[ix.at()]
+    }
+
+    /// Where the branch ends now that ended at an entry. That may be one that was above it.
+    fn end(&self, leaf: Ix) -> Option<Ix> {
+        /// So many entries may have changed places with those above them.
+        const MOST_RISEN: usize = 64;
+        let image = self.image(leaf)?;
+        if self.new.is_leaf(image) {
+            return Some(image);
+        }
+        let above = self.old.ancestors(leaf).take(MOST_RISEN).filter_map(|above| self.image(above));
+        let below = above.filter(|above| self.new.is_above(image, *above));
+        below.max_by_key(|below| self.new_paths[below.at()].depth)
+    }
+
+    /// Whether the links tell that all that was sent at `leaf` is sent at `end`, and that nothing bad comes with it.
+    fn is_clear(&self, leaf: Ix, end: Ix) -> bool {
+        let at = leaf.at();
+        if !self.holds[at] || self.old.goes_by_lines || self.new.goes_by_lines {
+            return false;
+        }
+        let (old, new) = (&self.old_paths[at], &self.new_paths[end.at()]);
+        if new.depth == self.len[at] {
+            return self.image[at] == Some(end);
+        }
+        let depth = |ix: Ix| self.new_paths[ix.at()].depth;
+        let same_compaction = old
+            .compaction
+            .is_none_or(|old| new.compaction.is_some() && self.image[old.at()] == new.compaction);
+        let kept = match (new.from, self.image[old.begins.at()]) {
+            (None, _) => true,
+            (Some(from), Some(begins)) => depth(from) <= depth(begins),
+            (Some(_), None) => false,
+        };
+        same_compaction && kept && old.edits == new.edits && self.new_bad[end.at()] == self.bad[at]
+    }
+}
+
+/// The calls and results of each entry that has some, in their order.
+fn tools_by_entry(session: &Session) -> Vec<(Ix, bool, Key)> {
+    let tools = session.side.iter().flat_map(|side| &side.tools);
+    let mut tools: Vec<(Ix, bool, Key)> = tools.map(|tool| (tool.entry, tool.result, tool.id)).collect();
+    tools.sort_unstable();
+    tools
+}
+
+/// Whether two entries take part in what is sent in the same way.
+fn is_alike(
+    old: &Session,
+    one: Ix,
+    old_tools: &[(Ix, bool, Key)],
+    new: &Session,
+    other: Ix,
+    new_tools: &[(Ix, bool, Key)],
+) -> bool {
+    const OF_CONTENT: u16 =
+        Flags::TEXT.0 | Flags::SURROGATE.0 | Flags::EMPTY_TEXT.0 | Flags::IMAGE.0 | Flags::LONG_ID.0;
+    let (a, b) = (&old.entries, &new.entries);
+    let tools = |tools: &[(Ix, bool, Key)], ix: Ix| {
+        let from = tools.partition_point(|(of, ..)| *of < ix);
+        let to = tools[from..].partition_point(|(of, ..)| *of == ix);
+        from..from + to
+    };
+    let (left, right) = (tools(old_tools, one), tools(new_tools, other));
+    let alike = |(one, other): (&(Ix, bool, Key), &(Ix, bool, Key))| (one.1, one.2) == (other.1, other.2);
+    a.ty(one) == b.ty(other)
+        && a.kind(one) == b.kind(other)
+        && a.flags(one).0 & !OF_CONTENT == b.flags(other).0 & !OF_CONTENT
+        && left.len() == right.len()
+        && old_tools[left].iter().zip(&new_tools[right]).all(alike)
+}
+
+impl Compared<'_> {
+    /// The lines of which more was changed than links, or what a text says.
+    fn content_changes(&self) -> HashSet<u64> {
+        let names = self.before.session.format.names();
+        let harmless = [
+            Check::LoneSurrogate,
+            Check::InvalidUtf8,
+            Check::EmptyContent,
+            Check::EmptyTextBlock,
+            Check::OversizeImage,
+        ];
+        let is_harmless = |change: &&Change| {
+            change.field == names.parent || harmless.iter().any(|check| check.id() == change.why)
+        };
+        let changed = self.meant.changes.iter().filter(|change| change.op == "set");
+        changed.filter(|change| !is_harmless(change)).map(|change| change.line).collect()
+    }
+
+    /// Entries of Claude Code whose path takes along what hangs beside it, where that changed: parts of the same reply, and results.
+    fn beside(&self, old_tools: &[(Ix, bool, Key)], new_tools: &[(Ix, bool, Key)]) -> HashSet<Ix> {
+        let (old_tree, new_tree) = (self.old_tree, self.new_tree);
+        let (old, new) = (self.before.session, self.after.session);
+        if old.format != Format::Claude {
+            return HashSet::new();
+        }
+        let (mut groups, mut ids) = (HashSet::new(), HashSet::new());
+        let mut changed = |session: &Session, ix: Ix, tools: &[(Ix, bool, Key)]| {
+            if session.entries.group(ix).is_some() {
+                groups.insert(session.entries.group(ix));
+            }
+            let from = tools.partition_point(|(of, ..)| *of < ix);
+            ids.extend(tools[from..].iter().take_while(|(of, ..)| *of == ix).map(|(.., id)| *id));
+        };
+        for ix in old.tree.standing() {
+            let image = self.images.on_path(ix);
+            let above = old_tree.parent(ix).and_then(|above| self.images.on_path(above));
+            let same = image.is_some_and(|image| {
+                new_tree.parent(image) == above && is_alike(old, ix, old_tools, new, image, new_tools)
+            });
+            if !same {
+                changed(old, ix, old_tools);
+            }
+        }
+        for ix in new.tree.standing().filter(|ix| !self.images.was.contains_key(ix)) {
+            changed(new, ix, new_tools);
+        }
+        let mut beside: HashSet<Ix> =
+            old.tree.standing().filter(|ix| groups.contains(&old.entries.group(*ix))).collect();
+        beside.extend(old_tools.iter().filter(|(.., id)| ids.contains(id)).map(|(ix, ..)| *ix));
+        beside
+    }
+
+    /// Compares the position, and what is sent there.
+    fn head(&self, walk: &Walk<'_>, loss: &mut Loss) -> io::Result<()> {
+        let (old, new) = (self.before.session, self.after.session);
+        let Some(was) = Context::position(old) else { return Ok(()) };
+        // What was asked for moves it, or what it stood on was nothing.
+        let led_away = [
+            Check::StalePointer,
+            Check::ExplicitNullPointer,
+            Check::PointerToSidechain,
+            Check::SidechainTrunk,
+            Check::DanglingLeaf,
+        ];
+        if self.meant.has(&led_away) {
+            return Ok(());
+        }
+        let end = Context::position(new);
+        let image = walk.image(was);
+        if let (Some(image), Some(end)) = (image, end)
+            && !walk.beside[was.at()]
+            && walk.is_clear(was, image)
+            && (image == end || walk.new.is_above(image, end) && walk.is_clear(was, end))
+        {
+            return Ok(());
+        }
+        let told = loss.failed.len();
+        self.messages(Some(was), end, "HEAD", loss)?;
+        let stood = old.head.entry.map(|stood| (self.images.of[stood.at()], walk.image(stood)));
+        if let (Some((own, above)), Some(end)) = (stood, new.head.entry)
+            && own != Some(end)
+            && !above.is_some_and(|above| walk.new.is_above(above, end))
+        {
+            loss.head_moves_to = Some(new.entries.line(end));
+        }
+        loss.position |= loss.failed.len() > told;
+        Ok(())
+    }
+
+    /// Compares the messages that are sent at one place before and after.
+    fn messages(&self, leaf: Option<Ix>, end: Option<Ix>, place: &str, loss: &mut Loss) -> io::Result<()> {
+        let was = Sent::at(self.before, self.old_tree, leaf)?;
+        let is = Sent::at(self.after, self.new_tree, end)?;
+        let old = self.before.session;
+        // What hides a message may have come back itself, or have been unreadable before.
+        let is_readable_again = |line: u64| {
+            let why = Check::UnreadableField.id();
+            self.meant.changes.iter().any(|change| change.line == line && change.why == why)
+        };
+        let came_back = |by: Ix| match self.images.was.get(&by) {
+            Some(was) => is_readable_again(old.entries.line(*was)),
+            None => true,
+        };
+        let mut now: HashMap<Ix, Said> = HashMap::new();
+        for (entry, said) in &is.messages {
+            if let Some(token) = self.images.was.get(entry) {
+                now.entry(*token).or_default().add(*said);
+            }
+        }
+        let hidden: HashSet<Ix> = is
+            .dropped
+            .iter()
+            .filter(|(_, why)| why.by().is_some_and(came_back))
+            .filter_map(|(entry, _)| self.images.was.get(entry).copied())
+            .collect();
+        // A branch that went by a copy of an id goes by the first of that id: what was above the copy still is, on its own branch.
+        let copy = was.path.iter().rposition(|entry| self.images.first.contains_key(entry));
+        let above_copy: HashSet<Ix> = was.path[..copy.map_or(0, |at| at + 1)].iter().copied().collect();
+        // What the client joined by guess, since a parent is missing, goes by what the repair found.
+        let joined = self.meant.has(&[Check::DanglingParent]);
+        let mut missing: Vec<Ix> = Vec::new();
+        let mut had: HashMap<Ix, Said> = HashMap::new();
+        for (entry, said) in &was.messages {
+            had.entry(*entry).or_default().add(*said);
+        }
+        for (entry, said) in &had {
+            let meant = self.images.gone.contains(entry)
+                || hidden.contains(entry)
+                || self.meant.moved.contains(&old.entries.key(*entry))
+                || above_copy.contains(entry)
+                || joined && was.bridged.contains(entry)
+                || self.taken_apart(*entry);
+            if !meant && !now.get(entry).is_some_and(|now| now.is_at_least(*said)) {
+                missing.push(*entry);
+            }
+        }
+        missing.sort_unstable();
+        if let Some(first) = missing.first() {
+            loss.failed.push(format!(
+                "at {place}, {} would not be sent any more, the first on line {}",
+                Count("message", "messages", missing.len()),
+                old.entries.line(*first)
+            ));
+        }
+        let before: HashSet<(Ix, Bad)> = was.bad.into_iter().map(|(entry, bad, _)| (entry, bad)).collect();
+        let fresh = is.bad.iter().find(|(entry, bad, _)| {
+            !self.images.was.get(entry).is_some_and(|token| before.contains(&(*token, *bad)))
+        });
+        if let Some((_, bad, id)) = fresh {
+            loss.failed.push(match bad {
+                Bad::NoCall => format!("at {place}, a result of `{id}` would be sent without its call"),
+                Bad::ResultAgain => format!("at {place}, a second result of `{id}` would be sent"),
+                Bad::CallAgain => format!("at {place}, the call `{id}` would be sent twice"),
+            });
+        }
+        Ok(())
+    }
+
+    /// Whether something was taken out of the line of an entry on purpose.
+    fn taken_apart(&self, entry: Ix) -> bool {
+        let line = self.before.session.entries.line(entry);
+        self.meant.changes.iter().any(|change| change.op == "set-aside" && change.line == line)
+    }
+}
+
+/// How much of an entry is sent.
+#[derive(Clone, Copy, Default)]
+struct Said {
+    messages: usize,
+    calls: usize,
+    results: usize,
+}
+
+impl Said {
+    fn add(&mut self, other: Said) {
+        self.messages += other.messages;
+        self.calls += other.calls;
+        self.results += other.results;
+    }
+
+    fn is_at_least(&self, other: Said) -> bool {
+        self.messages >= other.messages && self.calls >= other.calls && self.results >= other.results
+    }
+}
+
+/// Something that a provider refuses.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+enum Bad {
+    NoCall,
+    ResultAgain,
+    CallAgain,
+}
+
+/// What is sent at one place.
+struct Sent {
+    messages: Vec<(Ix, Said)>,
+    dropped: Vec<(Ix, Why)>,
+    bad: Vec<(Ix, Bad, String)>,
+    /// The path, root first.
+    path: Vec<Ix>,
+    /// Entries that were reached over a gap, by their times.
+    bridged: HashSet<Ix>,
+}
+
+impl Sent {
+    fn at(reading: &Reading<'_>, tree: &AgentTree, leaf: Option<Ix>) -> io::Result<Sent> {
+        let session = reading.session;
+        let context = Context::at(session, reading.source, leaf)?;
+        let mut sent = Sent {
+            messages: Vec::new(),
+            dropped: Vec::new(),
+            bad: Vec::new(),
+            path: leaf.map(|leaf| tree.path(leaf)).unwrap_or_default(),
+            bridged: HashSet::new(),
+        };
+        sent.dropped.extend(context.dropped.iter().map(|dropped| (dropped.entry, dropped.why)));
+        let mut line = Vec::new();
+        // Whether each call that was sent has its result.
+        let mut answered: HashMap<String, bool> = HashMap::new();
+        for message in context.sent() {
+            let Some(entry) = message.entry else { continue };
+            if message.patches.contains(&Patch::Bridged) {
+                sent.bridged.insert(entry);
+            }
+            let mut said = Said { messages: 1, ..Said::default() };
+            let words = message.said(session, reading.source, &mut line)?;
+            if words.bytes == 0 && message.patches.iter().any(|patch| matches!(patch, Patch::MadeUp { .. })) {
+                // Nothing of the entry is sent: the client says something in its place.
+                continue;
+            }
+            for block in words.blocks {
+                match block {
+                    Block::Call { id, .. } => {
+                        said.calls += 1;
+                        if answered.insert(id.to_string(), false).is_some() {
+                            sent.bad.push((entry, Bad::CallAgain, id.into_owned()));
+                        }
+                    }
+                    Block::Result { call, .. } => {
+                        said.results += 1;
+                        match answered.get_mut(&*call) {
+                            None => sent.bad.push((entry, Bad::NoCall, call.into_owned())),
+                            Some(answered) => {
+                                if std::mem::replace(answered, true) {
+                                    sent.bad.push((entry, Bad::ResultAgain, call.into_owned()));
+                                }
+                            }
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            sent.messages.push((entry, said));
+        }
+        Ok(sent)
+    }
+}
