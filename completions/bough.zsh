@@ -15,15 +15,15 @@ _bough() {
 
     local context curcontext="$curcontext" state line
     _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -40,45 +40,45 @@ _bough() {
         case $line[1] in
             (branches)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--contains=[Only branches whose path has this entry]:REV:_default' \
-'--sort=[Sort by \`age\`, \`entries\`, \`own\` or \`name\`; with \`-\` in front, the other way round]:KEY:_default' \
-'(--points --contains --sort --dag --porcelain)--order=[The reading of Claude Code'\''s entries\: \`own\` is bough'\''s, \`document\` that of claude-code-log]:ORDER:(own document)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--contains=[Only branches that contain this entry]:REV:_default' \
+'--sort=[Sort by \`age\`, \`entries\`, \`own\` or \`name\`; a leading \`-\` reverses the order]:KEY:_default' \
+'(--points --contains --sort --dag --porcelain)--order=[Order of Claude Code entries\: \`own\` (bough'\''s) or \`document\` (of claude-code-log)]:ORDER:(own document)' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-v[Show the last entry of each branch too]' \
-'(--contains --porcelain)--points[List the entries at which branches part instead]' \
-'--all[List all entries without children, those too that are only bookkeeping]' \
-'--dag[Follow the stored links alone, not the reading that joins what a client recorded apart]' \
-'--porcelain[Print fields for scripts\: \`*\` or a blank, leaf, entries, own, fork point, name; with tabs between]' \
-'--ids[Print the ids of the leaves alone, one a line]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--ids\`, \`--porcelain\` and \`--json\`]' \
+'-v[Also show the last entry of each branch]' \
+'(--contains --porcelain)--points[List branch points instead]' \
+'--all[Include leaves that are only bookkeeping]' \
+'--dag[Use parent links as stored, without linearizing]' \
+'--porcelain[Print tab-separated fields for scripts\: \`*\` or a space, leaf, entries, own, branch point, name]' \
+'--ids[Print only the ids of the leaves, one per line]' \
+'-z[End each row with a NUL byte instead of a newline; for \`--ids\`, \`--porcelain\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'::file -- The session, if it is not the newest of this folder:_default' \
+'::file -- The session; if omitted, the newest of the current folder:_default' \
 && ret=0
 ;;
 (cat)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--pretty[Lay the JSON out over lines]' \
-'-z[End each entry with a NUL byte instead of a new line]' \
+'--pretty[Spread the JSON over several lines]' \
+'-z[End each entry with a NUL byte instead of a newline]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -86,63 +86,63 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (cherry-pick)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--onto=[Put the copies under this entry]:REV:_default' \
-'--from=[Take the entries from this session]:SESSION:_default' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--onto=[Append the copies to this entry]:REV:_default' \
+'--from=[Copy the entries from this session]:SESSION:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-x[Say in the session where the copies come from]' \
-'--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
+'-x[Record in the session where the copies come from]' \
+'--no-pairs[Fail if a tool call is named without its result, or a result without its call]' \
 '--strip-thinking[Leave the model'\''s thinking out of the copies]' \
-'--zero-usage[Set the counted tokens of the copies to zero]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'--zero-usage[Set the token counts of the copies to zero]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entries to copy, and ranges of them:_default' \
+'*::words -- The session, if it looks like a file; then the entries or ranges to copy:_default' \
 && ret=0
 ;;
 (completions)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':shell -- The shell:(bash elvish fish powershell zsh)' \
+':shell -- Shell that reads the script:(bash elvish fish powershell zsh)' \
 && ret=0
 ;;
 (config)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -158,16 +158,16 @@ _arguments "${_arguments_options[@]}" : \
         case $line[1] in
             (list)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--origin[Say where each comes from]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--origin[Show where each comes from]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -175,15 +175,15 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (path)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -195,45 +195,45 @@ esac
 ;;
 (context)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(--stat)--dropped[List instead what is on the path and not sent, with the reason of each]' \
-'--oneline[Print one line for each message]' \
-'--stat[Print how many messages there are, their bytes, and the tokens where they are stored]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--json\` and \`--oneline\`]' \
+'(--stat)--dropped[List what is on the path but not sent instead, with reasons]' \
+'--oneline[Print one line per message]' \
+'--stat[Print the number of messages and bytes, and the tokens if they are stored]' \
+'-z[End each row with a NUL byte instead of a newline; for \`--json\` and \`--oneline\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entry to go on at:_default' \
+'*::words -- The session, if it looks like a file; then the entry to continue from:_default' \
 && ret=0
 ;;
 (diff)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--from=[The session that A is in]:SESSION:_default' \
-'--to=[The session that B is in]:SESSION:_default' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--from=[The session that contains A]:SESSION:_default' \
+'--to=[The session that contains B]:SESSION:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(--stat)--context[Compare what the model would see]' \
-'--all[Compare settings, labels, marks and the model'\''s thinking too]' \
-'--stat[Print how much each side has\: entries, tokens, calls of tools]' \
-'(--stat)--name-only[Print only which entries differ\: a sign and their ids, with tabs between]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--name-only\` and \`--json\`]' \
-'(--stat --name-only)--side-by-side[Print both sides beside each other, where the terminal is wide enough]' \
+'(--stat)--context[Compare what the model would be sent]' \
+'--all[Also compare settings, labels, markers and the model'\''s thinking]' \
+'--stat[Print the number of entries, tokens and tool calls on each side]' \
+'(--stat)--name-only[Print only a sign and the ids of the entries that differ, separated by tabs]' \
+'-z[End each row with a NUL byte instead of a newline; for \`--name-only\` and \`--json\`]' \
+'(--stat --name-only)--side-by-side[Print both sides side by side if the terminal is wide enough]' \
 '--exit-code[Exit with 1 if there are differences]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -242,30 +242,30 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (export-branch)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(--store)-o+[Where the new session goes; \`-\` is standard output]:FILE:_files' \
-'(--store)--output=[Where the new session goes; \`-\` is standard output]:FILE:_files' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'(--store)-o+[Write the new session to this file; \`-\` is standard output]:FILE:_files' \
+'(--store)--output=[Write the new session to this file; \`-\` is standard output]:FILE:_files' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--store[Put it where the agent keeps its sessions, and print the command that goes on with it]' \
-'--subtree[The entry and all below it, instead of the path to it]' \
-'(--new-ids)--keep-ids[Keep the ids of the entries; this is the default]' \
+'--store[Write it to the agent'\''s store, and print the command that resumes it]' \
+'--subtree[Export the entry and everything below it instead]' \
+'(--new-ids)--keep-ids[Keep the ids of the entries (default)]' \
 '--new-ids[Give the entries new ids]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the entry:_default' \
@@ -273,147 +273,147 @@ changed\:"the file grew since it was read\: lines are appended to what is there"
 ;;
 (fsck)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'*--with=[Mend this check too, which is mended on request alone]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
-'*--strategy=[Mend a check in another way\: \`dangling-parent=root\`]:CHECK=NAME:_default' \
-'*--only=[Look for these checks alone]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
-'*--skip=[Leave these checks out]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
+'*--with=[Also repair this check, which is repaired only on request]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
+'*--strategy=[Use another repair strategy for a check, e.g. \`dangling-parent=root\`]:CHECK=NAME:_default' \
+'*--only=[Run only these checks]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
+'*--skip=[Skip these checks]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '--explain=[Explain a check]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--repair[Mend what has a default repair]' \
-'--strict[Exit with 1 where there are warnings, too]' \
-'(--json)--porcelain[Print findings separated by tabs, for scripts\: file, line, level, check, id, words]' \
-'-z[End each row with a NUL byte instead of a new line; for \`--porcelain\` and \`--json\`]' \
-'--list-checks[List all checks\: level, name, whether a repair mends it, what is found]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'--repair[Repair what can be repaired by default]' \
+'--strict[Also exit with 1 if there are only warnings]' \
+'(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
+'-z[End each row with a NUL byte instead of a newline; for \`--porcelain\` and \`--json\`]' \
+'--list-checks[List all checks\: level, name, whether a repair exists, and what is found]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Session files, folders, or `-`:_default' \
+'*::files -- Session files, folders, or `-` for standard input:_default' \
 && ret=0
 ;;
 (grep)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-A+[Print also N entries that follow on the path]:N:_default' \
-'--after-context=[Print also N entries that follow on the path]:N:_default' \
-'-B+[Print also N entries that come before on the path]:N:_default' \
-'--before-context=[Print also N entries that come before on the path]:N:_default' \
-'-C+[Print also N entries before and after]:N:_default' \
-'--context=[Print also N entries before and after]:N:_default' \
+'-A+[Also print the N entries after each match on the path]:N:_default' \
+'--after-context=[Also print the N entries after each match on the path]:N:_default' \
+'-B+[Also print the N entries before each match on the path]:N:_default' \
+'--before-context=[Also print the N entries before each match on the path]:N:_default' \
+'-C+[Also print the N entries before and after each match]:N:_default' \
+'--context=[Also print the N entries before and after each match]:N:_default' \
 '*--kind=[Search only entries of these kinds]:KIND:_default' \
-'--on=[Search only what REV stands for\: an entry'\''s path, or a range]:REV:_default' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--on=[Search only the path to REV, or a range]:REV:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '()--all[Search all stores of all agents]' \
-'-i[Take upper and lower case for the same]' \
-'--ignore-case[Take upper and lower case for the same]' \
-'-w[Find whole words only]' \
-'--word-regexp[Find whole words only]' \
-'-F[Take RE for a plain text]' \
-'--fixed-strings[Take RE for a plain text]' \
-'-c[Print how many entries match, for each file]' \
-'--count[Print how many entries match, for each file]' \
-'(-c --count)-l[Print the names of the files in which something matches]' \
-'(-c --count)--files-with-matches[Print the names of the files in which something matches]' \
-'-z[End file names with a NUL byte, not a newline]' \
-'--null[End file names with a NUL byte, not a newline]' \
-'-n[Print the line of the file behind the entry]' \
-'--line-number[Print the line of the file behind the entry]' \
+'-i[Ignore case]' \
+'--ignore-case[Ignore case]' \
+'-w[Match whole words only]' \
+'--word-regexp[Match whole words only]' \
+'-F[Treat RE as a literal string]' \
+'--fixed-strings[Treat RE as a literal string]' \
+'-c[Print the number of matching entries of each file]' \
+'--count[Print the number of matching entries of each file]' \
+'(-c --count)-l[Print only the names of files with matches]' \
+'(-c --count)--files-with-matches[Print only the names of files with matches]' \
+'-z[End file names with a NUL byte instead of a newline]' \
+'--null[End file names with a NUL byte instead of a newline]' \
+'-n[Print the file'\''s line number after the entry id]' \
+'--line-number[Print the file'\''s line number after the entry id]' \
 '-v[Print the entries that do not match]' \
 '--invert-match[Print the entries that do not match]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':pattern -- A regular expression, in the syntax of Rust'\''s `regex`:_default' \
-'*::files -- Files, and folders with all that is in them; without any, the session:_files' \
+':pattern -- Regular expression, in the syntax of Rust'\''s `regex` crate:_default' \
+'*::files -- Files or folders to search; if omitted, the session:_files' \
 && ret=0
 ;;
 (label)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-d[Clear the label of this name, or of this entry]' \
-'--delete[Clear the label of this name, or of this entry]' \
-'(-d --delete)-m[Take the name from the entry that has it]' \
-'(-d --delete)--move[Take the name from the entry that has it]' \
-'-z[End each row with a NUL byte instead of a new line; for the list]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'-d[Delete the label with this name, or of this entry]' \
+'--delete[Delete the label with this name, or of this entry]' \
+'(-d --delete)-m[Move the label if another entry has it]' \
+'(-d --delete)--move[Move the label if another entry has it]' \
+'-z[End each row of the list with a NUL byte instead of a newline]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the name, and the entry:_default' \
+'*::words -- The session, if it looks like a file; then the label and the entry:_default' \
 && ret=0
 ;;
 (log)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-n+[Print no more than N entries; also \`-N\`]:N:_default' \
-'--max-count=[Print no more than N entries; also \`-N\`]:N:_default' \
-'--skip=[Leave out the first N entries]:N:_default' \
-'--since=[Only entries since a time\: a date, an age as \`2h\`, \`yesterday\`]:TIME:_default' \
+'-n+[Print at most N entries; also \`-N\`]:N:_default' \
+'--max-count=[Print at most N entries; also \`-N\`]:N:_default' \
+'--skip=[Skip the first N entries]:N:_default' \
+'--since=[Only entries since a time\: a date, an age such as \`2h\`, or \`yesterday\`]:TIME:_default' \
 '--until=[Only entries until a time]:TIME:_default' \
 '*--kind=[Only entries of these kinds]:KIND:(user assistant tool system summary compaction label setting custom attachment progress header other)' \
-'--filter=[Only what the tree view of the agent shows in this mode]:MODE:(default no-tools user-only labeled-only all)' \
-'--grep=[Only entries whose text matches a regular expression; small letters match capital ones too]:RE:_default' \
-'--format=[Print each entry by a template, or as \`oneline\`, \`short\`, \`full\` or \`raw\`]:TEMPLATE:_default' \
-'(--graph --dag)--order=[The order of Claude Code'\''s entries\: \`own\` is bough'\''s reading, \`document\` that of claude-code-log]:ORDER:(own document)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--filter=[Only what the agent'\''s tree view shows in this mode]:MODE:(default no-tools user-only labeled-only all)' \
+'--grep=[Only entries whose text matches a regular expression; a pattern in lower case ignores case]:RE:_default' \
+'--format=[Print each entry with a template, or as \`oneline\`, \`short\`, \`full\` or \`raw\`]:TEMPLATE:_default' \
+'(--graph --dag)--order=[Order of Claude Code entries\: \`own\` (bough'\''s) or \`document\` (of claude-code-log)]:ORDER:(own document)' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--oneline[Print one line for each entry]' \
-'--graph[Draw the branches beside the entries, those on the path to HEAD first and filled (\`*\` in ASCII)]' \
-'--all[Take every entry of the session, bookkeeping too\: last in the file first, none before its children]' \
-'--reverse[Print the oldest of the chosen entries first]' \
+'--oneline[Print one line per entry]' \
+'--graph[Draw the tree; the path to HEAD comes first and is filled (\`*\` in ASCII)]' \
+'--all[Include every entry, bookkeeping too, in reverse file order with children before parents]' \
+'--reverse[Print the oldest of the selected entries first]' \
 '(--oneline --format --raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \
-'--stat[Print how many bytes and tokens each entry takes]' \
-'(--oneline --format --graph)--raw[Print the lines as they are stored]' \
-'--dag[Follow the stored links alone, not the reading that joins what a client recorded apart]' \
-'--agents[Show what agents inside the session did, in its place]' \
-'(--graph --dag -f --follow)--skipped[Show what the reading of Claude Code'\''s entries sets aside instead, with the reason]' \
-'(--graph --all --reverse --skip)-f[Print the last entries, oldest first, and go on as the session grows]' \
-'(--graph --all --reverse --skip)--follow[Print the last entries, oldest first, and go on as the session grows]' \
-'-z[End each entry with a NUL byte instead of a new line; for \`--format\`, \`--raw\` and \`--json\`]' \
+'--stat[Print the number of bytes and tokens of each entry]' \
+'(--oneline --format --graph)--raw[Print the lines as stored]' \
+'--dag[Use parent links as stored, without linearizing]' \
+'--agents[Show what subagents did, at the entry that started them]' \
+'(--graph --dag -f --follow)--skipped[List only the Claude Code entries that linearization left out, with reasons]' \
+'(--graph --all --reverse --skip)-f[Print the last entries, oldest first, then keep printing as the session grows]' \
+'(--graph --all --reverse --skip)--follow[Print the last entries, oldest first, then keep printing as the session grows]' \
+'-z[End each entry with a NUL byte instead of a newline; for \`--format\`, \`--raw\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -421,95 +421,95 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (man)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':folder -- The folder:_files -/' \
+':folder -- Folder to write to:_files -/' \
 && ret=0
 ;;
 (merge)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--summary=[The summary\: its text, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--summary=[Text of the summary, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--squash[Bring one summary of the branch instead of its entries]' \
-'-x[Say in the session where the copies come from]' \
-'--no-pairs[Refuse to copy a call without its result being named, or the reverse]' \
+'--squash[Append one summary of the branch instead of copying its entries]' \
+'-x[Record in the session where the copies come from]' \
+'--no-pairs[Fail if a tool call is named without its result, or a result without its call]' \
 '--strip-thinking[Leave the model'\''s thinking out of the copies]' \
-'--zero-usage[Set the counted tokens of the copies to zero]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'--zero-usage[Set the token counts of the copies to zero]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the other branch, by its leaf or any entry on it:_default' \
+'*::words -- The session, if it looks like a file; then the branch, given by its leaf or any entry on it:_default' \
 && ret=0
 ;;
 (migrate)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-o+[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
-'--output=[Write to this file and leave the old one as it is; \`-\` is standard output]:FILE:_files' \
-'--to=[Stop at this version]:VERSION:(2 3)' \
-'--id-seed=[Make the new ids from this word, so that they are the same each time]:SEED:_default' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'-o+[Write to this file and leave the old one unchanged; \`-\` is standard output]:FILE:_files' \
+'--output=[Write to this file and leave the old one unchanged; \`-\` is standard output]:FILE:_files' \
+'--to=[Upgrade only to this version]:VERSION:(2 3)' \
+'--id-seed=[Derive the new ids from SEED, so that they are the same each time]:SEED:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(-o --output -n --dry-run)--check[Only say which files are old, and exit with 1 if any is]' \
-'--exact[Do exactly as pi does, also where it loses what version 1 kept]' \
-'--keep-ids[Keep the ids of a file that has ids although it calls itself version 1]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'(-o --output -n --dry-run)--check[Only report which files are old, and exit with 1 if any is]' \
+'--exact[Match pi exactly, even if that drops context that version 1 kept]' \
+'--keep-ids[Keep the ids of a file that has ids although its header says version 1]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Session files, and folders with all sessions below them:_default' \
+'*::files -- Session files, or folders of sessions:_default' \
 && ret=0
 ;;
 (op)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -525,39 +525,39 @@ _arguments "${_arguments_options[@]}" : \
         case $line[1] in
             (log)
 _arguments "${_arguments_options[@]}" : \
-'-n+[How many operations are listed at the most]:N:_default' \
-'--max-count=[How many operations are listed at the most]:N:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-n+[List at most N operations]:N:_default' \
+'--max-count=[List at most N operations]:N:_default' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-z[End each row with a NUL byte instead of a new line]' \
-'--stat[Show how much room the log, the backups and the side files take, instead of the operations]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'-z[End each row with a NUL byte instead of a newline]' \
+'--stat[Show the size of the log, the backups and the side files instead]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session; without one, the operations on all sessions:_default' \
+'*::words -- The session; if omitted, operations on all sessions are listed:_default' \
 && ret=0
 ;;
 (prune)
 _arguments "${_arguments_options[@]}" : \
 '--keep-days=[Keep the operations of the last N days, and their backups]:N:_default' \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '-n[List what would be removed, and remove nothing]' \
 '--dry-run[List what would be removed, and remove nothing]' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -569,20 +569,20 @@ esac
 ;;
 (rev-parse)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--verify[Want exactly one entry; print nothing and exit with 1 where there is none]' \
+'--verify[Require exactly one entry; otherwise print nothing and exit with 1]' \
 '--short[Print short ids]' \
-'--count[Print how many entries there are]' \
-'-z[End each id with a NUL byte]' \
+'--count[Print the number of entries]' \
+'-z[End each id with a NUL byte instead of a newline]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -590,47 +590,47 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (sessions)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
-'()--cwd=[List the sessions of another folder]:FOLDER:_files -/' \
-'--since=[Only sessions written since then\: a date, or an age as \`3d\`]:TIME:_default' \
-'--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; with \`-\` in front, the other way round]:KEY:_default' \
-'-n+[List no more than N sessions]:N:_default' \
-'--max-count=[List no more than N sessions]:N:_default' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'()--cwd=[List the sessions of another working directory]:FOLDER:_files -/' \
+'--since=[Only sessions written since a time\: a date, or an age such as \`3d\`]:TIME:_default' \
+'--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; a leading \`-\` reverses the order]:KEY:_default' \
+'-n+[List at most N sessions]:N:_default' \
+'--max-count=[List at most N sessions]:N:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(--cwd)--all[List the sessions of all folders]' \
-'(--quick --paths)--tree[Show which session came from which\: those that go on from others, or are forks of them, below these]' \
-'--agents[With \`--tree\`, show the subagents of each session of Claude Code and oh-my-pi too, and the entry that started each]' \
-'--quick[Read only both ends of each file\: nothing is counted]' \
-'--paths[Print the paths of the files alone, one a line]' \
-'-z[End each row of \`--paths\` and \`--json\` with a NUL byte, not a newline]' \
+'(--cwd)--all[List the sessions of all projects]' \
+'(--quick --paths)--tree[List forks and continuations below the session that they come from]' \
+'--agents[With \`--tree\`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each]' \
+'--quick[Read only both ends of each file, and count nothing]' \
+'--paths[Print only the paths of the files, one per line]' \
+'-z[End each row of \`--paths\` and \`--json\` with a NUL byte instead of a newline]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::folders -- Folders, with all sessions below them, and files; without any, the sessions of the current folder:_files' \
+'*::folders -- Folders of sessions, or session files; if omitted, the sessions of the current folder:_files' \
 && ret=0
 ;;
 (show)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--raw[Print the lines as they are stored]' \
-'-z[End each entry with a NUL byte instead of a new line; for \`--raw\` and \`--json\`]' \
+'--raw[Print the lines as stored]' \
+'-z[End each entry with a NUL byte instead of a newline; for \`--raw\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -638,37 +638,37 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (stats)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--by=[Count in groups]:WHAT:((branch\:"Each branch, with what no branch before it has"
+'--by=[Group the counts]:WHAT:((branch\:"Each branch, with what no earlier branch has"
 model\:"Each model"
 tool\:"Each tool"
 day\:"Each day, in the user'\''s time zone"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '()--all[Count all sessions of all stores]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::files -- Files, and folders with all that is in them; without any, the session:_files' \
+'*::files -- Files or folders to count; if omitted, the session:_files' \
 && ret=0
 ;;
 (status)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
@@ -677,60 +677,60 @@ _arguments "${_arguments_options[@]}" : \
 ;;
 (switch)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'-c+[Label the entry, too]:NAME:_default' \
-'--create=[Label the entry, too]:NAME:_default' \
-'--summary=[Tell the model what was on the branch that is left]:TEXT:_default' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'-c+[Also label the entry]:NAME:_default' \
+'--create=[Also label the entry]:NAME:_default' \
+'--summary=[Give the model a summary of the branch that is left]:TEXT:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-m[Take the label from the entry that has it]' \
-'--move[Take the label from the entry that has it]' \
-'(--root)--rewind[Go to before a prompt, and print its text]' \
-'--root[Go to before the first entry]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'-m[Move the label if another entry has it]' \
+'--move[Move the label if another entry has it]' \
+'(--root)--rewind[Move to the parent of a prompt and print the prompt, to be edited and sent again]' \
+'--root[Move to before the first entry]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entry to go to:_default' \
+'*::words -- The session, if it looks like a file; then the entry to move to:_default' \
 && ret=0
 ;;
 (undo)
 _arguments "${_arguments_options[@]}" : \
-'-s+[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--session=[The session\: a file, \`-\`, a folder with one session, an id or prefix, a name, or \`latest\`]:SESSION:_default' \
-'--input-format=[Read the session as this format, whatever it looks like]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--file=[Take back only what the operation did to this file]:FILE:_files' \
-'*--allow=[Override one refusal for safety, where \`--force\` overrides most of them]:WHAT:((live\:"an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over"
-truncated\:"the last line is cut off\: a new line is begun after it"
-overwrite\:"a file is there already\: the new one takes its place, and the old one is backed up"
-hardlink\:"the file has other names, which will keep the old content"
-changed\:"the file grew since it was read\: lines are appended to what is there"))' \
-'--no-pager[Never start a pager]' \
-'--verbose[Say more]' \
-'-q[Say less\: no hints, no notes]' \
-'--quiet[Say less\: no hints, no notes]' \
-'--ascii[Draw with ASCII alone]' \
+'--file=[Undo only the changes to this file]:FILE:_files' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-n[Print what would be written, byte by byte, and write nothing]' \
-'--dry-run[Print what would be written, byte by byte, and write nothing]' \
-'--force[Override refusals for safety]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the operation, as `bough op log` shows it:_default' \
+'*::words -- The session, if it looks like a file; then the operation, as shown by `bough op log`:_default' \
 && ret=0
 ;;
         esac
@@ -742,28 +742,28 @@ esac
 _bough_commands() {
     local commands; commands=(
 'branches:List the branches of a session' \
-'cat:Print entries as they are stored' \
-'cherry-pick:Copy entries under HEAD, or under another entry' \
-'completions:Print the completion script of a shell' \
-'config:Show the settings in force' \
+'cat:Print entries as stored' \
+'cherry-pick:Copy entries to HEAD, or to another entry' \
+'completions:Print a shell completion script' \
+'config:Show the current settings' \
 'context:Show what the model would be sent' \
 'diff:Show how two branches differ' \
-'export-branch:Make a new session out of the path to an entry' \
+'export-branch:Export the path to an entry as a new session' \
 'fsck:Check sessions for damage, and mend it' \
-'grep:Search what was said' \
-'label:Name entries; list, move and clear the names' \
-'log:Show the entries on the path to the position, newest first' \
-'man:Write the manual pages into a folder' \
-'merge:Bring over what another branch has' \
-'migrate:Take old session files to the newest version of their format' \
-'op:Look at what bough changed\: the operation log and its backups' \
-'rev-parse:Print the ids that revisions stand for' \
+'grep:Search the text of entries' \
+'label:Label entries; list, move and delete labels' \
+'log:Show the entries on the path to HEAD, newest first' \
+'man:Write the manual pages to a folder' \
+'merge:Cherry-pick what another branch adds; writes no merge entry' \
+'migrate:Upgrade session files to the current format version' \
+'op:Show and prune the operation log' \
+'rev-parse:Print the ids that revisions resolve to' \
 'sessions:List sessions' \
 'show:Show whole entries\: text, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show a session in short\: format, position, branches, faults' \
-'switch:Move HEAD, so that the agent goes on from another entry' \
-'undo:Take back what bough did to a session' \
+'switch:Move HEAD, so that the agent continues from another entry' \
+'undo:Undo an operation' \
     )
     _describe -t commands 'bough commands' commands "$@"
 }
@@ -790,7 +790,7 @@ _bough__completions_commands() {
 (( $+functions[_bough__config_commands] )) ||
 _bough__config_commands() {
     local commands; commands=(
-'list:List the settings in force, one a line' \
+'list:List the current settings, one per line' \
 'path:Print the path of the config file' \
     )
     _describe -t commands 'bough config commands' commands "$@"
@@ -858,8 +858,8 @@ _bough__migrate_commands() {
 (( $+functions[_bough__op_commands] )) ||
 _bough__op_commands() {
     local commands; commands=(
-'log:List the operations, the newest first' \
-'prune:Remove old operations, their backups, and what interrupted commands left' \
+'log:List operations, newest first' \
+'prune:Remove old operations, their backups, and files left by interrupted commands' \
     )
     _describe -t commands 'bough op commands' commands "$@"
 }

@@ -14,57 +14,60 @@ use std::cmp::Reverse;
 
 /// List the branches of a session
 ///
-/// A branch is the path to an entry that has no other entry of the conversation below it; it goes by the label of that
-/// entry, else by its id. `entries` counts its whole path, `own` what no other branch has. Branches are listed in
-/// the order in which they end in the file; the current one is marked with `*`.
+/// A branch is the path that ends in a leaf, i.e. in an entry of the conversation with no other
+/// below it. The label of the leaf names the branch; if it has none, the id does. `entries` counts
+/// the whole path, `own` only what no other branch has. Branches are listed in the order of their
+/// leaves in the file; `*` marks the current one.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The session, if it is not the newest of this folder
+    /// The session; if omitted, the newest of the current folder
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
     file: Option<String>,
 
-    /// Show the last entry of each branch too
+    /// Also show the last entry of each branch
     #[arg(short = 'v')]
     more: bool,
 
-    /// List the entries at which branches part instead
+    /// List branch points instead
     #[arg(long, conflicts_with_all = ["contains", "porcelain"])]
     points: bool,
 
-    /// Only branches whose path has this entry
+    /// Only branches that contain this entry
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     contains: Option<String>,
 
-    /// Sort by `age`, `entries`, `own` or `name`; with `-` in front, the other way round
+    /// Sort by `age`, `entries`, `own` or `name`; a leading `-` reverses the order
     #[arg(long, value_name = "KEY", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::branch_orders))]
     sort: Option<String>,
 
-    /// List all entries without children, those too that are only bookkeeping
+    /// Include leaves that are only bookkeeping
     #[arg(long)]
     all: bool,
 
-    /// The reading of Claude Code's entries: `own` is bough's, `document` that of claude-code-log
+    /// Order of Claude Code entries: `own` (bough's) or `document` (of claude-code-log)
     ///
-    /// The documented reading lists its lines, trunks of sessions and branches, with the line and the entry that each
-    /// hangs at; with a project folder, those of all its sessions.
+    /// `document` lists the lines of the documented order, i.e. the main line of each session and
+    /// its branches, each with the line and the entry that it starts from; for a project folder,
+    /// those of all its sessions.
     #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(["own", "document"]), conflicts_with_all = ["points", "contains", "sort", "dag", "porcelain"])]
     order: String,
 
-    /// Follow the stored links alone, not the reading that joins what a client recorded apart
+    /// Use parent links as stored, without linearizing
     #[arg(long)]
     dag: bool,
 
-    /// Print fields for scripts: `*` or a blank, leaf, entries, own, fork point, name; with tabs between
+    /// Print tab-separated fields for scripts: `*` or a space, leaf, entries, own, branch point, name
     #[arg(long)]
     porcelain: bool,
 
-    /// Print the ids of the leaves alone, one a line
+    /// Print only the ids of the leaves, one per line
     ///
-    /// A leaf without an id, and without `-z` one whose id has a line break in it, is printed as `line:N`.
+    /// A leaf without an id is printed as `line:N`; without `-z`, so is a leaf whose id contains a
+    /// line break.
     #[arg(long)]
     ids: bool,
 
-    /// End each row with a NUL byte instead of a new line; for `--ids`, `--porcelain` and `--json`
+    /// End each row with a NUL byte instead of a newline; for `--ids`, `--porcelain` and `--json`
     #[arg(short = 'z')]
     nul: bool,
 }
@@ -201,8 +204,8 @@ fn sort(list: &mut [Branch], key: &str, view: &mut View<'_>) -> anyhow::Result<(
             list.iter_mut().zip(named).for_each(|(place, (_, branch))| *place = branch);
         }
         _ => {
-            let hint = "`age`, `entries`, `own` or `name`, with `-` in front for the other way round".into();
-            return Err(Failure::Usage { what: format!("branches can't be sorted by `{key}`"), hint }.into());
+            let hint = "use `age`, `entries`, `own` or `name`; a leading `-` reverses the order".into();
+            return Err(Failure::Usage { what: format!("can't sort branches by `{key}`"), hint }.into());
         }
     }
     if reverse {
@@ -238,7 +241,7 @@ fn as_json(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<Value> {
 fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result<()> {
     if list.is_empty() {
         if args.contains.is_none() {
-            ui.hint("there are no branches; `--all` lists entries that are only bookkeeping");
+            ui.hint("no branches; `--all` includes leaves that are only bookkeeping");
         }
         return Ok(());
     }
@@ -304,8 +307,10 @@ fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result
     view.session.tree.subtree(head).into_iter().for_each(|ix| below[ix.at()] = true);
     let above = list.iter().filter(|branch| below[branch.leaf.at()]).count();
     let id = view.short_id(head)?;
-    let words =
-        ui.paint(Ink::Path, format!("* (HEAD is at {id}, above {})", Count("branch", "branches", above)));
+    let words = ui.paint(
+        Ink::Path,
+        format!("* (HEAD is at {id}, on the path of {})", Count("branch", "branches", above)),
+    );
     writeln!(ui.out(), "{words}")?;
     Ok(())
 }
@@ -321,7 +326,7 @@ fn points(view: &mut View<'_>, of: Of, global: &Global, end: char, ui: &mut Ui) 
             continue;
         }
         let look = ui.look;
-        let ways = format!("{:>4} ways  ", ways);
+        let ways = format!("{:>4} branches  ", ways);
         let row = view.row(ix, &look, look.width.saturating_sub(text::width(&ways)))?;
         writeln!(ui.out(), "{ways}{row}")?;
     }

@@ -6,24 +6,24 @@ use crate::model::Source;
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
 
-/// Print entries as they are stored
+/// Print entries as stored
 ///
-/// Each entry is one line, byte for byte as it stands in the file; with `--pretty`, laid out over lines, with all strings
-/// and numbers as they are spelled.
+/// Prints each entry on one line, byte for byte as in the file. With `--pretty`, the JSON is spread
+/// over several lines; strings and numbers keep their spelling.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough cat [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
-    /// Without revisions, HEAD.
+    /// If no revision is given, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Lay the JSON out over lines
+    /// Spread the JSON over several lines
     #[arg(long)]
     pretty: bool,
 
-    /// End each entry with a NUL byte instead of a new line
+    /// End each entry with a NUL byte instead of a newline
     #[arg(short = 'z')]
     nul: bool,
 }

@@ -11,29 +11,31 @@ use anyhow::Context;
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 
-/// Copy entries under HEAD, or under another entry
+/// Copy entries to HEAD, or to another entry
 ///
-/// The copies get new ids and the time of now, hang one under the other, and become HEAD; what was said in them stays
-/// as it is. A call of a tool is copied with its result and the other calls of its reply, even if only one of them is
-/// named. Labels, settings of the session, counted tokens and marks are not copied.
+/// Copies get new ids and the current time and are chained; the last one becomes HEAD. Their text
+/// stays the same. A tool call is copied with its result and with the other calls of its reply,
+/// even if only one of them is named. Labels, session settings, token counts and markers are not
+/// copied.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough cherry-pick [OPTIONS] [SESSION] REV...")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entries to copy, and ranges of them
+    /// The session, if it looks like a file; then the entries or ranges to copy
     #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Put the copies under this entry
+    /// Append the copies to this entry
     ///
-    /// By default under the position, where the agent would go on. In Claude Code's files the copies come behind what
-    /// follows the entry and is no turn of its own: notes of the client, and the results of its calls.
+    /// By default HEAD. In Claude Code files, the copies come after everything that follows the
+    /// entry without starting a new turn, e.g. notes of the agent and results of the entry's tool
+    /// calls.
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     onto: Option<String>,
 
-    /// Take the entries from this session
+    /// Copy the entries from this session
     ///
-    /// By default from the one that receives the copies. Both must be of one format; between pi and oh-my-pi entries are
-    /// translated.
+    /// By default the session that receives the copies. Both must have the same format, but entries
+    /// are translated between pi and oh-my-pi.
     #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     from: Option<String>,
 
@@ -44,24 +46,25 @@ pub struct Args {
     writing: Writing,
 }
 
-/// How copies are made.
+/// Options of the commands that copy entries.
 #[derive(clap::Args, Debug)]
 pub(super) struct Copying {
-    /// Say in the session where the copies come from
+    /// Record in the session where the copies come from
     #[arg(short = 'x')]
     origin: bool,
 
-    /// Refuse to copy a call without its result being named, or the reverse
+    /// Fail if a tool call is named without its result, or a result without its call
     #[arg(long)]
     no_pairs: bool,
 
     /// Leave the model's thinking out of the copies
     ///
-    /// Some models refuse signed thinking that stands in another conversation. It is left out whole or copied as it is.
+    /// Some models refuse signed thinking from another conversation. Thinking is either left out
+    /// entirely or copied unchanged.
     #[arg(long)]
     strip_thinking: bool,
 
-    /// Set the counted tokens of the copies to zero
+    /// Set the token counts of the copies to zero
     #[arg(long)]
     zero_usage: bool,
 }
@@ -93,8 +96,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, revisions) = open::split_for_writing(global, &args.words);
     if revisions.is_empty() {
         return Err(Failure::Usage {
-            what: "no entry is named".into(),
-            hint: "`bough cherry-pick [SESSION] REV` copies REV under HEAD".into(),
+            what: "no entry given".into(),
+            hint: "`bough cherry-pick [SESSION] REV` copies REV to HEAD".into(),
         }
         .into());
     }
@@ -247,8 +250,8 @@ fn notes(notes: &[Note], verbose: bool, ui: &mut Ui) {
         ui.note(format_args!("note: {}{more} {verb} left out: {why}", named.join(", ")));
     }
     if along > 0 {
-        let more = Count("entry comes along", "entries come along", along);
-        ui.hint(format_args!("{more}: a call travels with its result, and a reply as a whole"));
+        let more = Count("more entry copied", "more entries copied", along);
+        ui.hint(format_args!("{more}: a tool call is copied with its result, and a reply as a whole"));
     }
 }
 

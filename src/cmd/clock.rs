@@ -76,8 +76,8 @@ fn at(time: Time) -> Option<Timestamp> {
 /// it was (`2h`, `3 days ago`). A date without an hour begins at midnight, in the user's time zone.
 pub(super) fn parse(text: &str, now: Time) -> Result<Time, Failure> {
     read(text.trim(), now, TimeZone::system()).ok_or_else(|| Failure::Usage {
-        what: format!("`{text}` is no time"),
-        hint: "a date (2026-03-02, 2026-03-02T12:00), an age (2h, 3 days), `today` or `yesterday`".into(),
+        what: format!("invalid time `{text}`"),
+        hint: "use a date (2026-03-02, 2026-03-02T12:00), an age (2h, 3 days), `today` or `yesterday`".into(),
     })
 }
 

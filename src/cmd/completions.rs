@@ -5,14 +5,14 @@ use crate::ui::Ui;
 use clap::CommandFactory;
 use clap_complete::Shell;
 
-/// Print the completion script of a shell
+/// Print a shell completion script
 ///
-/// The scripts complete commands and options. Completion that knows the session (ids, labels, sessions) is had by letting
-/// the shell ask bough itself, by a line in its start-up file: `source <(COMPLETE=bash bough)`, `source <(COMPLETE=zsh
-/// bough)` or `COMPLETE=fish bough | source`.
+/// The script completes commands and options. To complete ids, labels and sessions too, let the
+/// shell ask bough itself, with a line in its startup file: `source <(COMPLETE=bash bough)`,
+/// `source <(COMPLETE=zsh bough)` or `COMPLETE=fish bough | source`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The shell
+    /// Shell that reads the script
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

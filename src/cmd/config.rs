@@ -70,11 +70,11 @@ pub(super) fn load() -> anyhow::Result<Config> {
     if let Some(color) =
         config.ui.color.as_deref().filter(|color| !["auto", "always", "never"].contains(color))
     {
-        let what = format!("{}: `ui.color` is `{color}`", path.display());
-        return Err(Failure::Usage { what, hint: "it is one of `auto`, `always` and `never`".into() }.into());
+        let what = format!("{}: invalid `ui.color` `{color}`", path.display());
+        return Err(Failure::Usage { what, hint: "use `auto`, `always` or `never`".into() }.into());
     }
     if let Some(check) = config.fsck.skip.iter().find(|check| Check::named(check).is_none()) {
-        let what = format!("{}: `fsck.skip` has `{check}`, which is no check", path.display());
+        let what = format!("{}: unknown check `{check}` in `fsck.skip`", path.display());
         return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() }.into());
     }
     config.session.roots.iter_mut().for_each(at_home);
@@ -90,14 +90,15 @@ fn at_home(path: &mut PathBuf) {
     }
 }
 
-/// Show the settings in force
+/// Show the current settings
 ///
-/// Settings come from, each over the next: options of the command line, the environment, the config file
+/// In order of precedence: command-line options, the environment, the config file
 /// ($XDG_CONFIG_HOME/bough/config.toml), the defaults.
 ///
-/// The file has the tables `ui` (`color` = "auto", "always" or "never"; `pager`; `ascii`), `session` (`roots`, a list of
-/// folders with sessions beside the stores of the agents), `fsck` (`skip`, a list of checks that are not shown), and `alias`
-/// (`name` = "command with options"). Nothing in it changes what --json, --porcelain and --raw print.
+/// The file has the tables `ui` (`color` = "auto", "always" or "never"; `pager`; `ascii`),
+/// `session` (`roots`, a list of additional stores), `fsck` (`skip`, a list of checks to hide) and
+/// `alias` (`name` = "command with options"). It never changes the output of --json, --porcelain
+/// and --raw.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
@@ -106,9 +107,9 @@ pub struct Args {
 
 #[derive(clap::Subcommand, Debug)]
 enum Action {
-    /// List the settings in force, one a line
+    /// List the current settings, one per line
     List {
-        /// Say where each comes from
+        /// Show where each comes from
         #[arg(long)]
         origin: bool,
     },

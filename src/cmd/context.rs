@@ -12,32 +12,33 @@ use std::io;
 
 /// Show what the model would be sent
 ///
-/// Prints the messages that the agent would send if it went on at HEAD, or at REV: what a compaction left, summaries of
-/// branches, messages of extensions, edits. Where the agent changes what it sends, that is said below the message:
-/// a call that is left out since nothing answers it, a result that is made up, a reply that failed and stays behind.
-/// The prompt that would come next is not shown; of the system prompt and the tools only what is in the file is.
+/// Prints the messages that the agent would send if it continued from HEAD, or from REV, including
+/// compaction, branch summaries, messages of extensions, and edits. If the agent changes a message
+/// before sending it, a note below the message says so, e.g. a tool call dropped for lack of a
+/// result, a synthesized result, or a failed reply that is not sent. The next prompt is not
+/// included; the system prompt and the tools are, as far as the file contains them.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough context [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entry to go on at
+    /// The session, if it looks like a file; then the entry to continue from
     ///
-    /// Without an entry, where the agent stands.
+    /// If omitted, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// List instead what is on the path and not sent, with the reason of each
+    /// List what is on the path but not sent instead, with reasons
     #[arg(long, conflicts_with = "stat")]
     dropped: bool,
 
-    /// Print one line for each message
+    /// Print one line per message
     #[arg(long)]
     oneline: bool,
 
-    /// Print how many messages there are, their bytes, and the tokens where they are stored
+    /// Print the number of messages and bytes, and the tokens if they are stored
     #[arg(long)]
     stat: bool,
 
-    /// End each row with a NUL byte instead of a new line; for `--json` and `--oneline`
+    /// End each row with a NUL byte instead of a newline; for `--json` and `--oneline`
     #[arg(short = 'z')]
     nul: bool,
 }
@@ -54,8 +55,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         [] => Context::position(session),
         [revision] => Some(revision::one(session, source, revision)?),
         [_, second, ..] => {
-            let what = format!("`{second}`: the context is that of one entry");
-            return Err(Failure::Usage { what, hint: "name one revision".into() }.into());
+            let what = format!("`{second}`: expected only one entry");
+            return Err(Failure::Usage { what, hint: "give one revision".into() }.into());
         }
     };
     let context = Context::at(session, source, at)?;
@@ -255,8 +256,8 @@ impl Show<'_> {
         if left > 0 {
             writeln!(
                 ui.out(),
-                "{} on the path not sent; `--dropped` lists them",
-                Count("entry is", "entries are", left)
+                "{} not sent; `--dropped` lists them",
+                Count("entry on the path is", "entries on the path are", left)
             )?;
         }
         Ok(())
@@ -335,7 +336,7 @@ fn block_text(block: &Block<'_>) -> String {
             format!("[{}] {text}", if *is_error { "failed" } else { "result" })
         }
         Block::Image { mime, bytes } => {
-            format!("[picture] {mime}, {}", Count("byte", "bytes", *bytes as usize))
+            format!("[image] {mime}, {}", Count("byte", "bytes", *bytes as usize))
         }
         Block::Other(ty) => format!("[{ty}]"),
     }

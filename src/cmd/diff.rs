@@ -5,7 +5,7 @@ use super::view::ink_of;
 use super::{Exit, Failure, complete, global::Global, open};
 use crate::context::Context;
 use crate::format::Session;
-use crate::model::{Count, Ix, Kind, Tree};
+use crate::model::{Count, Ix, Kind, Tree, grouped};
 use crate::ops::Whole;
 use crate::ops::diff::{self, Item, Step};
 use crate::ops::{ids, revision};
@@ -19,11 +19,13 @@ use std::time::Duration;
 
 /// Show how two branches differ
 ///
-/// Compares the paths to A and to B from their common ancestor on: what only A has (`-`), what only B has (`+`), and what both
-/// have in another form (`~`). Entries belong together by id, else by what they say, else by their place in the turn and their
-/// role; a copy is no difference. Compared is what was said: texts, calls of tools by name and arguments, results by text.
+/// Compares the paths to A and B from their common ancestor on. An entry that only A has is marked
+/// `-`, one that only B has `+`, and one that differs `~`. Entries are matched by id, then by
+/// contents, then by role and place in the turn; a copy counts as equal. Compares text, tool calls
+/// (name and arguments) and tool results.
 ///
-/// With one revision it is compared with HEAD. With `--from` and `--to` entries of two sessions are compared.
+/// A single revision is compared with HEAD. With `--from` and `--to`, entries of two sessions are
+/// compared.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough diff [OPTIONS] [SESSION] A [B]")]
 pub struct Args {
@@ -31,35 +33,35 @@ pub struct Args {
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// The session that A is in
+    /// The session that contains A
     #[arg(long, value_name = "SESSION", requires = "to", add = ArgValueCompleter::new(complete::sessions))]
     from: Option<String>,
 
-    /// The session that B is in
+    /// The session that contains B
     #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     to: Option<String>,
 
-    /// Compare what the model would see
+    /// Compare what the model would be sent
     #[arg(long, conflicts_with = "stat")]
     context: bool,
 
-    /// Compare settings, labels, marks and the model's thinking too
+    /// Also compare settings, labels, markers and the model's thinking
     #[arg(long)]
     all: bool,
 
-    /// Print how much each side has: entries, tokens, calls of tools
+    /// Print the number of entries, tokens and tool calls on each side
     #[arg(long)]
     stat: bool,
 
-    /// Print only which entries differ: a sign and their ids, with tabs between
+    /// Print only a sign and the ids of the entries that differ, separated by tabs
     #[arg(long, conflicts_with = "stat")]
     name_only: bool,
 
-    /// End each row with a NUL byte instead of a new line; for `--name-only` and `--json`
+    /// End each row with a NUL byte instead of a newline; for `--name-only` and `--json`
     #[arg(short = 'z')]
     nul: bool,
 
-    /// Print both sides beside each other, where the terminal is wide enough
+    /// Print both sides side by side if the terminal is wide enough
     #[arg(long, conflicts_with_all = ["stat", "name_only"])]
     side_by_side: bool,
 
@@ -99,9 +101,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let wide = ui.look.width >= WIDE;
         if args.side_by_side && !wide {
             let width = ui.look.width;
-            ui.hint(format_args!(
-                "the terminal has {width} columns; both sides beside each other want {WIDE}"
-            ));
+            ui.hint(format_args!("the terminal has {width} columns; side-by-side output needs {WIDE}"));
         }
         print.steps(args.side_by_side && wide, ui)?;
     }
@@ -146,7 +146,7 @@ impl Sides {
         let (a, b) = match (a, b, two) {
             (None, None, false) => {
                 return Err(Failure::Usage {
-                    what: "nothing is named to compare with".into(),
+                    what: "nothing to compare with".into(),
                     hint: "`bough diff [SESSION] REV` compares REV with HEAD".into(),
                 }
                 .into());
@@ -200,8 +200,8 @@ fn named(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, O
         }
         [a, b] => Ok((side(a), side(b))),
         _ => Err(Failure::Usage {
-            what: format!("two entries are compared, and {} are named", words.len()),
-            hint: "quote a revision that has blanks".into(),
+            what: format!("expected two entries, got {}", words.len()),
+            hint: "quote a revision that contains spaces".into(),
         }
         .into()),
     }
@@ -293,7 +293,7 @@ impl<'s> Half<'s> {
     }
 
     fn short_at(&self, at: usize) -> io::Result<String> {
-        self.entry(at).map_or(Ok("(made up)".into()), |ix| self.short(ix))
+        self.entry(at).map_or(Ok("(synthesized)".into()), |ix| self.short(ix))
     }
 
     fn name_at(&self, at: usize) -> io::Result<String> {
@@ -449,11 +449,11 @@ impl Printer<'_> {
         self.heading(ui)?;
         let mut rows: Vec<(String, String, String)> = vec![
             ("".into(), "A".into(), "B".into()),
-            ("entries".into(), a.entries.to_string(), b.entries.to_string()),
+            ("entries".into(), grouped(a.entries), grouped(b.entries)),
         ];
         let mut row = |name: String, one: u64, two: u64| {
             if one > 0 || two > 0 {
-                rows.push((name, one.to_string(), two.to_string()));
+                rows.push((name, grouped(one as usize), grouped(two as usize)));
             }
         };
         let kinds: std::collections::BTreeSet<_> = a.kinds.keys().chain(b.kinds.keys()).collect();
@@ -471,10 +471,13 @@ impl Printer<'_> {
         let width = |column: fn(&(String, String, String)) -> &String| {
             rows.iter().map(column).map(|cell| text::width(cell)).max()
         };
-        let (first, second) = (width(|row| &row.0).unwrap_or(0), width(|row| &row.1).unwrap_or(0).max(6));
+        let first = width(|row| &row.0).unwrap_or(0);
+        let second = width(|row| &row.1).unwrap_or(0).max(6);
+        let third = width(|row| &row.2).unwrap_or(0).max(6);
         for (name, one, two) in &rows {
-            writeln!(ui.out(), "{}  {one:>second$}  {two:>6}", text::pad(name, first))?;
+            writeln!(ui.out(), "{}  {one:>second$}  {two:>third$}", text::pad(name, first))?;
         }
+        let [same, changed, only_a, only_b] = [same, changed, only_a, only_b].map(grouped);
         writeln!(ui.out(), "{same} the same, {changed} changed, {only_a} only in A, {only_b} only in B")?;
         Ok(())
     }

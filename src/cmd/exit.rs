@@ -34,10 +34,10 @@ pub enum Exit {
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
     /// No session was named, and there is none for this folder.
-    #[error("no session is named, and no agent has one for this folder")]
+    #[error("no session given, and no agent has one for the current folder")]
     NoSession,
     /// No session was named, and its agent goes on with none of those of this folder.
-    #[error("no session is named, and `--continue` of the agent opens none of this folder: {} is passed over, since {why}", path.display())]
+    #[error("no session given, and the agent's `--continue` opens none of the current folder: {} is passed over because {why}", path.display())]
     NoneContinued {
         /// The newest of them.
         path: PathBuf,
@@ -45,7 +45,7 @@ pub enum Failure {
         why: &'static str,
     },
     /// No session was named, and the one that the agent goes on with is empty.
-    #[error("{}: the file is empty, and it is the newest session of this folder, which the agent goes on with", path.display())]
+    #[error("{}: the file is empty, but it is the newest session of the current folder, which the agent would continue", path.display())]
     EmptyNewest {
         /// The file.
         path: PathBuf,
@@ -71,12 +71,14 @@ impl Failure {
 
     fn hint(&self) -> Option<String> {
         match self {
-            Failure::NoSession => Some("name a file, or one of `bough sessions --all`".into()),
+            Failure::NoSession => {
+                Some("give a file, or one of the sessions that `bough sessions --all` lists".into())
+            }
             Failure::NoneContinued { .. } => {
-                Some("`bough sessions` lists them; `-s ID` or FILE names one".into())
+                Some("`bough sessions` lists them; give one as FILE or with `-s ID`".into())
             }
             Failure::EmptyNewest { .. } => {
-                Some("`bough sessions` lists the others; `-s ID` names one".into())
+                Some("`bough sessions` lists the others; give one with `-s ID`".into())
             }
             Failure::Usage { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
         }
@@ -297,7 +299,7 @@ pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
     let message = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");
     let message = message.split_whitespace().collect::<Vec<_>>().join(" ");
     let hint = paragraphs.find(|paragraph| paragraph.starts_with("tip: ")).map_or_else(
-        || "`--help` behind the command tells what it takes".to_owned(),
+        || "`--help` after the command shows its arguments".to_owned(),
         |tips| tips.lines().map(|tip| tip.trim().trim_start_matches("tip: ")).collect::<Vec<_>>().join("; "),
     );
     let _ = writeln!(io::stderr(), "{}", object("usage", &message, Some(&hint)));

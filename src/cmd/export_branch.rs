@@ -17,35 +17,35 @@ use clap_complete::engine::ArgValueCompleter;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// Make a new session out of the path to an entry
+/// Export the path to an entry as a new session
 ///
-/// The new session stands on its own: the agent opens it, and sees what it would see at that entry. It has an id of its
-/// own, and names the session that it comes from; labels come along, and replies and their results are kept whole.
-/// Files that belong to the session are copied beside the new one; results that name such a file of Claude Code's
-/// (`tool-results`) name the copy.
-/// Without `-o` or `--store` it is printed.
+/// The new session is independent: the agent can open it, and sees what it would see at that entry.
+/// It has its own id and names the session that it comes from; labels are copied, and replies and
+/// their results are kept whole. Files of the session are copied beside the new one. Results of Claude
+/// Code that name such a file (in `tool-results`) then name the copy. Without `-o` or `--store`, the
+/// session is printed.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough export-branch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
     /// The session, if it looks like a file; then the entry
     ///
-    /// Without an entry, HEAD.
+    /// If the entry is omitted, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Where the new session goes; `-` is standard output
+    /// Write the new session to this file; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "store", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Put it where the agent keeps its sessions, and print the command that goes on with it
+    /// Write it to the agent's store, and print the command that resumes it
     #[arg(long)]
     store: bool,
 
-    /// The entry and all below it, instead of the path to it
+    /// Export the entry and everything below it instead
     #[arg(long)]
     subtree: bool,
 
-    /// Keep the ids of the entries; this is the default
+    /// Keep the ids of the entries (default)
     #[arg(long, conflicts_with = "new_ids")]
     keep_ids: bool,
 
@@ -64,8 +64,12 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         [] => label::default_target(&opened.session)?,
         [only] => revision::one(&opened.session, &opened.files, only)?,
         _ => {
-            let what = "the path to one entry is exported at a time".into();
-            return Err(Failure::Usage { what, hint: "`--subtree` takes all below an entry".into() }.into());
+            let what = "expected only one entry".into();
+            return Err(Failure::Usage {
+                what,
+                hint: "`--subtree` exports everything below an entry".into(),
+            }
+            .into());
         }
     };
     let (mut ids, now) = (writing::ids(), clock::now());
@@ -136,7 +140,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     tell(&export, to.as_deref(), &session, &left, resume.filter(|_| !args.store), ui);
     damage.tell(to.as_deref(), ui);
     if is_lost {
-        ui.hint("Claude Code finds sessions in the folders of its projects alone; `--store` writes there");
+        ui.hint("Claude Code finds sessions only in its project folders; `--store` writes there");
     }
     Ok(Exit::Done)
 }
@@ -158,8 +162,8 @@ impl Left {
     fn tell(&self, ui: &mut Ui) {
         if self.companions > 0 {
             ui.note(format_args!(
-                "warning: {} beside the session did not come along; `-o` or `--store` takes them",
-                Count("file", "files", self.companions)
+                "warning: {} not exported; `-o` or `--store` exports them",
+                Count("file of the session was", "files of the session were", self.companions)
             ));
         }
         if self.elsewhere > 0 {
@@ -174,7 +178,7 @@ impl Left {
         }
         for path in &self.sidecars {
             ui.note(format_args!(
-                "warning: `{}` beside the session did not come along: it is not the agent's, and may name the old session",
+                "warning: `{}` was not exported: it is not a file of the agent, and may name the old session",
                 text::one_line(&path.display().to_string())
             ));
         }
@@ -184,7 +188,7 @@ impl Left {
                 more => format!(" and {more} more in that folder"),
             };
             ui.note(format_args!(
-                "warning: `{}`{more} did not come along: the agent is not known to keep such files",
+                "warning: not exported: `{}`{more}: the agent is not known to keep such files",
                 text::one_line(&first.display().to_string())
             ));
         }
@@ -263,7 +267,7 @@ impl Damage {
         let file = to.map_or("FILE".into(), |to| text::shell_word(&to.display().to_string()));
         match self.is_repairable {
             true => ui.hint(format_args!("`bough fsck --repair {file}` repairs the new session")),
-            false => ui.hint(format_args!("`bough fsck {file}` says where")),
+            false => ui.hint(format_args!("`bough fsck {file}` shows where")),
         }
     }
 }
@@ -305,10 +309,10 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     let agent = session.format.agent();
     let refused = |what: &str| crate::ops::Error::NoPlace {
         what: what.into(),
-        instead: Some("`-o FILE` writes it where you say".into()),
+        instead: Some("`-o FILE` writes it to a file".into()),
     };
     if matches!(session.format, Format::Chimera | Format::Harness) {
-        return Err(refused("this agent has no store in which a session could be found").into());
+        return Err(refused("this agent has no store").into());
     }
     let folder = real_path(opened.files.path(0)).and_then(|path| path.parent().map(Path::to_owned));
     let in_store = folder.and_then(|folder| match session.format {
@@ -319,8 +323,8 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
         return Ok(folder);
     }
     let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
-    let cwd = cwd.ok_or_else(|| refused("the session does not say to which folder it belongs"))?;
-    find::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store is not to be found").into())
+    let cwd = cwd.ok_or_else(|| refused("the session does not name its working directory"))?;
+    find::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
 }
 
 /// The stored results that are copied beside the new session.
@@ -392,7 +396,7 @@ fn add(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
         op: "create",
         path: Some(to.clone()),
         bytes: export::size_of(&pieces),
-        why: "comes along with the session".into(),
+        why: "belongs to the session".into(),
         ..Change::default()
     });
     plan.targets.push(Target::Create { path: Some(to), pieces });

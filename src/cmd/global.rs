@@ -8,30 +8,30 @@ use clap_complete::engine::ArgValueCompleter;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 
-/// What every command takes.
+/// Options that every command takes.
 #[derive(clap::Args, Clone, Debug, Default)]
-#[command(next_help_heading = "Options of all commands")]
+#[command(next_help_heading = "Global options")]
 pub(super) struct Global {
-    /// The session: a file, `-`, a folder with one session, an id or prefix, a name, or `latest`
+    /// The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`
     ///
-    /// Without it the first word behind the command is the session if it looks like a file; then
-    /// `BOUGH_SESSION`; then the newest session that any agent has for the current folder.
+    /// If omitted, the first argument is used if it looks like a file; then `BOUGH_SESSION`; then
+    /// the newest session of the current folder, as the agent's own `--continue` finds it.
     #[arg(short, long, global = true, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     pub(super) session: Option<String>,
 
-    /// Read the session as this format, whatever it looks like
+    /// Read the session as this format instead of detecting it
     #[arg(long, global = true, value_name = "FORMAT", value_parser = format_names())]
     pub(super) input_format: Option<String>,
 
-    /// Never start a pager
+    /// Do not use a pager
     #[arg(long, global = true)]
     pub(super) no_pager: bool,
 
-    /// Say more
+    /// Print more detail
     #[arg(long, global = true)]
     pub(super) verbose: bool,
 
-    /// Say less: no hints, no notes
+    /// Suppress hints and notes
     #[arg(short, long, global = true)]
     pub(super) quiet: bool,
 
@@ -39,7 +39,7 @@ pub(super) struct Global {
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub(super) color: When,
 
-    /// Draw with ASCII alone
+    /// Draw with ASCII characters only
     #[arg(long, global = true)]
     pub(super) ascii: bool,
 

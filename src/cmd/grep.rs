@@ -20,22 +20,22 @@ use std::io;
 use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
-/// Search what was said
+/// Search the text of entries
 ///
-/// Searches the texts of entries on all branches: prompts, replies, thinking, arguments and results of tools, summaries,
-/// names. Escapes are resolved; keys, ids and the rest of the lines are no part of it. Prints for each line of text that
-/// matches the entry, the branch (`@` is the path to HEAD, else the branch's label or leaf), the kind and the line.
-/// If Claude Code stored a tool result in a file beside the session (`tool-results`), its text is searched too.
-/// A prompt that was typed while Claude Code worked, and that is only in its input queue, is found by the name of its line (`line:N`);
-/// with `--on` and `-v` such prompts are left out.
-/// Exits with 1 where nothing is found, and as the worst failure says where a file can't be read.
+/// Searches entries on all branches: prompts, replies, thinking, tool arguments and results,
+/// summaries, names. Escapes are decoded; keys, ids and other fields are not searched. For each
+/// matching line of text, prints the entry, the branch (`@` for the path to HEAD, otherwise the
+/// label or leaf of the branch), the kind and the line. If Claude Code stored a tool result in a file
+/// beside the session (`tool-results`), its text is searched too. A prompt that is only in the input
+/// queue of Claude Code is named by its line (`line:N`); `--on` and `-v` leave such prompts out. Exits
+/// with 1 if nothing matches. If a file can't be read, the exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// A regular expression, in the syntax of Rust's `regex`
+    /// Regular expression, in the syntax of Rust's `regex` crate
     #[arg(value_name = "RE", allow_hyphen_values = false)]
     pattern: String,
 
-    /// Files, and folders with all that is in them; without any, the session
+    /// Files or folders to search; if omitted, the session
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
@@ -43,31 +43,31 @@ pub struct Args {
     #[arg(long, conflicts_with = "files")]
     all: bool,
 
-    /// Take upper and lower case for the same
+    /// Ignore case
     #[arg(short, long)]
     ignore_case: bool,
 
-    /// Find whole words only
+    /// Match whole words only
     #[arg(short, long)]
     word_regexp: bool,
 
-    /// Take RE for a plain text
+    /// Treat RE as a literal string
     #[arg(short = 'F', long)]
     fixed_strings: bool,
 
-    /// Print how many entries match, for each file
+    /// Print the number of matching entries of each file
     #[arg(short, long)]
     count: bool,
 
-    /// Print the names of the files in which something matches
+    /// Print only the names of files with matches
     #[arg(short = 'l', long, conflicts_with = "count")]
     files_with_matches: bool,
 
-    /// End file names with a NUL byte, not a newline
+    /// End file names with a NUL byte instead of a newline
     #[arg(short = 'z', long)]
     null: bool,
 
-    /// Print the line of the file behind the entry
+    /// Print the file's line number after the entry id
     #[arg(short = 'n', long)]
     line_number: bool,
 
@@ -75,15 +75,15 @@ pub struct Args {
     #[arg(short = 'v', long)]
     invert_match: bool,
 
-    /// Print also N entries that follow on the path
+    /// Also print the N entries after each match on the path
     #[arg(short = 'A', long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     after_context: usize,
 
-    /// Print also N entries that come before on the path
+    /// Also print the N entries before each match on the path
     #[arg(short = 'B', long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     before_context: usize,
 
-    /// Print also N entries before and after
+    /// Also print the N entries before and after each match
     #[arg(short = 'C', long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     context: usize,
 
@@ -91,14 +91,14 @@ pub struct Args {
     #[arg(long, value_name = "KIND", value_delimiter = ',', value_parser = kind, add = ArgValueCompleter::new(complete::kinds))]
     kind: Vec<Kind>,
 
-    /// Search only what REV stands for: an entry's path, or a range
+    /// Search only the path to REV, or a range
     #[arg(long, value_name = "REV", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::revisions))]
     on: Option<String>,
 }
 
 /// Reads a kind of `--kind`.
 fn kind(word: &str) -> Result<Kind, String> {
-    Kind::named(word).ok_or_else(|| format!("it is one of {}", Kind::ALL.map(Kind::word).join(", ")))
+    Kind::named(word).ok_or_else(|| format!("expected one of {}", Kind::ALL.map(Kind::word).join(", ")))
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -106,8 +106,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let options =
         Options { ignore_case: args.ignore_case, word: args.word_regexp, fixed: args.fixed_strings };
     let pattern = Pattern::new(&args.pattern, options).map_err(|error| Failure::Usage {
-        what: format!("`{}` is no expression: {}", args.pattern, reason(&error)),
-        hint: "`-F` searches for a plain text".into(),
+        what: format!("invalid regular expression `{}`: {}", args.pattern, reason(&error)),
+        hint: "`-F` searches for a literal string".into(),
     })?;
     let files = Files::of(&args.files, args.all, global, config, ui)?.with_agents();
     if !args.count && !args.files_with_matches {

@@ -11,28 +11,29 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::path::Path;
 
-/// Name entries; list, move and clear the names
+/// Label entries; list, move and delete labels
 ///
-/// Without a name, lists the labels in force. The labels are those of the agent, where it has any: pi's tree shows them.
-/// A label moves nothing, and keeps the time of the file.
+/// Without a name, lists the current labels. Labels are stored as the agent's own, if it has any:
+/// pi's tree view shows them. Setting a label does not move HEAD, and the modification time of the
+/// file is preserved.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough label [OPTIONS] [SESSION] [NAME [REV]]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the name, and the entry
+    /// The session, if it looks like a file; then the label and the entry
     ///
-    /// Without an entry, HEAD.
+    /// If the entry is omitted, HEAD.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::label_words))]
     words: Vec<String>,
 
-    /// Clear the label of this name, or of this entry
+    /// Delete the label with this name, or of this entry
     #[arg(short, long)]
     delete: bool,
 
-    /// Take the name from the entry that has it
+    /// Move the label if another entry has it
     #[arg(short = 'm', long = "move", conflicts_with = "delete")]
     take: bool,
 
-    /// End each row with a NUL byte instead of a new line; for the list
+    /// End each row of the list with a NUL byte instead of a newline
     #[arg(short = 'z')]
     nul: bool,
 
@@ -53,12 +54,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         [name] => (name, None),
         [name, at] if !args.delete => (name, Some(at)),
         _ => {
-            let hint = "`bough label NAME REV` sets one, `bough label -d NAME` clears it";
-            return Err(Failure::Usage {
-                what: "a label has one name and one entry".into(),
-                hint: hint.into(),
-            }
-            .into());
+            let hint = "`bough label NAME REV` sets a label, `bough label -d NAME` deletes it";
+            return Err(
+                Failure::Usage { what: "expected one name and one entry".into(), hint: hint.into() }.into()
+            );
         }
     };
     let seed = writing::seed();
@@ -88,10 +87,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let before = opened.session.labels.of(target).map(text::one_line);
         let (id, name) = (text::one_line(&id), text::one_line(name));
         ui.note(match (args.delete, before) {
-            (true, before) => format!("{id} has no label any more; it was `{}`", before.unwrap_or_default()),
-            (false, Some(before)) if before == name => format!("{id} is labelled `{name}` already"),
-            (false, Some(before)) => format!("{id} is labelled `{name}`; it was `{before}`"),
-            (false, None) => format!("{id} is labelled `{name}`"),
+            (true, before) => format!("label of {id} deleted; it was `{}`", before.unwrap_or_default()),
+            (false, Some(before)) if before == name => format!("{id} is already labeled `{name}`"),
+            (false, Some(before)) => format!("{id} is labeled `{name}`; it was `{before}`"),
+            (false, None) => format!("{id} is labeled `{name}`"),
         });
     }
     Ok(Exit::Done)

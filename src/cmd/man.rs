@@ -7,13 +7,13 @@ use clap::ValueHint;
 use std::io;
 use std::path::PathBuf;
 
-/// Write the manual pages into a folder
+/// Write the manual pages to a folder
 ///
-/// One page a command, and the pages that belong to no command: bough-revisions(7), bough-formats(5),
-/// bough-exit-codes(7), bough-config(5).
+/// Writes one page per command, and bough-revisions(7), bough-formats(5), bough-exit-codes(7) and
+/// bough-config(5).
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The folder
+    /// Folder to write to
     #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
     folder: PathBuf,
 }
@@ -25,7 +25,7 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
         crate::store::put(&args.folder.join(name), page)?;
     }
     ui.note(format_args!(
-        "{} in {}",
+        "{} written to {}",
         crate::model::Count("page", "pages", pages.len()),
         args.folder.display()
     ));
@@ -54,12 +54,16 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
     man.render_title(&mut page)?;
     man.render_name_section(&mut page)?;
     page.extend(body(&format!("# Synopsis\n{}", usage.trim_start_matches("Usage: "))).into_bytes());
-    man.render_description_section(&mut page)?;
-    man.render_options_section(&mut page)?;
-    if command.get_subcommands().next().is_some() {
+    page.extend(body(&description(command)).into_bytes());
+    if name == "bough" {
+        page.extend(commands(command).into_bytes());
+    } else if command.get_subcommands().next().is_some() {
         man.render_subcommands_section(&mut page)?;
     }
-    // A line break beside vertical space does nothing but earn a warning.
+    page.extend(arguments(command)?);
+    let options = command.clone().mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg });
+    clap_mangen::Man::new(options).render_options_section(&mut page)?;
+    // A line break next to vertical space only causes a warning.
     let page = String::from_utf8(page).map_err(io::Error::other)?;
     let lines: Vec<&str> = page.lines().collect();
     let space = |at: Option<usize>| {
@@ -84,6 +88,39 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
     Ok(())
 }
 
+/// Returns the description of a command without its first line, which the name section has already.
+fn description(command: &clap::Command) -> String {
+    let text = command.get_long_about().map(ToString::to_string).unwrap_or_default();
+    match text.split_once("\n\n") {
+        Some((_, rest)) => format!("# Description\n{rest}\n"),
+        None => String::new(),
+    }
+}
+
+/// Returns the section with the commands of bough by task.
+fn commands(command: &clap::Command) -> String {
+    let mut page = ".SH COMMANDS\n".to_owned();
+    for (task, names) in super::GROUPS {
+        page += &format!(".SS \"{task}\"\n");
+        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let about = command.get_about().map(ToString::to_string).unwrap_or_default();
+            page += &format!(".TP\nbough\\-{}(1)\n{}\n", escaped(command.get_name()), escaped(&about));
+        }
+    }
+    page
+}
+
+/// Returns the section with the positional arguments of a command, if it has any.
+fn arguments(command: &clap::Command) -> io::Result<Vec<u8>> {
+    let mut page = Vec::new();
+    if command.get_positionals().next().is_some() {
+        let shown = command.clone().mut_args(|arg| if arg.is_positional() { arg } else { arg.hide(true) });
+        clap_mangen::Man::new(shown).render_options_section(&mut page)?;
+    }
+    let page = String::from_utf8(page).map_err(io::Error::other)?;
+    Ok(page.replacen(".SH OPTIONS", ".SH ARGUMENTS", 1).into_bytes())
+}
+
 /// The pages that belong to no command: name, section, text. A line that begins with `# ` is a heading, one with `- ` a
 /// term (up to ` — `) and what it means; others are paragraphs.
 const TOPICS: &[(&str, &str, &str)] = &[
@@ -96,7 +133,7 @@ const TOPICS: &[(&str, &str, &str)] = &[
 /// The table of checks, in the form of a topic.
 fn checks() -> String {
     let mut text = String::from(
-        "# Checks\nEach is shown with its level, and with whether --repair mends it: by default, on request (--with CHECK), or not.\n",
+        "# Checks\nThe level follows each check, and whether --repair repairs it: by default, on request (--with CHECK), or not.\n",
     );
     for row in CHECKS {
         text.push_str(&format!(

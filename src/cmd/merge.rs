@@ -11,22 +11,23 @@ use crate::store::Opened;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
-/// Bring over what another branch has
+/// Cherry-pick what another branch adds; writes no merge entry
 ///
-/// Copies what the path to REV has and the path to HEAD has not, oldest first, as `bough cherry-pick` does; what an
-/// earlier pick brought over is not brought twice. Exits with 1 if there is nothing to bring.
+/// Copies the entries that are on the path to REV but not on the path to HEAD, oldest first, like
+/// `bough cherry-pick`. Entries that were copied before are not copied again. Exits with 1 if there
+/// is nothing to copy.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough merge [OPTIONS] [SESSION] REV")]
 pub struct Args {
-    /// The session, if it looks like a file; then the other branch, by its leaf or any entry on it
+    /// The session, if it looks like a file; then the branch, given by its leaf or any entry on it
     #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Bring one summary of the branch instead of its entries
+    /// Append one summary of the branch instead of copying its entries
     #[arg(long, requires = "summary")]
     squash: bool,
 
-    /// The summary: its text, `-` for standard input, or `@FILE`
+    /// Text of the summary, `-` for standard input, or `@FILE`
     #[arg(long, value_name = "TEXT", requires = "squash", allow_hyphen_values = true)]
     summary: Option<String>,
 
@@ -49,8 +50,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, revisions) = open::split_for_writing(global, &args.words);
     let [tip] = revisions else {
         return Err(Failure::Usage {
-            what: format!("one branch is merged at a time, and {} are named", revisions.len()),
-            hint: "`bough merge [SESSION] REV` brings over what the branch of REV has".into(),
+            what: format!("expected one branch, got {}", revisions.len()),
+            hint: "`bough merge [SESSION] REV` copies what the branch of REV adds".into(),
         }
         .into());
     };
@@ -86,18 +87,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     match made {
         Made::Copies(made) => cherry_pick::say(&opened, &opened, &made, args.writing, global, ui)?,
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {
-            ui.note(format_args!("the branch is summed up · HEAD is now {}", text::one_line(&id)));
+            ui.note(format_args!("summary of the branch added · HEAD is now {}", text::one_line(&id)));
         }
         Made::Summary(_) => {}
         Made::Nothing => {
-            ui.note(
-                "nothing to merge: all of that branch is on the path to HEAD, or was brought over before",
-            );
+            ui.note("nothing to merge: the whole branch is on the path to HEAD, or was copied before");
             return Ok(Exit::No);
         }
         Made::Ahead => {
-            ui.note("nothing to merge: that branch goes on from HEAD");
-            ui.hint(format_args!("`bough switch {}` goes there", text::shell_word(tip)));
+            ui.note("nothing to merge: the branch continues from HEAD");
+            ui.hint(format_args!("`bough switch {}` moves there", text::shell_word(tip)));
             return Ok(Exit::No);
         }
     }

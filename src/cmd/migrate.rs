@@ -13,49 +13,52 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
 use std::path::{Path, PathBuf};
 
-/// Take old session files to the newest version of their format
+/// Upgrade session files to the current format version
 ///
-/// pi's versions 1 and 2 become version 3, exactly as pi itself migrates a file when it loads it, and so does the form of
-/// its early design document. Only the fields that change are touched; lines that can't be read stay. The file is changed in
-/// place: the old one is kept as a backup that `bough undo` brings back, and the file time stays.
+/// Upgrades pi's versions 1 and 2, and the format of its early design document, to version 3,
+/// exactly as pi does when it loads such a file. Only fields that differ are changed; lines that
+/// can't be read are kept. The file is changed in place: the old file is kept as a backup for
+/// `bough undo`, and the modification time is preserved.
 ///
-/// Where pi's own migration drops messages out of the context that version 1 kept, they stay in it, and a
-/// note says so; `--exact` does as pi does. A file that is of the newest version stays as it is.
+/// If pi's own migration would drop messages from the context that version 1 kept, bough keeps them
+/// and prints a note; with `--exact`, it drops them too. A file of the current version is not
+/// changed.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Session files, and folders with all sessions below them
+    /// Session files, or folders of sessions
     ///
-    /// Without any, the session that is taken by default.
+    /// If omitted, the default session.
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::sessions))]
     files: Vec<String>,
 
-    /// Only say which files are old, and exit with 1 if any is
+    /// Only report which files are old, and exit with 1 if any is
     #[arg(long, conflicts_with_all = ["output", "dry_run"])]
     check: bool,
 
-    /// Write to this file and leave the old one as it is; `-` is standard output
+    /// Write to this file and leave the old one unchanged; `-` is standard output
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Stop at this version
+    /// Upgrade only to this version
     ///
-    /// By default version 3, the newest.
+    /// By default 3, the newest.
     #[arg(long, value_name = "VERSION", value_parser = ["2", "3"])]
     to: Option<String>,
 
-    /// Do exactly as pi does, also where it loses what version 1 kept
+    /// Match pi exactly, even if that drops context that version 1 kept
     #[arg(long)]
     exact: bool,
 
-    /// Keep the ids of a file that has ids although it calls itself version 1
+    /// Keep the ids of a file that has ids although its header says version 1
     ///
-    /// pi takes such a file for a list, and gives new ids in a straight line.
+    /// pi treats such a file as a list: each entry gets a new id, and the entry before it becomes
+    /// its parent.
     #[arg(long)]
     keep_ids: bool,
 
-    /// Make the new ids from this word, so that they are the same each time
+    /// Derive the new ids from SEED, so that they are the same each time
     ///
-    /// By default they are made by chance.
+    /// Random by default.
     #[arg(long, value_name = "SEED")]
     id_seed: Option<String>,
 
@@ -83,13 +86,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let files = files(args, global, &mut failures, ui)?;
     if args.output.is_some() && files.len() != 1 {
         return Err(Failure::Usage {
-            what: format!("`--output` is for one file, and there are {}", files.len()),
-            hint: "without it each file is migrated in place".into(),
+            what: format!("`--output` takes one file, got {}", files.len()),
+            hint: "without it, each file is upgraded in place".into(),
         }
         .into());
     }
     if files.is_empty() && failures.is_empty() && !ui.look.quiet {
-        ui.note("there is no session file");
+        ui.note("no session files found");
     }
     let mut old = 0;
     for file in &files {
@@ -100,8 +103,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     }
     if failures.no_sessions > 0 && !ui.look.quiet {
-        let count = Count("file is no session", "files are no sessions", failures.no_sessions);
-        ui.note(format_args!("{count} of a format that is known"));
+        let count = Count("file is not a session", "files are not sessions", failures.no_sessions);
+        ui.note(format_args!("{count} of a known format"));
     }
     if args.check && files.len() > 1 && !ui.look.quiet {
         let looked_at = files.len() - failures.no_sessions;
@@ -223,21 +226,19 @@ fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result
     match (changed, migrate::age(&opened.session), args.writing.dry_run) {
         (true, _, false) => {
             ui.note(format_args!(
-                "{path}: {was} is version {} now · {}",
+                "{path}: upgraded from {was} to version {} · {}",
                 options.to,
                 Count("entry", "entries", entries)
             ));
         }
         (true, _, true) => {
             ui.note(format_args!(
-                "{path}: {was} would be version {} · {}",
+                "{path}: would be upgraded from {was} to version {} · {}",
                 options.to,
                 Count("entry", "entries", entries)
             ));
         }
-        (false, Age::Beyond, _) => {
-            ui.note(format_args!("{path}: {was}, which is not known; nothing was done"))
-        }
+        (false, Age::Beyond, _) => ui.note(format_args!("{path}: {was} is not known; nothing was changed")),
         (false, ..) => ui.note(format_args!("{path}: {was}, nothing to do")),
     }
     Ok(())

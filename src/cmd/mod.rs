@@ -52,9 +52,9 @@ use std::ffi::OsString;
 
 /// git for coding-agent sessions
 ///
-/// bough works on the session files that coding agents write (pi, oh-my-pi, Chimera, Claude Code) as git works on
-/// commits: it shows the tree in a file, moves in it, names places, cuts branches out, compares, checks, repairs
-/// and takes back.
+/// View the conversation tree, move HEAD, label entries, export and compare branches, check and
+/// repair files, and undo any change. bough works on the session files of pi, oh-my-pi, Chimera and
+/// Claude Code.
 #[derive(Parser, Debug)]
 #[command(name = "bough", version, max_term_width = 100, disable_help_subcommand = true)]
 pub struct Cli {
@@ -92,6 +92,17 @@ enum Command {
     Switch(switch::Args),
     Undo(undo::Args),
 }
+
+/// The commands by task, as the help and the manual list them.
+const GROUPS: &[(&str, &[&str])] = &[
+    (
+        "Look at sessions",
+        &["status", "log", "show", "branches", "diff", "grep", "context", "stats", "sessions"],
+    ),
+    ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
+    ("Check, repair and undo", &["fsck", "migrate", "undo", "op"]),
+    ("Plumbing and setup", &["cat", "rev-parse", "config", "completions", "man"]),
+];
 
 /// Runs the program on the words of the command line, its name first; gives the exit status.
 ///
@@ -236,8 +247,25 @@ fn names_former(revision: &str) -> bool {
 /// The command line with the options of all commands.
 fn whole() -> clap::Command {
     let mut command = Cli::command();
+    // The commands have no text before this.
     command.build();
-    command
+    let overview = overview(&command);
+    command.help_template(overview)
+}
+
+/// Returns the template of the help of bough itself, which lists the commands by task.
+fn overview(command: &clap::Command) -> String {
+    let (header, literal) = (command.get_styles().get_header(), command.get_styles().get_literal());
+    let widest = GROUPS.iter().flat_map(|(_, names)| *names).map(|name| name.len()).max().unwrap_or(0);
+    let mut out = "{before-help}{about-with-newline}\n{usage-heading} {usage}\n".to_owned();
+    for (task, names) in GROUPS {
+        out += &format!("\n{header}{task}:{header:#}\n");
+        for command in names.iter().filter_map(|name| command.find_subcommand(name)) {
+            let (name, about) = (command.get_name(), command.get_about().cloned().unwrap_or_default());
+            out += &format!("  {literal}{name}{literal:#}{:1$}{about}\n", "", widest + 2 - name.len());
+        }
+    }
+    out + &format!("\n{header}Options:{header:#}\n{{options}}{{after-help}}")
 }
 
 /// Spells `-3` as `-n3`, for `log`.
@@ -259,6 +287,16 @@ pub fn completion_scripts() -> Vec<(String, Vec<u8>)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn every_command_is_listed_under_one_task() {
+        let mut listed: Vec<_> = GROUPS.iter().flat_map(|(_, names)| *names).copied().collect();
+        listed.sort_unstable();
+        let command = Cli::command();
+        let mut all: Vec<_> = command.get_subcommands().map(clap::Command::get_name).collect();
+        all.sort_unstable();
+        assert_eq!(listed, all);
+    }
 
     #[test]
     #[rustfmt::skip] // a table

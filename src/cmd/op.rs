@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Look at what bough changed: the operation log and its backups
+/// Show and prune the operation log
 #[derive(clap::Args, Debug)]
 #[command(disable_help_subcommand = true)]
 pub struct Args {
@@ -25,34 +25,35 @@ enum What {
     Prune(PruneArgs),
 }
 
-/// List the operations, the newest first
+/// List operations, newest first
 ///
-/// Every change that bough makes to a session is an operation, and can be taken back by `bough undo`.
+/// Every change that bough makes to a session is an operation, which `bough undo` can undo.
 #[derive(clap::Args, Debug)]
 struct LogArgs {
-    /// The session; without one, the operations on all sessions
+    /// The session; if omitted, operations on all sessions are listed
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     words: Vec<String>,
 
-    /// End each row with a NUL byte instead of a new line
+    /// End each row with a NUL byte instead of a newline
     #[arg(short = 'z')]
     nul: bool,
 
-    /// How many operations are listed at the most
+    /// List at most N operations
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
 
-    /// Show how much room the log, the backups and the side files take, instead of the operations
+    /// Show the size of the log, the backups and the side files instead
     #[arg(long)]
     stat: bool,
 }
 
-/// Remove old operations, their backups, and what interrupted commands left
+/// Remove old operations, their backups, and files left by interrupted commands
 ///
-/// A rewrite is undone from a backup of the old file. Nothing is removed unasked. An operation that is removed can't be undone any
-/// more. The last operation that moved a session stays, since `bough switch -` goes by it. Lines of the log that can't be read stay, with
-/// the backups that they name: another version may have written them. Also removed are the unfinished files that bough leaves in a
-/// folder if it is killed; while another bough is at work, those stay.
+/// A rewrite is undone from a backup of the old file. bough never removes backups on its own. A
+/// removed operation can no longer be undone. The last operation that moved HEAD in a session is
+/// kept, because `bough switch -` needs it. Lines of the log that can't be read are kept, with the
+/// backups that they name: another version of bough may have written them. Unfinished files, which
+/// bough leaves in a folder if it is killed, are removed too, unless another bough is running.
 #[derive(clap::Args, Debug)]
 struct PruneArgs {
     /// Keep the operations of the last N days, and their backups
@@ -294,7 +295,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
     if alone.is_none() {
         if !leftovers.is_empty() || !drops.is_empty() {
-            ui.note("warning: another bough is at work; the log and unfinished files stay as they are");
+            ui.note("warning: another bough is running; the log and unfinished files are kept");
         }
         return Ok(Exit::Done);
     }
@@ -305,7 +306,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
         {
             let path = text::one_line(&path.display().to_string());
             ui.note(format_args!(
-                "warning: {path} stays: its last {} came while bough was ended, and may be missing from the session",
+                "warning: {path} is kept: its last {} arrived when bough was killed, and may be missing from the session",
                 size(more)
             ));
             continue;

@@ -148,7 +148,7 @@ fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failure
 pub(super) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
     if layout.left_out > 0 {
         ui.note(format_args!(
-            "warning: {} left out: no more than {} are read together; `-s` or FILE reads a session alone",
+            "warning: {} left out: at most {} are read together; `-s` or FILE reads one session",
             Count("file is", "files are", layout.left_out),
             Layout::MOST
         ));
@@ -160,7 +160,7 @@ fn whole(layout: Layout) -> anyhow::Result<Read> {
     let mut opened = project::open(&layout, false)?;
     let agents = linearize::agents(&opened.session, &opened.files, &layout)?;
     if layout.mains != 1 {
-        opened.session.head = Head { rule: "a project has no position", ..Head::default() };
+        opened.session.head = Head { rule: "a project has no HEAD", ..Head::default() };
     }
     Ok(Read { opened, reading: None, layout: Some(layout), agents, failures: Failures::default() })
 }
@@ -375,9 +375,9 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
         }
     };
     if store::is_read_once(&path) {
-        let hint = "name a file, or the folder of a project".into();
+        let hint = "name a file or a project folder".into();
         return Err(
-            Failure::Usage { what: "the documented order is not told from a pipe".into(), hint }.into()
+            Failure::Usage { what: "the documented order can't be read from a pipe".into(), hint }.into()
         );
     }
     if !path.is_dir() {
@@ -385,7 +385,7 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
         if format != Format::Claude {
             return Err(Failure::Usage {
                 what: format!("sessions of {} have no documented order", format.agent()),
-                hint: "it is one of Claude Code's sessions; leave `--order` out".into(),
+                hint: "only Claude Code sessions have one; omit `--order`".into(),
             }
             .into());
         }
@@ -393,7 +393,7 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
     let (layout, failures) = layout(&path, ui)?;
     let mut opened = project::open(&layout, true)?;
     if layout.mains != 1 {
-        opened.session.head = Head { rule: "a project has no position", ..Head::default() };
+        opened.session.head = Head { rule: "a project has no HEAD", ..Head::default() };
     }
     let document = linearize::document(&layout, &opened.files)?;
     let entries = &opened.session.entries;

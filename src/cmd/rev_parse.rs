@@ -6,21 +6,21 @@ use crate::ops::{self, ids, revision};
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
 
-/// Print the ids that revisions stand for
+/// Print the ids that revisions resolve to
 ///
-/// One id a line, in the order of the revisions: of a range in the order of the path, of another set in file order. Sets
-/// follow the links as they are stored, as `bough log --dag` does. Entries without an id are printed as `line:N`,
-/// and without `-z` those too whose id has a line break in it.
+/// Prints one id per line, in the order of the revisions; a range in path order, another set in
+/// file order. Sets follow parent links as stored, like `bough log --dag`. An entry without an id
+/// is printed as `line:N`; without `-z`, so is an entry whose id contains a line break.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough rev-parse [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
-    /// Without revisions, HEAD.
+    /// If no revision is given, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Want exactly one entry; print nothing and exit with 1 where there is none
+    /// Require exactly one entry; otherwise print nothing and exit with 1
     #[arg(long)]
     verify: bool,
 
@@ -28,11 +28,11 @@ pub struct Args {
     #[arg(long)]
     short: bool,
 
-    /// Print how many entries there are
+    /// Print the number of entries
     #[arg(long)]
     count: bool,
 
-    /// End each id with a NUL byte
+    /// End each id with a NUL byte instead of a newline
     #[arg(short = 'z')]
     nul: bool,
 }

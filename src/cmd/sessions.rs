@@ -21,16 +21,16 @@ use std::time::{Duration, SystemTime};
 
 /// List sessions
 ///
-/// Lists the sessions that all agents have for the current folder, the last written first: when that was, the agent, the id,
-/// entries, branches, bytes, and the name, else the first prompt. Faults that were met and signs that somebody is
-/// writing are told behind that.
+/// Lists the sessions of all agents for the current folder, newest first, with age, agent, id,
+/// number of entries and branches, size, and name or first prompt. Faults and signs of a running
+/// agent follow.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Folders, with all sessions below them, and files; without any, the sessions of the current folder
+    /// Folders of sessions, or session files; if omitted, the sessions of the current folder
     #[arg(value_name = "FOLDER", add = ArgValueCompleter::new(complete::session_files))]
     folders: Vec<PathBuf>,
 
-    /// List the sessions of all folders
+    /// List the sessions of all projects
     #[arg(long, conflicts_with_all = ["folders", "cwd"])]
     all: bool,
 
@@ -38,15 +38,15 @@ pub struct Args {
     #[arg(long, value_name = "AGENT", value_parser = ["pi", "omp", "claude", "chimera"])]
     agent: Option<String>,
 
-    /// List the sessions of another folder
+    /// List the sessions of another working directory
     #[arg(long, value_name = "FOLDER", conflicts_with = "folders", value_hint = ValueHint::DirPath)]
     cwd: Option<PathBuf>,
 
-    /// Only sessions written since then: a date, or an age as `3d`
+    /// Only sessions written since a time: a date, or an age such as `3d`
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; with `-` in front, the other way round
+    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the order
     #[arg(
         long,
         value_name = "KEY",
@@ -57,30 +57,30 @@ pub struct Args {
     )]
     sort: String,
 
-    /// List no more than N sessions
+    /// List at most N sessions
     #[arg(short = 'n', long, value_name = "N")]
     max_count: Option<usize>,
 
-    /// Show which session came from which: those that go on from others, or are forks of them, below these
+    /// List forks and continuations below the session that they come from
     ///
-    /// Of Claude Code, all sessions of a folder are read together: what one repeats of another, and the entry at which
-    /// it leaves it, are told from that.
+    /// For Claude Code, all sessions of a project are read together, to find which entries one
+    /// repeats of another and where the two part.
     #[arg(long, conflicts_with_all = ["quick", "paths"])]
     tree: bool,
 
-    /// With `--tree`, show the subagents of each session of Claude Code and oh-my-pi too, and the entry that started each
+    /// With `--tree`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each
     #[arg(long, requires = "tree")]
     agents: bool,
 
-    /// Read only both ends of each file: nothing is counted
+    /// Read only both ends of each file, and count nothing
     #[arg(long)]
     quick: bool,
 
-    /// Print the paths of the files alone, one a line
+    /// Print only the paths of the files, one per line
     #[arg(long)]
     paths: bool,
 
-    /// End each row of `--paths` and `--json` with a NUL byte, not a newline
+    /// End each row of `--paths` and `--json` with a NUL byte instead of a newline
     #[arg(short = 'z')]
     null: bool,
 }
@@ -139,13 +139,13 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     open::tell_remains(&remains(args, config)?, ui);
     if rows.is_empty() && failures.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
         ui.note(if args.agent.is_some() || args.since.is_some() {
-            "there is no such session"
+            "no such session"
         } else {
-            "there is no session"
+            "no sessions found"
         });
     }
     if rows.is_empty() && !args.all && args.folders.is_empty() {
-        ui.hint("`--all` lists the sessions of all folders");
+        ui.hint("`--all` lists the sessions of all projects");
     }
     Ok(failures.or(Exit::Done))
 }
@@ -166,8 +166,8 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
     let mut out = Vec::new();
     for folder in &args.folders {
         if folder == Path::new("-") {
-            let what = "standard input is no file that could be listed".into();
-            return Err(Failure::Usage { what, hint: "name a file, or a folder".into() }.into());
+            let what = "can't list standard input".into();
+            return Err(Failure::Usage { what, hint: "name a file or a folder".into() }.into());
         }
         if folder.is_dir() {
             out.extend(find::in_folder(folder).into_iter().filter_map(Found::at));
@@ -322,8 +322,8 @@ impl Sort {
             "name" => Key::Name,
             "folder" => Key::Folder,
             _ => {
-                let what = format!("sessions can't be sorted by `{name}`");
-                let hint = "`age`, `size`, `entries`, `branches`, `name` or `folder`".into();
+                let what = format!("can't sort sessions by `{name}`");
+                let hint = "use `age`, `size`, `entries`, `branches`, `name` or `folder`".into();
                 return Err(Failure::Usage { what, hint });
             }
         };

@@ -14,25 +14,26 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Show whole entries: text, thinking, tool calls and results
 ///
-/// Pictures are shown as a note. Of a compaction and of the summary of a branch it also shows the tokens before it, the first
-/// entry that is kept, where the branch was left, and the files that were read and changed. With `--json` each entry is an object with its whole text and its parts.
+/// An image is shown as a note. For a compaction or a branch summary, also shows the tokens before
+/// it, the first entry kept, where the branch was left, and the files read and changed. With
+/// `--json`, each entry is an object with its whole text and its parts.
 ///
-/// If Claude Code stored a tool result in a file beside the session (`tool-results`), the path of the file and its text are shown
-/// too: the first 256 KiB of it.
+/// If Claude Code stored a tool result in a file beside the session (`tool-results`), also shows the
+/// path of the file and its text, at most the first 256 KiB.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough show [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
-    /// Without revisions, HEAD.
+    /// If no revision is given, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Print the lines as they are stored
+    /// Print the lines as stored
     #[arg(long)]
     raw: bool,
 
-    /// End each entry with a NUL byte instead of a new line; for `--raw` and `--json`
+    /// End each entry with a NUL byte instead of a newline; for `--raw` and `--json`
     #[arg(short = 'z')]
     nul: bool,
 }
@@ -134,7 +135,7 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         rows.extend(facts.into_iter().map(|(name, value)| (name, text::one_line(&value))));
     }
     if is_hidden(&line) {
-        rows.push(("display", "no: it goes to the model, and the agent does not show it".into()));
+        rows.push(("display", "no: sent to the model, but not shown by the agent".into()));
     }
     let span = session.span(ix);
     let path = view.files.path(span.file).display().to_string();

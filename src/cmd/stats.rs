@@ -19,13 +19,13 @@ use std::path::{Path, PathBuf};
 
 /// Count entries, tools, tokens, cost and bytes
 ///
-/// Tokens and cost are those that the agents stored; nothing is estimated. What branches share counts once, so does a
-/// reply that stands on several lines, and over several sessions what a fork or a resumed session copied. What
-/// called agents took is told apart. With folders, or with `--all`, sessions are counted one by one and together. Exits as
-/// the worst failure says where a file can't be read.
+/// Tokens and cost are those that the agents stored; nothing is estimated. Shared entries and
+/// multi-line replies count once; over several sessions, so do entries that a fork or a resumed
+/// session copied. Subagents are reported separately. With folders or `--all`, counts each session
+/// and the total. If a file can't be read, the exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Files, and folders with all that is in them; without any, the session
+    /// Files or folders to count; if omitted, the session
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
@@ -33,7 +33,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "files")]
     all: bool,
 
-    /// Count in groups
+    /// Group the counts
     #[arg(long, value_name = "WHAT")]
     by: Option<By>,
 }
@@ -41,7 +41,7 @@ pub struct Args {
 /// What `--by` groups by.
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum By {
-    /// Each branch, with what no branch before it has
+    /// Each branch, with what no earlier branch has
     Branch,
     /// Each model
     Model,
@@ -96,7 +96,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     match (args.by, ui.look.json) {
         (None, true) => shown.json(ui)?,
         (None, false) if sessions.is_empty() && !failures.is_empty() => {}
-        (None, false) if sessions.is_empty() => ui.note("there is no session"),
+        (None, false) if sessions.is_empty() => ui.note("no sessions found"),
         (None, false) => shown.tables(ui)?,
         (Some(what), json) => shown.groups(what, by, json, ui)?,
     }
@@ -359,7 +359,7 @@ impl Shown<'_> {
         words.push(bytes(entries.bytes));
         if self.total.sessions > self.sessions.len() {
             let agents = self.total.sessions - self.sessions.len();
-            words.push(Count("agent's file", "agents' files", agents).to_string());
+            words.push(Count("subagent file", "subagent files", agents).to_string());
         }
         writeln!(ui.out(), "{}", words.join(" · "))?;
         if let (Some(first), Some(last)) = (sum.first, sum.last) {
@@ -374,7 +374,7 @@ impl Shown<'_> {
         let taken = |words: &str, taken: &Taken| {
             let usage = &taken.usage;
             let mut all = format!(
-                "{words} {} · {} in · {} out · {} from the cache · {} into it",
+                "{words} {} · {} in · {} out · {} cache read · {} cache written",
                 Count("reply", "replies", taken.replies as usize),
                 grouped(usage.input),
                 grouped(usage.output),
@@ -390,11 +390,11 @@ impl Shown<'_> {
             all
         };
         if sum.taken.replies > 0 || sum.taken.usage.tokens() > 0 {
-            let own = if sum.is_agents_cost { " (the total that Claude Code keeps)" } else { "" };
+            let own = if sum.is_agents_cost { " (total kept by Claude Code)" } else { "" };
             writeln!(ui.out(), "{}{own}", taken("tokens", &sum.taken))?;
         }
         if sum.agents.replies > 0 {
-            writeln!(ui.out(), "{}", taken("agents", &sum.agents))?;
+            writeln!(ui.out(), "{}", taken("subagents", &sum.agents))?;
         }
         Ok(())
     }
@@ -611,8 +611,7 @@ fn bar(value: u64, most: u64, ui: &Ui) -> String {
 
 /// A number in groups of three digits.
 fn grouped(number: u64) -> String {
-    let words = Count("", "", number as usize).to_string();
-    words.trim_end().to_owned()
+    crate::model::grouped(number as usize)
 }
 
 /// Bytes, in the largest unit that leaves a whole number before the point.

@@ -8,39 +8,39 @@ use crate::store::Opened;
 use crate::ui::Ui;
 use clap_complete::engine::ArgValueCompleter;
 
-/// Move HEAD, so that the agent goes on from another entry
+/// Move HEAD, so that the agent continues from another entry
 ///
-/// The move is written into the session: the agent, when it loads the session next, is at that entry and the model sees
-/// the path to it. The branch that is left stays as it is; `bough switch -` goes back. Switching to where one is does
-/// nothing.
+/// The move is written to the session file: when the agent next loads the session, it is at that
+/// entry, and the model sees the path to it. The branch that is left stays unchanged; `bough switch
+/// -` goes back. Switching to the current entry does nothing.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough switch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entry to go to
+    /// The session, if it looks like a file; then the entry to move to
     ///
-    /// `-` is the position before the last switch.
+    /// `-` is the entry where HEAD was before the last switch.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Label the entry, too
+    /// Also label the entry
     #[arg(short, long = "create", value_name = "NAME")]
     create: Option<String>,
 
-    /// Take the label from the entry that has it
+    /// Move the label if another entry has it
     #[arg(short = 'm', long = "move", requires = "create")]
     take: bool,
 
-    /// Go to before a prompt, and print its text
+    /// Move to the parent of a prompt and print the prompt, to be edited and sent again
     ///
-    /// The next prompt then takes the place of the old one.
+    /// The next prompt then replaces the old one.
     #[arg(long, conflicts_with = "root")]
     rewind: bool,
 
-    /// Go to before the first entry
+    /// Move to before the first entry
     #[arg(long)]
     root: bool,
 
-    /// Tell the model what was on the branch that is left
+    /// Give the model a summary of the branch that is left
     ///
     /// The text itself, `-` for standard input, or `@FILE`.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -78,14 +78,16 @@ fn wanted(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switc
     let usage = |what: &str, hint: &str| Failure::Usage { what: what.into(), hint: hint.into() };
     match words {
         [] if root => Ok(switch::To::Start),
-        [] => Err(usage("no entry is named to go to", "`bough log --all` lists the entries").into()),
-        [_, ..] if root => Err(usage("`--root` goes before the first entry; it takes no other", "").into()),
+        [] => Err(usage("no entry given", "`bough log --all` lists the entries").into()),
+        [_, ..] if root => {
+            Err(usage("`--root` moves to before the first entry and takes no revision", "").into())
+        }
         [only] if only == "-" || only == "@{-1}" => match landing::position_before(opened)? {
             Some(None) => Ok(switch::To::Start),
             _ => Ok(switch::To::Entry(one(opened, only)?)),
         },
         [only] => Ok(switch::To::Entry(one(opened, only)?)),
-        _ => Err(usage("one entry is what one can go to", "quote a revision that has blanks").into()),
+        _ => Err(usage("expected exactly one entry", "quote a revision that contains spaces").into()),
     }
 }
 

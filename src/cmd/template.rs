@@ -9,9 +9,9 @@ use std::io;
 
 /// The table of placeholders, as the help shows it.
 pub(super) const HELP: &str = "\
-%H %h id, short id · %P %p parent's id, short id · %T type · %r role · %s in a few words · %b whole text ·
+%H %h id, short id · %P %p parent's id, short id · %T type · %r role · %s one-line summary · %b whole text ·
 %d names (HEAD, label) · %ad %ar date, age · %m model · %ti %to tokens in, out ·
-%n new line · %x00 a NUL byte · %% a percent sign";
+%n newline · %x00 a NUL byte · %% a percent sign";
 
 /// A template, ready to be filled in.
 pub(super) struct Template(Vec<Part>);

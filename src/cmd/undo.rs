@@ -9,19 +9,20 @@ use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use std::path::{Path, PathBuf};
 
-/// Take back what bough did to a session
+/// Undo an operation
 ///
-/// Takes back the last operation on the named session, without one the last of all, or the operation whose id
-/// is given. The files are then byte for byte what they were, their times included. Undoing an undo does the operation again; an
-/// undo that was interrupted is finished. If a file was changed since, nothing is undone.
+/// Undoes the last operation on the given session; without a session, the last operation of all; or
+/// the operation with the given id. All files are restored byte for byte, including their times.
+/// Undoing an undo redoes the operation; an undo that was interrupted is completed. If a file has
+/// changed since, nothing is undone.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough undo [OPTIONS] [SESSION] [OP]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the operation, as `bough op log` shows it
+    /// The session, if it looks like a file; then the operation, as shown by `bough op log`
     #[arg(value_name = "OP", add = ArgValueCompleter::new(complete::operations))]
     words: Vec<String>,
 
-    /// Take back only what the operation did to this file
+    /// Undo only the changes to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     file: Option<PathBuf>,
 
@@ -36,11 +37,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         [op] => Some(op.as_str()),
         _ => {
             let hint = "`bough op log` lists the operations";
-            return Err(Failure::Usage {
-                what: "one operation is taken back at a time".into(),
-                hint: hint.into(),
-            }
-            .into());
+            return Err(Failure::Usage { what: "expected one operation".into(), hint: hint.into() }.into());
         }
     };
     let log = log()?;
@@ -63,7 +60,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !ui.look.quiet {
         ui.note(told(operation, only.as_deref()));
         if !done.op_id.is_empty() {
-            ui.hint(format_args!("`bough undo {}` does it again", done.op_id));
+            ui.hint(format_args!("`bough undo {}` redoes it", done.op_id));
         }
     }
     Ok(Exit::Done)
@@ -82,15 +79,15 @@ fn told(operation: &Operation, only: Option<&Path>) -> String {
     let are = |count: usize| if count == 1 { "is" } else { "are" };
     let mut files = Vec::new();
     if !back.is_empty() {
-        files.push(format!("{} {} as before", back.join(", "), are(back.len())));
+        files.push(format!("{} {} restored", back.join(", "), are(back.len())));
     }
     if !gone.is_empty() {
         files.push(format!("{} {} removed", gone.join(", "), are(gone.len())));
     }
     let files = files.join("; ");
     match &operation.undoes {
-        Some(undone) => format!("operation {undone} is done again, its undo {op} taken back: {files}"),
-        None => format!("operation {op} ({}) is undone: {files}", operation.command),
+        Some(undone) => format!("operation {undone} redone, its undo {op} undone: {files}"),
+        None => format!("operation {op} ({}) undone: {files}", operation.command),
     }
 }
 
@@ -98,7 +95,7 @@ fn told(operation: &Operation, only: Option<&Path>) -> String {
 pub(super) fn log() -> anyhow::Result<Log> {
     Log::of_user().ok_or_else(|| {
         let hint = "set `HOME` or `XDG_STATE_HOME`";
-        Failure::Usage { what: "there is no folder for the operation log".into(), hint: hint.into() }.into()
+        Failure::Usage { what: "no folder for the operation log".into(), hint: hint.into() }.into()
     })
 }
 

@@ -296,7 +296,7 @@ impl<'s> View<'s> {
                     } else {
                         String::new()
                     };
-                    note(&mut out, Ink::Quiet, &format!("[picture: {}{size}]", text::one_line(mime)));
+                    note(&mut out, Ink::Quiet, &format!("[image: {}{size}]", text::one_line(mime)));
                 }
                 Block::Other(ty) => note(&mut out, Ink::Quiet, &format!("[{}]", text::one_line(ty))),
             }

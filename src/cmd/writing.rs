@@ -18,15 +18,16 @@ use std::time::SystemTime;
 /// What every command that writes takes.
 #[derive(clap::Args, Clone, Copy, Debug)]
 pub(super) struct Writing {
-    /// Print what would be written, byte by byte, and write nothing
+    /// Print exactly what would be written, and write nothing
     #[arg(short = 'n', long)]
     pub(super) dry_run: bool,
 
-    /// Override refusals for safety
+    /// Override safety checks
     ///
-    /// Writes beside a live agent, after a truncated last line, over an existing file, through a hard link, and onto a
-    /// file that changed meanwhile; without a state folder, without a record. A file that another program holds open is
-    /// not replaced, and what is overwritten is kept, all the same.
+    /// Writes even if an agent is using the session, its last line is truncated, the target exists
+    /// or has other hard links, or the file changed since it was read; and even if there is no
+    /// folder for the operation log, so that the operation is not recorded. A file that another
+    /// program holds open is still not replaced, and what is overwritten is still backed up.
     #[arg(long)]
     pub(super) force: bool,
 
@@ -42,12 +43,12 @@ pub(super) struct Allowed(Allow);
 const ALLOWS: [(&str, &str); 5] = [
     (
         "live",
-        "an agent is at work on the session; if it holds the file open, what it writes meanwhile is carried over",
+        "an agent is using the session; if it holds the file open, what it writes meanwhile is carried over",
     ),
-    ("truncated", "the last line is cut off: a new line is begun after it"),
-    ("overwrite", "a file is there already: the new one takes its place, and the old one is backed up"),
-    ("hardlink", "the file has other names, which will keep the old content"),
-    ("changed", "the file grew since it was read: lines are appended to what is there"),
+    ("truncated", "the last line is truncated: a new line is started after it"),
+    ("overwrite", "the target exists: it is backed up and replaced"),
+    ("hardlink", "the file has other hard links, which will keep the old contents"),
+    ("changed", "the file grew since it was read: lines are appended to its current contents"),
 ];
 
 impl clap::FromArgMatches for Allowed {
@@ -82,7 +83,7 @@ impl clap::Args for Allowed {
                 .action(clap::ArgAction::Append)
                 .value_delimiter(',')
                 .value_parser(parser)
-                .help("Override one refusal for safety, where `--force` overrides most of them"),
+                .help("Override one safety check; `--force` overrides most of them"),
         )
     }
 
@@ -227,7 +228,7 @@ pub(super) fn finish_in(
     } else {
         tell_kept(&done, ui);
         if done.op_id.is_empty() && !done.files.is_empty() {
-            ui.note("warning: this operation is not recorded, and can't be undone");
+            ui.note("warning: this operation is not recorded and can't be undone");
         }
     }
     Ok(done)
@@ -237,7 +238,7 @@ pub(super) fn finish_in(
 pub(super) fn tell_kept(done: &Done, ui: &mut Ui) {
     for kept in &done.kept {
         let kept = text::one_line(&kept.display().to_string());
-        ui.note(format_args!("warning: there is no place for a backup; the old file is kept as {kept}"));
+        ui.note(format_args!("warning: no folder for backups; the old file is kept as {kept}"));
     }
 }
 

@@ -11,8 +11,8 @@ impl fmt::Display for Count {
     }
 }
 
-/// Digits in groups of three.
-fn grouped(number: usize) -> String {
+/// Returns a number with its digits in groups of three: `5,450`.
+pub fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
     for (at, digit) in digits.chars().enumerate() {

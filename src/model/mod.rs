@@ -11,7 +11,7 @@ mod time;
 mod tree;
 
 pub use ancestry::Ancestry;
-pub use count::Count;
+pub use count::{Count, grouped};
 pub use entries::{Entries, Entry, Flags, Ix, Kind};
 pub use fault::{Fault, FaultKind};
 pub use key::Key;

@@ -73,7 +73,7 @@ fn log_goes_on_behind_a_cut_and_says_that_the_file_is_gone() {
     assert_eq!(lines.next().unwrap().unwrap(), "9d1c40aa");
     let cut = text.match_indices('\n').nth(9).unwrap().0 + 1;
     OpenOptions::new().write(true).open(&path).unwrap().set_len(cut as u64).unwrap();
-    assert!(said.next().unwrap().unwrap().ends_with("was cut; what is put behind it now follows"));
+    assert!(said.next().unwrap().unwrap().ends_with("was truncated; new entries follow"));
     let mut file = OpenOptions::new().append(true).open(&path).unwrap();
     writeln!(
         file,
@@ -113,7 +113,7 @@ fn log_shows_what_is_written_over_a_cut_end() {
         let kept = &text[..cut];
         std::fs::write(&path, kept.to_owned() + &entry(id, &content)).unwrap();
         assert_eq!(lines.next().unwrap().unwrap(), id);
-        assert!(said.next().unwrap().unwrap().ends_with("was cut; what is put behind it now follows"));
+        assert!(said.next().unwrap().unwrap().ends_with("was truncated; new entries follow"));
     }
     bough.kill().unwrap();
     bough.wait().unwrap();

@@ -17,6 +17,28 @@ fn generated_completions_are_fresh() {
     hold(&project().join("completions"), bough::cmd::completion_scripts());
 }
 
+#[test]
+fn manual_pages_say_the_name_once_and_arguments_before_options() {
+    for (name, page) in bough::cmd::man_pages().unwrap() {
+        let page = String::from_utf8(page).unwrap();
+        let lines: Vec<&str> = page.lines().collect();
+        let after = |heading: &str| {
+            let at = lines.iter().position(|line| *line == heading)?;
+            lines.get(at + 1).map(|line| line.split_once(" \\- ").map_or(*line, |(_, about)| about))
+        };
+        let about = after(".SH NAME").unwrap();
+        assert_ne!(after(".SH DESCRIPTION"), Some(about), "{name}");
+        let heading = |wanted: &str| lines.iter().position(|line| *line == wanted);
+        if let (Some(arguments), Some(options)) = (heading(".SH ARGUMENTS"), heading(".SH OPTIONS")) {
+            assert!(arguments < options, "{name}");
+        }
+    }
+    let pages = bough::cmd::man_pages().unwrap();
+    let with_arguments =
+        pages.iter().filter(|(_, page)| String::from_utf8_lossy(page).contains(".SH ARGUMENTS"));
+    assert!(with_arguments.count() > 10);
+}
+
 fn hold(folder: &Path, files: Vec<(String, Vec<u8>)>) {
     let names: BTreeSet<&String> = files.iter().map(|(name, _)| name).collect();
     let there = || {

@@ -17,7 +17,7 @@ const TRIALS: &[(&str, &str, &[&str])] = &[
     ("commands",                     "bough st",                                  &["stats", "status", "Count entries, tools"]),
     ("a command of a command",       "bough op pr",                               &["bough op prune"]),
     ("an alias",                     "bough onel",                                &["bough onelines"]),
-    ("options",                      "bough log --gr",                            &["--graph", "--grep", "Draw the branches"]),
+    ("options",                      "bough log --gr",                            &["--graph", "--grep", "Draw the tree"]),
     ("a session's path",             "bough status s.js",                         &["bough status s.jsonl"]),
     ("a path with a blank",          "bough log two",                             &[r"bough log two\ words.jsonl"]),
     ("a path in quotes",             "bough log 'two",                            &["bough log 'two words.jsonl'"]),

@@ -39,7 +39,7 @@ pub(super) fn read(command: &mut Command, mut words: Vec<OsString>) -> Vec<OsStr
     for (name, meaning) in &config.alias {
         if command.find_subcommand(name).is_none() {
             *command = std::mem::take(command)
-                .subcommand(Command::new(name.clone()).about(format!("Short for `{meaning}`")));
+                .subcommand(Command::new(name.clone()).about(format!("Alias of `{meaning}`")));
         }
     }
     let before: Vec<String> =

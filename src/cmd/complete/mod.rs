@@ -52,7 +52,7 @@ pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     in_parts(current, |typed, current, give| {
         let mut out = offers::files(current);
         if !current.contains('/') && "latest".starts_with(current) {
-            out.push(candidate("latest".into(), "the newest session of this folder"));
+            out.push(candidate("latest".into(), "the newest session of the current folder"));
         }
         give(out);
         if !current.contains('/') {

@@ -97,11 +97,11 @@ fn mend(
 fn say_what_has_no_way(subject: &Subject, left: &Findings, wishes: &Wishes, ui: &mut Ui) {
     for check in wishes.with_checks().filter(|check| left.count(*check) > 0) {
         let why = match subject.format() {
-            Format::PiV1 => "entries of version 1 have no ids, `bough migrate` gives them some",
-            _ => "the repair has no way there",
+            Format::PiV1 => "entries of version 1 have no ids; `bough migrate` adds them",
+            _ => "no safe repair exists",
         };
         let count = Count("finding", "findings", left.count(check) as usize);
-        ui.note(format_args!("{count} of `{}` left as before: {why}", check.id()));
+        ui.note(format_args!("{count} of `{}` not repaired: {why}", check.id()));
     }
 }
 
@@ -213,7 +213,7 @@ fn tell(
     }
     if !ui.look.json && Log::of_user().is_some() {
         let file = text::shell_word(&file.display().to_string());
-        ui.hint(format_args!("`bough undo {file}` takes the repair back"));
+        ui.hint(format_args!("`bough undo {file}` undoes the repair"));
     }
     Ok(())
 }

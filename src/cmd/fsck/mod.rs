@@ -27,52 +27,53 @@ use std::path::{Path, PathBuf};
 /// at HEAD and on every branch is still sent, with no result without its call. Else nothing is changed. What is taken out of a file is kept in a side file, and `bough undo` takes all of it back.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Session files, folders, or `-`
+    /// Session files, folders, or `-` for standard input
     ///
-    /// Without one, the session that other commands would take.
+    /// If omitted, the default session.
     #[arg(value_name = "FILE|FOLDER", add = ArgValueCompleter::new(complete::sessions))]
     files: Vec<String>,
 
-    /// Mend what has a default repair
+    /// Repair what can be repaired by default
     #[arg(long)]
     repair: bool,
 
-    /// Mend this check too, which is mended on request alone
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks), value_delimiter = ',', requires = "repair")]
+    /// Also repair this check, which is repaired only on request
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',', requires = "repair")]
     with: Vec<String>,
 
-    /// Mend a check in another way: `dangling-parent=root`
+    /// Use another repair strategy for a check, e.g. `dangling-parent=root`
     #[arg(long, value_name = "CHECK=NAME", add = ArgValueCompleter::new(complete::strategies), value_delimiter = ',', requires = "repair")]
     strategy: Vec<String>,
 
-    /// Look for these checks alone
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
+    /// Run only these checks
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     only: Vec<String>,
 
-    /// Leave these checks out
+    /// Skip these checks
     ///
-    /// A repair leaves them as they are; damaged lines are made whole all the same, since all else builds on them.
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
+    /// A repair leaves their findings as they are, but damaged lines are always repaired, since
+    /// everything else depends on them.
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     skip: Vec<String>,
 
-    /// Exit with 1 where there are warnings, too
+    /// Also exit with 1 if there are only warnings
     #[arg(long)]
     strict: bool,
 
-    /// Print findings separated by tabs, for scripts: file, line, level, check, id, words
+    /// Print tab-separated findings for scripts: file, line, level, check, id, message
     #[arg(long, conflicts_with = "json")]
     porcelain: bool,
 
-    /// End each row with a NUL byte instead of a new line; for `--porcelain` and `--json`
+    /// End each row with a NUL byte instead of a newline; for `--porcelain` and `--json`
     #[arg(short = 'z')]
     nul: bool,
 
-    /// List all checks: level, name, whether a repair mends it, what is found
+    /// List all checks: level, name, whether a repair exists, and what is found
     #[arg(long)]
     list_checks: bool,
 
     /// Explain a check
-    #[arg(long, value_name = "CHECK", value_parser = check_names(), add = ArgValueCompleter::new(complete::checks))]
+    #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks))]
     explain: Option<String>,
 
     #[command(flatten)]
@@ -106,7 +107,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let mut total = Total::default();
     let targets = targets(args, global, &mut total, ui)?;
     if targets.is_empty() && total.failures.is_empty() && !ui.look.quiet {
-        ui.note("there is no session file, and nothing was checked");
+        ui.note("no session files found, nothing was checked");
     }
     if args.repair {
         mending::run(args, global, &targets, &wishes, total, ui)
@@ -146,7 +147,7 @@ fn look(
                     && !ui.look.quiet
                 {
                     let path = text::one_line(&target.path.display().to_string());
-                    ui.note(format_args!("{path}: nothing is repaired: {}", program.why_read_only()));
+                    ui.note(format_args!("{path}: not repaired: {}", program.why_read_only()));
                 }
                 total.add(&report);
             }
@@ -252,8 +253,8 @@ fn wishes(args: &Args) -> anyhow::Result<Wishes> {
         let check = Check::named(id).expect("clap takes names of checks alone");
         if check.mend() == Mend::No {
             return Err(usage(
-                format!("`{id}` can't be mended"),
-                format!("`bough fsck --explain {id}` says why"),
+                format!("`{id}` can't be repaired"),
+                format!("`bough fsck --explain {id}` explains why"),
             )
             .into());
         }
@@ -267,13 +268,13 @@ fn wishes(args: &Args) -> anyhow::Result<Wishes> {
     for words in &args.strategy {
         let (id, name) = words.split_once('=').unwrap_or((words, ""));
         let check = Check::named(id).ok_or_else(|| {
-            usage(format!("there is no check `{id}`"), "`bough fsck --list-checks` lists them".into())
+            usage(format!("unknown check `{id}`"), "`bough fsck --list-checks` lists them".into())
         })?;
         let known = check.row().strategies;
         if !known.contains(&name) {
             let hint = match known {
-                [] => format!("`{id}` has one way alone"),
-                known => format!("`{id}` knows: {}", known.join(", ")),
+                [] => format!("`{id}` has only one strategy"),
+                known => format!("strategies of `{id}`: {}", known.join(", ")),
             };
             return Err(usage(format!("`{id}` has no strategy `{name}`"), hint).into());
         }
@@ -421,10 +422,10 @@ impl Total {
     fn hint(&self, args: &Args, global: &Global, wishes: &Wishes, ui: &mut Ui) {
         if self.failures.no_sessions > 0 && !ui.look.quiet {
             ui.note(format_args!(
-                "{} left out",
+                "{} skipped",
                 Count(
-                    "file that is no session is",
-                    "files that are no sessions are",
+                    "file that is not a session was",
+                    "files that are not sessions were",
                     self.failures.no_sessions
                 )
             ));
@@ -449,7 +450,7 @@ impl Total {
                 .map(|(option, checks)| format!(" --{option} {}", checks.join(",")))
                 .collect();
             ui.hint(format_args!(
-                "`bough fsck --repair{options}{files}` can mend {}{reached}",
+                "`bough fsck --repair{options}{files}` can repair {}{reached}",
                 self.mendable
             ));
         }
@@ -460,7 +461,7 @@ impl Total {
             .map(|check| check.id())
             .collect();
         if !asked.is_empty() {
-            ui.hint(format_args!("mended on request, `--repair --with CHECK`: {}", asked.join(", ")));
+            ui.hint(format_args!("repaired on request, with `--repair --with CHECK`: {}", asked.join(", ")));
         }
     }
 

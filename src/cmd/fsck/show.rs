@@ -43,7 +43,7 @@ pub(super) fn findings(
     }
     if unshown > 0 && !ui.look.quiet {
         let count = Count("finding", "findings", unshown);
-        ui.note(format_args!("{}: {count} not shown, by `fsck.skip` of the config", text::one_line(&file)));
+        ui.note(format_args!("{}: {count} hidden by `fsck.skip` in the config file", text::one_line(&file)));
     }
     Ok(())
 }
@@ -118,7 +118,7 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         files => format!("{} {dot} ", Count("file", "files", files)),
     };
     let mended = match total.mended {
-        Some(mended) => format!("{mended} mended {dot} "),
+        Some(mended) => format!("{mended} repaired {dot} "),
         None => String::new(),
     };
     let (errors, warnings) = (total.errors as usize, total.warnings as usize);
@@ -178,8 +178,8 @@ pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
     }
     let mend = match row.mend {
         crate::fsck::Mend::No => "There is no repair.".to_owned(),
-        crate::fsck::Mend::ByDefault => "`bough fsck --repair` mends it.".to_owned(),
-        crate::fsck::Mend::OnRequest => format!("`bough fsck --repair --with {}` mends it.", row.id),
+        crate::fsck::Mend::ByDefault => "`bough fsck --repair` repairs it.".to_owned(),
+        crate::fsck::Mend::OnRequest => format!("`bough fsck --repair --with {}` repairs it.", row.id),
     };
     writeln!(ui.out(), "\n{mend}")?;
     if !row.strategies.is_empty() {

@@ -108,7 +108,7 @@ impl Keep {
 fn pattern(text: &str) -> Result<Regex, Failure> {
     let small = !text.chars().any(char::is_uppercase);
     RegexBuilder::new(text).case_insensitive(small).multi_line(true).build().map_err(|error| Failure::Usage {
-        what: format!("`{text}` is no regular expression: {}", crate::cmd::grep::reason(&error)),
+        what: format!("invalid regular expression `{text}`: {}", crate::cmd::grep::reason(&error)),
         hint: String::new(),
     })
 }

@@ -32,7 +32,7 @@ pub(super) fn follow(
     let path = opened.files.path(0).to_owned();
     if store::is_read_once(&path) {
         let hint = "name a file".to_owned();
-        return Err(Failure::Usage { what: "standard input and pipes can't be followed".into(), hint }.into());
+        return Err(Failure::Usage { what: "can't follow standard input or a pipe".into(), hint }.into());
     }
     let mut behind: Option<Behind> = None;
     // Taken before anything is printed: who sees that may write the file anew at once.
@@ -89,7 +89,7 @@ pub(super) fn follow(
         };
         if same != Some(end.byte()) {
             ui.note(format_args!(
-                "{} was cut; what is put behind it now follows",
+                "{} was truncated; new entries follow",
                 text::one_line(&path.display().to_string())
             ));
         }

@@ -19,47 +19,47 @@ use clap_complete::engine::ArgValueCompleter;
 use print::{Printer, Reason};
 use std::path::PathBuf;
 
-/// Show the entries on the path to the position, newest first
+/// Show the entries on the path to HEAD, newest first
 ///
-/// With revisions, the entries on the paths to them; with ranges and sets, the entries that these name. Markers of
-/// `switch` and bookkeeping (labels, settings, names, usage) are left out unless they are asked for, by `--kind`, `--filter`
-/// or `--all`; tool calls never are.
+/// With revisions, shows the entries on the paths to them; with ranges and sets, the entries in
+/// them. Markers of `switch` and bookkeeping (labels, settings, names, usage) are hidden unless
+/// requested with `--kind`, `--filter` or `--all`; tool calls are never hidden.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough log [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
-    /// Without revisions, HEAD; with `--graph`, all branches.
+    /// If no revision is given, HEAD; with `--graph`, all branches.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Print one line for each entry
+    /// Print one line per entry
     #[arg(long)]
     oneline: bool,
 
-    /// Draw the branches beside the entries, those on the path to HEAD first and filled (`*` in ASCII)
+    /// Draw the tree; the path to HEAD comes first and is filled (`*` in ASCII)
     #[arg(long)]
     graph: bool,
 
-    /// Take every entry of the session, bookkeeping too: last in the file first, none before its children
+    /// Include every entry, bookkeeping too, in reverse file order with children before parents
     #[arg(long)]
     all: bool,
 
-    /// Print the oldest of the chosen entries first
+    /// Print the oldest of the selected entries first
     ///
-    /// With `--graph`, the tree from its roots down, as the agents' own tree views show it.
+    /// With `--graph`, draws the tree from its roots down, like the agents' own tree views.
     #[arg(long)]
     reverse: bool,
 
-    /// Print no more than N entries; also `-N`
+    /// Print at most N entries; also `-N`
     #[arg(short = 'n', long = "max-count", value_name = "N")]
     count: Option<usize>,
 
-    /// Leave out the first N entries
+    /// Skip the first N entries
     #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
     skip: usize,
 
-    /// Only entries since a time: a date, an age as `2h`, `yesterday`
+    /// Only entries since a time: a date, an age such as `2h`, or `yesterday`
     #[arg(long, value_name = "TIME", alias = "after")]
     since: Option<String>,
 
@@ -71,14 +71,14 @@ pub struct Args {
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
     kinds: Vec<String>,
 
-    /// Only what the tree view of the agent shows in this mode
+    /// Only what the agent's tree view shows in this mode
     ///
-    /// In no mode pi and oh-my-pi show a reply that is nothing but calls of tools. Claude Code has no such view: there
-    /// `no-tools` leaves these out, and `all` is everything on the path.
+    /// In every mode, pi and oh-my-pi hide replies that contain only tool calls. Claude Code has no
+    /// tree view: `no-tools` hides such replies, and `all` shows everything on the path.
     #[arg(long, value_name = "MODE", value_parser = PossibleValuesParser::new(Mode::ALL.map(|(name, _)| name)))]
     filter: Option<String>,
 
-    /// Only entries whose text matches a regular expression; small letters match capital ones too
+    /// Only entries whose text matches a regular expression; a pattern in lower case ignores case
     #[arg(long, value_name = "RE")]
     grep: Option<String>,
 
@@ -86,43 +86,43 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["oneline", "format", "raw"])]
     full: bool,
 
-    /// Print how many bytes and tokens each entry takes
+    /// Print the number of bytes and tokens of each entry
     #[arg(long)]
     stat: bool,
 
-    /// Print each entry by a template, or as `oneline`, `short`, `full` or `raw`
-    #[arg(long, value_name = "TEMPLATE", add = ArgValueCompleter::new(complete::templates), long_help = format!("Print each entry by a template, or as `oneline`, `short`, `full` or `raw`\n\nIn a template: {}", template::HELP))]
+    /// Print each entry with a template, or as `oneline`, `short`, `full` or `raw`
+    #[arg(long, value_name = "TEMPLATE", add = ArgValueCompleter::new(complete::templates), long_help = format!("Print each entry with a template, or as `oneline`, `short`, `full` or `raw`\n\nPlaceholders: {}", template::HELP))]
     format: Option<String>,
 
-    /// Print the lines as they are stored
+    /// Print the lines as stored
     #[arg(long, conflicts_with_all = ["oneline", "format", "graph"])]
     raw: bool,
 
-    /// Follow the stored links alone, not the reading that joins what a client recorded apart
+    /// Use parent links as stored, without linearizing
     #[arg(long)]
     dag: bool,
 
-    /// Show what agents inside the session did, in its place
+    /// Show what subagents did, at the entry that started them
     #[arg(long)]
     agents: bool,
 
-    /// The order of Claude Code's entries: `own` is bough's reading, `document` that of claude-code-log
+    /// Order of Claude Code entries: `own` (bough's) or `document` (of claude-code-log)
     ///
-    /// bough's own reading drops nothing, and a branch is only what was really taken back. The documented order takes every
-    /// line that claude-code-log 1.7.0 does and leaves out what that does; with a project folder, it is that of all
-    /// its sessions.
+    /// `own` is bough's linearization: nothing is dropped, and only real rewinds become branches.
+    /// `document` is exactly the order of claude-code-log 1.7.0, without what it leaves out; for a
+    /// project folder, it is the order of all its sessions.
     #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(ORDERS), conflicts_with_all = ["graph", "dag"])]
     order: String,
 
-    /// Show what the reading of Claude Code's entries sets aside instead, with the reason
+    /// List only the Claude Code entries that linearization left out, with reasons
     #[arg(long, conflicts_with_all = ["graph", "dag", "follow"])]
     skipped: bool,
 
-    /// Print the last entries, oldest first, and go on as the session grows
+    /// Print the last entries, oldest first, then keep printing as the session grows
     #[arg(short, long, conflicts_with_all = ["graph", "all", "reverse", "skip"])]
     follow: bool,
 
-    /// End each entry with a NUL byte instead of a new line; for `--format`, `--raw` and `--json`
+    /// End each entry with a NUL byte instead of a newline; for `--format`, `--raw` and `--json`
     #[arg(short = 'z')]
     nul: bool,
 }
@@ -156,7 +156,7 @@ fn each(
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
     if args.follow {
-        let what = format!("one session is followed at a time, and there are {}", sessions.len());
+        let what = format!("can't follow {} sessions at once", sessions.len());
         return Err(Failure::Usage { what, hint: "name a file".into() }.into());
     }
     let global = &Global { session: None, ..global.clone() };
@@ -218,7 +218,7 @@ fn one(
         log.list(chosen)?;
     }
     if log.printer.first && keep.is_plain() && !passed && !opened.session.entries.is_empty() {
-        ui.hint("all of it is bookkeeping; `--all` shows every entry");
+        ui.hint("all entries are bookkeeping; `--all` shows them");
     }
     Ok(Exit::Done)
 }
@@ -227,7 +227,7 @@ fn one(
 fn has_head(opened: &Opened, revisions: &[String], args: &Args, ui: &mut Ui) -> bool {
     let missing = opened.session.head.entry.is_none() && revisions.is_empty() && !args.all && !args.graph;
     if missing {
-        ui.hint(format_args!("there is no HEAD: {}; `--all` shows what is there", opened.session.head.rule));
+        ui.hint(format_args!("there is no HEAD: {}; `--all` shows all entries", opened.session.head.rule));
     }
     !missing
 }
@@ -282,7 +282,7 @@ fn documented(
         listed.push(ix);
         if args.skipped {
             let why = document.set_aside[node as usize];
-            let why = why.map_or("hangs at a record that is left out", |rung| rung.word());
+            let why = why.map_or("its parent is left out", |rung| rung.word());
             log.printer.reasons.insert(ix, Reason { rung: None, why, by: None });
         }
     }
@@ -305,7 +305,7 @@ fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) 
     log.ui.page();
     log.print(read.aside().iter().rev().map(|aside| aside.ix))?;
     if read.aside().is_empty() {
-        ui.hint("nothing was set aside");
+        ui.hint("nothing was left out");
     }
     Ok(read.failures.or(Exit::Done))
 }

@@ -51,7 +51,7 @@ pub(super) struct Reason {
 impl Reason {
     fn words(&self) -> String {
         match &self.by {
-            Some(by) => format!("set aside: {} of {}", self.why, reading::short(by)),
+            Some(by) => format!("left out: {} of {}", self.why, reading::short(by)),
             None => format!("left out: {}", self.why),
         }
     }
