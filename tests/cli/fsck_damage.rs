@@ -3,6 +3,7 @@
 
 use crate::fsck_claude::applied;
 use bough::context::{Context, Patch};
+use bough::format::claude::load::Loader;
 use bough::format::{Block, Ids, Session};
 use bough::fsck::{self, Alone, CHECKS, Check, Mend, NoRepair, Repair, Set, Unreadable, Wishes};
 use bough::model::{Change, Ix, Piece, Source, Table, Target, Time};
@@ -413,7 +414,9 @@ fn marks(bytes: &[u8]) -> HashSet<String> {
             while let Some(at) = rest.find("mark-") {
                 rest = &rest[at + 5..];
                 let len = rest.bytes().take_while(u8::is_ascii_digit).count();
-                out.insert(format!("mark-{} ", &rest[..len]));
+                if rest[len..].starts_with(' ') {
+                    out.insert(format!("mark-{} ", &rest[..len]));
+                }
             }
         }
     }
@@ -436,10 +439,10 @@ fn chance(seed: u64) -> Chance {
 /// What a run says whose repair can't be proved: nothing is changed then.
 const REFUSED: &str = "refused";
 
-/// What is sent at one place: how often each mark, and how many results are sent without their call or again.
+/// What is sent at one place: the marks, and how many results are sent without their call or again.
 #[derive(Default)]
 struct Sent {
-    marks: HashMap<String, usize>,
+    marks: HashSet<String>,
     bad: usize,
 }
 
@@ -468,7 +471,10 @@ fn sent(session: &Session, source: &Table, at: Option<Ix>) -> Sent {
         for text in texts.flat_map(|text| text.split("mark-").skip(1).map(str::to_owned).collect::<Vec<_>>())
         {
             let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-            *sent.marks.entry(format!("mark-{digits} ")).or_default() += 1;
+            // One that damage has cut apart is none.
+            if text[digits.len()..].starts_with(' ') {
+                sent.marks.insert(format!("mark-{digits} "));
+            }
         }
     }
     sent
@@ -488,7 +494,8 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     if !before.entries.is_empty() && after.entries.is_empty() {
         return Err("no entry is left".into());
     }
-    // Of entries with one id, another may stand for it now; a compaction may count again, and what it replaces goes.
+    // Of entries with one id, another may stand for it now; of a ring of links one goes, with what it led to; a compaction may count
+    // again, and what it replaces goes.
     let compactions = |session: &Session| {
         let all = session.tree.standing();
         all.filter(|ix| session.entries.kind(*ix) == bough::model::Kind::Compaction).count()
@@ -496,6 +503,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     let is_regrouped = changed(Check::DuplicateId)
         || changed(Check::DuplicateEntry)
         || changed(Check::MissingKept)
+        || changed(Check::ParentCycle)
         || compactions(&after) > compactions(&before);
     let aside = repair.aside.iter().map(|aside| match &aside.content {
         Piece::Keep(span) => old.bytes(*span).unwrap(),
@@ -505,8 +513,8 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     // A result that is put under its call may leave a branch.
     let may_leave = changed(Check::MisplacedToolResult);
     let lost = |was: &Sent, is: &Sent| {
-        let has = |mark: &String| is.marks.contains_key(mark) || aside.contains(mark);
-        was.marks.keys().find(|mark| !has(mark)).cloned()
+        let has = |mark: &String| is.marks.contains(mark) || aside.contains(mark);
+        was.marks.iter().find(|mark| !has(mark)).cloned()
     };
     let (old_head, new_head) = (Context::position(&before), Context::position(&after));
     let (was, is) = (sent(&before, old, old_head), sent(&after, new, new_head));
@@ -526,7 +534,10 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     }
     // What came back may hang below where a branch ended, and a compaction be among it.
     let now: Vec<Sent> = after.tree.standing().map(|place| sent(&after, new, Some(place))).collect();
-    for leaf in before.tree.leaves() {
+    // No branch of Claude Code's leads to what the last compaction replaced.
+    let loader = (kind == Kind::Claude).then(|| Loader::new(&before));
+    let is_gone = |leaf: &Ix| loader.as_ref().is_some_and(|loader| loader.is_gone(*leaf));
+    for leaf in before.tree.leaves().filter(|leaf| !is_gone(leaf)) {
         let was = sent(&before, old, Some(leaf));
         if !may_leave && !now.iter().any(|is| lost(&was, is).is_none()) {
             return Err(format!(
@@ -609,7 +620,7 @@ fn run(seed: u64) -> Result<&'static str, String> {
     let aside: Vec<u8> = aside.collect::<Vec<_>>().join(&b'\n');
     for mark in marks(&bytes) {
         if !after.contains(&mark) && !String::from_utf8_lossy(&aside).contains(&mark) {
-            return fail(format!("{mark} is lost"), &new);
+            return fail(format!("{mark} is lost"), &bytes);
         }
         // Only leaf entries, and what is asked for, are taken out though they are whole.
         let may_go =

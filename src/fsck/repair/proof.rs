@@ -32,6 +32,8 @@ pub struct Proof {
     /// The line of the entry that HEAD moves to, if it leaves its branch.
     pub head_moves_to: Option<u64>,
     lost_position: bool,
+    /// At how many places messages were compared one by one, since the links did not tell.
+    pub compared: usize,
     /// The result, as a hash of its lines and how many there are.
     lines: (u64, usize),
 }
@@ -49,6 +51,7 @@ impl Proof {
             failed: Vec::new(),
             head_moves_to: None,
             lost_position: false,
+            compared: 0,
             lines: (0, 0),
         }
     }
@@ -101,7 +104,7 @@ pub(super) fn prove(
     let agents = as_agent(&session, &patched)?;
     let before = &examined.session;
     let mut failed = Vec::new();
-    let (mut lost_position, mut head_moves_to) = (false, None);
+    let (mut lost_position, mut head_moves_to, mut compared) = (false, None, 0);
     // Agents do not read UTF-16.
     if examined.findings.count(Check::Utf16) == 0 {
         let whole = Text::whole(examined.len);
@@ -114,7 +117,7 @@ pub(super) fn prove(
         let one = Reading { session: read.as_ref().unwrap_or(&examined.session), source: &was };
         let other = Reading { session: agents.as_ref().unwrap_or(&session), source: &patched };
         let loss = sent::compare(examined, &one, &other, result.text, &meant)?;
-        (lost_position, head_moves_to) = (loss.position, loss.head_moves_to);
+        (lost_position, head_moves_to, compared) = (loss.position, loss.head_moves_to, loss.compared);
         failed.extend(loss.failed);
     }
     // A request that was refused before may be found only now that the lost link is repaired, or the first copy is gone.
@@ -171,6 +174,7 @@ pub(super) fn prove(
         failed,
         head_moves_to,
         lost_position,
+        compared,
         lines: hash_of(&new),
     })
 }
@@ -556,6 +560,27 @@ mod tests {
     fn messages_may_come_back() {
         let old = "a - u; b a a:c1; c b r:c1; d lost u; e d a";
         assert_eq!(relinked(old, "a - u; b a a:c1; c b r:c1; d c u; e d a", &[5]), "");
+    }
+
+    /// However many branches there are, and however long they are.
+    #[test]
+    fn links_tell_what_most_repairs_do() {
+        let compared = |old: &str, new: &str, line: u64| {
+            let proof = proof_of(old, new, &[change(line, "set", "parentId", Check::DanglingParent)]);
+            assert_eq!(proof.failed, Vec::<String>::new());
+            proof.compared
+        };
+        let (old, new) =
+            ("a - u; b a a; c lost u; d c a; e d u; f d u", "a - u; b a a; c b u; d c a; e d u; f d u");
+        assert_eq!(compared(old, new, 4), 0);
+        let (old, new) =
+            ("a - u; b a a:c1; c b r:c1; d lost u; e d a", "a - u; b a a:c1; c b r:c1; d c u; e d a");
+        assert_eq!(compared(old, new, 5), 0);
+        // A compaction on the way is looked at more closely only if it could hide something.
+        let (old, new) = ("a - u; b a a; k b k:b; c lost u; d c a", "a - u; b a a; k b k:b; c k u; d c a");
+        assert_eq!(compared(old, new, 5), 0);
+        let (old, new) = ("a - u; b lost a; c b u; k c k:c; d k u", "a - u; b a a; c b u; k c k:c; d k u");
+        assert_eq!(compared(old, new, 3), 0);
     }
 
     #[test]

@@ -41,6 +41,8 @@ pub(super) struct Loss {
     pub position: bool,
     /// The line of the entry that HEAD moves to, if it leaves the branch that it was on, and nothing is lost by that.
     pub head_moves_to: Option<u64>,
+    /// At how many places messages were compared one by one.
+    pub compared: usize,
 }
 
 /// So many messages may be compared one by one, and as many more as there are entries.
@@ -372,8 +374,17 @@ fn is_alike(
     other: Ix,
     new_tools: &[(Ix, bool, Key)],
 ) -> bool {
-    const OF_CONTENT: u16 =
-        Flags::TEXT.0 | Flags::SURROGATE.0 | Flags::EMPTY_TEXT.0 | Flags::IMAGE.0 | Flags::LONG_ID.0;
+    /// What says whether an entry is sent; other flags speak of its text, or of its links.
+    const DECIDES: u16 = Flags::MARKER.0
+        | Flags::BOOKKEEPING.0
+        | Flags::CALL.0
+        | Flags::RESULT.0
+        | Flags::SIDECHAIN.0
+        | Flags::META.0
+        | Flags::COMPACT_SUMMARY.0
+        | Flags::ENDED_BADLY.0
+        | Flags::PASSED.0
+        | Flags::HIDDEN.0;
     let (a, b) = (&old.entries, &new.entries);
     let tools = |tools: &[(Ix, bool, Key)], ix: Ix| {
         let from = tools.partition_point(|(of, ..)| *of < ix);
@@ -384,7 +395,7 @@ fn is_alike(
     let alike = |(one, other): (&(Ix, bool, Key), &(Ix, bool, Key))| (one.1, one.2) == (other.1, other.2);
     a.ty(one) == b.ty(other)
         && a.kind(one) == b.kind(other)
-        && a.flags(one).0 & !OF_CONTENT == b.flags(other).0 & !OF_CONTENT
+        && a.flags(one).0 & DECIDES == b.flags(other).0 & DECIDES
         && left.len() == right.len()
         && old_tools[left].iter().zip(&new_tools[right]).all(alike)
 }
@@ -401,7 +412,8 @@ impl Compared<'_> {
             Check::OversizeImage,
         ];
         let is_harmless = |change: &&Change| {
-            change.field == names.parent || harmless.iter().any(|check| check.id() == change.why)
+            let first_id = change.field == names.id && change.old.is_empty();
+            change.field == names.parent || first_id || harmless.iter().any(|check| check.id() == change.why)
         };
         let changed = self.meant.changes.iter().filter(|change| change.op == "set");
         changed.filter(|change| !is_harmless(change)).map(|change| change.line).collect()
@@ -480,6 +492,7 @@ impl Compared<'_> {
 
     /// Compares the messages that are sent at one place before and after.
     fn messages(&self, leaf: Option<Ix>, end: Option<Ix>, place: &str, loss: &mut Loss) -> io::Result<()> {
+        loss.compared += 1;
         let was = Sent::at(self.before, self.old_tree, leaf)?;
         let is = Sent::at(self.after, self.new_tree, end)?;
         let old = self.before.session;
