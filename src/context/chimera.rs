@@ -12,7 +12,7 @@ use std::collections::HashMap;
 use std::io;
 
 /// Of an entry that ends the agent when it opens the session.
-const NO_MESSAGE: &str = "Chimera can't read a message that is not an object, and ends";
+const NO_MESSAGE: &str = "Chimera crashes on a message that is not an object";
 
 /// What the program puts around the summary of a compaction.
 const SUMMARY: Part = Part::Wrapped("[Session compacted. Summary: ", "]");

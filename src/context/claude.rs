@@ -29,10 +29,10 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
             && sent::sending(&plain, source, Some(asked))?.leaf.from.is_some()
         {
             let mut context = build(&plain, source, Some(asked))?;
-            context.note = Some("a compaction replaced this for the client; `bough switch` brings it back");
+            context.note = Some("a compaction replaced this for the agent; `bough switch` restores it");
             return Ok(context);
         }
-        context.refused = Some("the client would not go on there: there is no turn");
+        context.refused = Some("the agent would not continue there: there is no turn");
         return Ok(context);
     }
     let boundary = sending.dropped.iter().rfind(|dropped| dropped.why == sent::Why::Compacted);

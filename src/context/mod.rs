@@ -206,22 +206,22 @@ impl fmt::Display for Patch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Patch::Excluded => write!(f, "not sent: the user kept it from the model"),
-            Patch::EndedBadly => write!(f, "not sent: the reply ended in an error, or was broken off"),
+            Patch::EndedBadly => write!(f, "not sent: the reply ended in an error, or was interrupted"),
             Patch::Edited { .. } => write!(f, "changed by a later edit"),
-            Patch::CallLeftOut { tool, .. } => write!(f, "left out: a call of {tool} that nothing answers"),
+            Patch::CallLeftOut { tool, .. } => write!(f, "left out: a call of {tool} without a result"),
             Patch::ResultMadeUp { tool, text, .. } => {
-                write!(f, "made up: a result for the call of {tool}: {text}")
+                write!(f, "synthesized: a result for the call of {tool}: {text}")
             }
-            Patch::ResultLeftOut { .. } => write!(f, "left out: a result that no call wants"),
-            Patch::MadeUp { text } => write!(f, "made up by the client: {text}"),
-            Patch::PutBack => write!(f, "put back: it hangs beside the path"),
+            Patch::ResultLeftOut { .. } => write!(f, "left out: a result without a call"),
+            Patch::MadeUp { text } => write!(f, "synthesized by the agent: {text}"),
+            Patch::PutBack => write!(f, "restored: it is on a side branch"),
             Patch::Kept => write!(f, "kept by the compaction"),
-            Patch::Bridged => write!(f, "reached over a gap in the file"),
-            Patch::NoCall { why, .. } => write!(f, "sent as it is, and providers refuse it: {why}"),
+            Patch::Bridged => write!(f, "reached across a gap in the file"),
+            Patch::NoCall { why, .. } => write!(f, "sent unchanged, and providers reject it: {why}"),
             Patch::NoResult { tool, .. } => {
-                write!(f, "sent as it is, and providers refuse it: nothing answers the call of {tool}")
+                write!(f, "sent unchanged, and providers reject it: the call of {tool} has no result")
             }
-            Patch::AsText { .. } => write!(f, "sent as a text of the user: no call asked for the result"),
+            Patch::AsText { .. } => write!(f, "sent as user text: the result has no call"),
             Patch::UnknownRole => write!(f, "not sent: the agent does not know its role"),
             Patch::ProviderHistory { items } => {
                 write!(f, "kept messages are sent as the provider's own history of {items} items")
@@ -283,17 +283,19 @@ impl fmt::Display for NoCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             NoCall::Unnamed => "the result names no call",
-            NoCall::NotOnPath => "no entry of the path has its call",
+            NoCall::NotOnPath => "its call is not on the path",
             NoCall::Later => "its call comes later",
-            NoCall::Failed => "its call is in a reply that failed, which is not sent",
+            NoCall::Failed => "its call is in a failed reply, which is not sent",
             NoCall::NotSent(Why::Compacted { .. } | Why::OlderCompaction { .. }) => {
                 "its call is cut off by a compaction"
             }
-            NoCall::NotSent(Why::EditedOut { .. }) | NoCall::Edited { .. } => "its call is edited out",
+            NoCall::NotSent(Why::EditedOut { .. }) | NoCall::Edited { .. } => {
+                "its call was removed by an edit"
+            }
             NoCall::NotSent(Why::InProviderHistory { .. }) => "its call is in the provider's own history",
             NoCall::NotSent(_) => "its call is not sent",
-            NoCall::Answered => "its call has a result already",
-            NoCall::TooLate => "the agent made up a result for its call before it",
+            NoCall::Answered => "its call already has a result",
+            NoCall::TooLate => "the agent had already synthesized a result for its call",
         })
     }
 }
@@ -395,21 +397,21 @@ impl Why {
 impl fmt::Display for Why {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Why::NoPart => "has no part in what is sent",
-            Why::Empty => "says nothing",
-            Why::Compacted { .. } => "a compaction stands for it",
-            Why::OlderCompaction { .. } => "a later compaction took over",
-            Why::Cleared { .. } => "the context was cleared behind it",
-            Why::EditedOut { .. } => "an edit took it out",
-            Why::InProviderHistory { .. } => "the provider's own history stands for it",
-            Why::NotForModel => "is kept from the model",
-            Why::EndedBadly => "the reply ended in an error, or was broken off",
-            Why::AnswersDropped => "answers a call of a reply that is not sent",
-            Why::CallsLeftOut => "only calls that nothing answers",
-            Why::NoCall => "a result that no call asked for",
-            Why::Repeated => "a call or a result that was there before",
-            Why::Forgotten => "a reply that says nothing, which the agent forgets",
-            Why::Retracted => "a reply that was taken back",
+            Why::NoPart => "is not part of the context",
+            Why::Empty => "has no content",
+            Why::Compacted { .. } => "replaced by a compaction",
+            Why::OlderCompaction { .. } => "replaced by a later compaction",
+            Why::Cleared { .. } => "the context was cleared after it",
+            Why::EditedOut { .. } => "removed by an edit",
+            Why::InProviderHistory { .. } => "replaced by the provider's own history",
+            Why::NotForModel => "is hidden from the model",
+            Why::EndedBadly => "the reply ended in an error, or was interrupted",
+            Why::AnswersDropped => "its call is in a reply that is not sent",
+            Why::CallsLeftOut => "contains only calls without results",
+            Why::NoCall => "a result without a call",
+            Why::Repeated => "repeats an earlier call or result",
+            Why::Forgotten => "a reply without content, which the agent drops",
+            Why::Retracted => "a reply that was withdrawn",
         })
     }
 }

@@ -20,7 +20,7 @@ const NO_RESULT: &str = "No result provided";
 
 /// Of a compaction of version 1 that names the header as the first thing to keep.
 const OF_ITS_TIME: &str =
-    "pi keeps nothing before the last compaction now; the pi that wrote this file kept all of it";
+    "current pi keeps nothing before the last compaction; the version that wrote this file kept everything";
 
 /// Custom messages that oh-my-pi keeps from the model.
 const KEPT_FROM_MODEL: [&str; 2] = ["prewalk-plan", "vibe-mode-context"];
@@ -35,24 +35,24 @@ const LONGEST_NOTES: usize = 16_384;
 const ROLLOVER: &str = "experimental-context-rollover";
 
 /// Of a compaction that oh-my-pi has written since version 18.3.
-const KEPT_SINCE_18_3: &str =
-    "oh-my-pi before version 18.3 does not send what this compaction keeps after the provider's snapshot";
+const KEPT_SINCE_18_3: &str = "oh-my-pi before version 18.3 does not send the messages that this compaction keeps after the \
+     provider's snapshot";
 
 /// How a summary begins that oh-my-pi took out of the file when a newer compaction took over.
 const PRUNED: &str = "[Superseded compaction summary";
 
 /// Of a compaction whose summary was taken out of the file.
-const SUMMARY_IS_GONE: &str =
-    "oh-my-pi took the summary of this compaction out of the file, so what it stood for is not sent";
+const SUMMARY_IS_GONE: &str = "oh-my-pi removed the summary of this compaction from the file, so the messages that it replaced are \
+     not sent";
 
 /// Of an entry that ends the agent when it builds the context.
-const NO_MESSAGE: &str = "the agent can't read an entry without a message, and ends";
+const NO_MESSAGE: &str = "the agent crashes on an entry without a message";
 
 /// Of a reply that ends oh-my-pi when it builds the context.
-const NO_LIST: &str = "oh-my-pi can't read a reply whose content is not a list, and ends";
+const NO_LIST: &str = "oh-my-pi crashes on a reply whose content is not a list";
 
 /// Of an edit that ends pi when it builds the context.
-const NO_REPLACEMENT: &str = "pi can't read an edit without a replacement, and ends";
+const NO_REPLACEMENT: &str = "pi crashes on an edit without a replacement";
 
 /// The custom message that lets oh-my-pi send a broken reply before it.
 const INTERRUPTED: &str = "interrupted-thinking";

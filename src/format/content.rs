@@ -265,7 +265,7 @@ impl<'l> Content<'l> {
             None => first_line(output),
         };
         if said.is_empty() && self.blocks.iter().any(|block| matches!(block, Block::Image { .. })) {
-            said = "a picture".into();
+            said = "an image".into();
         }
         let said = match (said.is_empty(), self.failed()) {
             (true, true) => "failed".into(),
@@ -288,7 +288,7 @@ impl<'l> Content<'l> {
         for block in &self.blocks {
             match block {
                 Block::Thinking { text, .. } if thought.is_none() => thought = Some(one_line(text)),
-                Block::Image { mime, .. } => return format!("a picture ({mime})"),
+                Block::Image { mime, .. } => return format!("an image ({mime})"),
                 Block::Other(ty) => return format!("({ty})"),
                 _ => {}
             }
@@ -387,7 +387,7 @@ impl<'l> Content<'l> {
             "thinking_level_change" => {
                 self.text = format!("thinking {}", or(text("thinkingLevel"), "off")).into()
             }
-            "session_info" => self.text = format!("name {}", or(text("name"), "taken away")).into(),
+            "session_info" => self.text = format!("name {}", or(text("name"), "removed")).into(),
             "title_change" | "title" => self.text = format!("title {}", text("title")).into(),
             "mode_change" => self.text = format!("mode {}", text("mode")).into(),
             "usage" | "model_usage" => {
@@ -591,10 +591,10 @@ pub fn instructions(message: &[u8]) -> String {
     let message = Members::of(message);
     let mut words: Vec<String> = each_member(message.get("sections").unwrap_or_default())
         .map(|(name, text)| {
-            string(text).map_or_else(|| format!("{name}: taken away"), |text| format!("{name}: {text}"))
+            string(text).map_or_else(|| format!("{name}: removed"), |text| format!("{name}: {text}"))
         })
         .collect();
-    for (key, what) in [("toolsAdded", "tools"), ("toolsRemoved", "tools taken away:")] {
+    for (key, what) in [("toolsAdded", "tools"), ("toolsRemoved", "tools removed:")] {
         let tools = each_item(message.get(key).unwrap_or_default());
         let names: Vec<_> =
             tools.map(|tool| string(tool).unwrap_or_else(|| Members::of(tool).text("name"))).collect();
@@ -716,7 +716,7 @@ fn or<'l>(text: Cow<'l, str>, instead: &str) -> Cow<'l, str> {
 
 fn label<'l>(target: Cow<'l, str>, label: Cow<'l, str>) -> Cow<'l, str> {
     if label.is_empty() {
-        format!("no label: {target}").into()
+        format!("label cleared: {target}").into()
     } else {
         format!("label {label}: {target}").into()
     }
@@ -778,7 +778,7 @@ mod tests {
         let pi = |line: &str, text: &str, summary: &str| check(Format::Pi, line, text, summary);
         pi(r#"{"type":"message","message":{"role":"user","content":"a\n\nb"}}"#, "a\n\nb", "a b");
         pi(r#"{"type":"message","message":{"role":"user","content":[{"type":"text","text":"a"},{"type":"text","text":"b"}]}}"#, "a\n\nb", "a b");
-        pi(r#"{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}}"#, "", "a picture (image/png)");
+        pi(r#"{"type":"message","message":{"role":"user","content":[{"type":"image","mimeType":"image/png","data":"AAAA"}]}}"#, "", "an image (image/png)");
         pi(r#"{"type":"message","message":{"role":"assistant","content":[{"type":"thinking","thinking":"hm"},{"type":"toolCall","id":"c","name":"bash","arguments":{"timeout":5,"command":"cargo  test"}}]}}"#, "", "bash cargo test");
         pi(r#"{"type":"message","message":{"role":"assistant","content":[],"stopReason":"error","errorMessage":"overloaded"}}"#, "overloaded", "overloaded");
         pi(r#"{"type":"message","message":{"role":"assistant","content":[],"stopReason":"aborted"}}"#, "", "(aborted)");

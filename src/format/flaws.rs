@@ -259,7 +259,7 @@ impl Finder {
         let role = match message.string("role") {
             Some(role) if !role.trim().is_empty() && is_role(self.format, &role) => role,
             Some(role) if !role.trim().is_empty() => {
-                let words = format!("{} knows no role `{role}`", self.format.agent());
+                let words = format!("{} does not know the role `{role}`", self.format.agent());
                 return self.push(FlawKind::Role, words, Cure::SetAside);
             }
             _ => {

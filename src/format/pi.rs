@@ -178,10 +178,10 @@ impl Dialect for Pi {
             && pointer.before as usize + 1 == session.entries.len()
         {
             match pointer.target {
-                None => (leaf, rule) = (None, "the last line puts the leaf before the first entry"),
+                None => (leaf, rule) = (None, "the last line moves the leaf before the first entry"),
                 Some(target) => {
                     if let Some(found) = session.find(target) {
-                        (leaf, rule) = (Some(found), "the leaf that the last line names");
+                        (leaf, rule) = (Some(found), "the leaf named by the last line");
                     }
                 }
             }
@@ -457,7 +457,7 @@ impl Dialect for OpenClaw {
 
     fn head(&self, session: &Session) -> Head {
         match session.pointers.last().and_then(|pointer| pointer.target) {
-            Some(leaf) => session.head_at(session.find(leaf), "the leaf that OpenClaw goes on from"),
+            Some(leaf) => session.head_at(session.find(leaf), "the leaf from which OpenClaw continues"),
             None => session.head_at(None, "nothing in the file sets a leaf"),
         }
     }
@@ -520,7 +520,7 @@ impl Dialect for V4 {
     fn head(&self, session: &Session) -> Head {
         let pointer = session.pointers.last();
         if pointer.is_some_and(|pointer| pointer.target.is_none()) {
-            return session.head_at(None, "the leaf stands before the first entry");
+            return session.head_at(None, "the leaf is before the first entry");
         }
         match pointer.and_then(|pointer| session.find(pointer.target?)) {
             Some(leaf) => session.head_at(Some(leaf), "the leaf of the lane `main`"),

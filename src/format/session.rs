@@ -550,7 +550,11 @@ impl Builder {
             session.note_links();
         }
         session.head = if self.gathered.last_without_id {
-            Head { entry: None, leaf: None, rule: "the last line has no id, so the agent would begin anew" }
+            Head {
+                entry: None,
+                leaf: None,
+                rule: "the last line has no id, so the agent would start a new session",
+            }
         } else {
             format.dialect().head(&session)
         };
@@ -630,10 +634,10 @@ impl Session {
         }
         match self.format {
             Format::PiV1 | Format::PiDesign => {
-                Some("it is of an older form; `bough migrate` brings it up to date")
+                Some("it has an older format version; `bough migrate` upgrades it")
             }
-            Format::HarnessV4 => Some("no agent of today reads this form"),
-            _ => self.is_newer().then_some("its version is newer than any that is known"),
+            Format::HarnessV4 => Some("no current agent reads this format"),
+            _ => self.is_newer().then_some("its version is newer than any that bough knows"),
         }
     }
 
@@ -750,8 +754,8 @@ impl Session {
             at = self.tree.parent(ix);
             if at.is_none() {
                 rule = match self.tree.link(ix) {
-                    Parent::Root => "`bough switch` went before the first entry",
-                    _ => "`bough switch` went to an entry that is not there any more",
+                    Parent::Root => "`bough switch` moved before the first entry",
+                    _ => "`bough switch` moved to an entry that no longer exists",
                 };
             }
         }

@@ -68,10 +68,10 @@ impl Position {
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
     /// It is of no format that is known.
-    #[error("no session of a format that is known")]
+    #[error("not a session of a known format")]
     Unknown,
     /// It is of a program whose format bough does not read.
-    #[error("no session of a format that is known")]
+    #[error("not a session of a known format")]
     Foreign(Program),
     /// It can't be read.
     #[error(transparent)]
@@ -97,7 +97,7 @@ pub fn examine(
     if session.is_none()
         && let Some(recoded) = from_utf16(&Patched { text: &text, base: source, file: 0 })?
     {
-        mending.findings.push(Finding::of_file(Check::Utf16, "the file is UTF-16, and agents read UTF-8"));
+        mending.findings.push(Finding::of_file(Check::Utf16, "the file is UTF-16, but agents read UTF-8"));
         mending.recoded(len, recoded.len());
         text = recoded;
     }
@@ -258,7 +258,7 @@ fn is_blank(source: &Patched<'_>) -> io::Result<bool> {
 
 fn empty(len: u64, text: Text, mending: Mending) -> Examined {
     let mut findings = Findings::default();
-    findings.push(Finding::of_file(Check::EmptyFile, "the file holds nothing but blank lines"));
+    findings.push(Finding::of_file(Check::EmptyFile, "the file contains only blank lines"));
     let mut builder = crate::format::Builder::new(Format::Pi);
     builder.begin_file();
     let session = builder.finish();

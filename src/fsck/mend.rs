@@ -153,7 +153,7 @@ fn bad_lines(session: &Session) -> Vec<Bad> {
     let of_fault = |fault: &Fault| {
         let why = match fault.kind {
             FaultKind::Broken { at, why } => Some((at, why)),
-            FaultKind::Trailing { at } => Some((at, "more stands behind the object")),
+            FaultKind::Trailing { at } => Some((at, "there are more bytes after the object")),
             FaultKind::TooDeep { at } => Some((at, TOO_DEEP)),
             FaultKind::Nul | FaultKind::InvalidUtf8 | FaultKind::LoneSurrogate | FaultKind::NoEntry => None,
             _ => return None,
@@ -193,7 +193,7 @@ impl Work<'_, '_> {
         self.find(Check::Bom, Bad { line: 1, offset: 0, len: 0, lines: 1, why: None }, "", {
             "the file begins with a byte order mark".into()
         });
-        self.change("strip", 1, "", "\u{feff}", "", -3, "no agent wants a byte order mark");
+        self.change("strip", 1, "", "\u{feff}", "", -3, "agents do not expect a byte order mark");
         self.edits.push(Edit { from: 0, to: 3, line: 1, ..Edit::default() });
     }
 
@@ -211,7 +211,7 @@ impl Work<'_, '_> {
         let line = Bad { line: facts.lines, offset: end, len: 0, lines: 1, why: None };
         self.unended(line);
         let ending: &[u8] = if facts.crlf > facts.lines / 2 { b"\r\n" } else { b"\n" };
-        let words = "the next line would be glued to it";
+        let words = "the next line would be joined to it";
         self.change("append", self.old(line), "", "", "\\n", ending.len() as i64, words);
         if let Some(last) = self.edits.last_mut().filter(|last| last.to == end && last.from < end) {
             // The line is changed anyway.
@@ -224,7 +224,7 @@ impl Work<'_, '_> {
     }
 
     fn unended(&mut self, line: Bad) {
-        self.find(Check::NoFinalNewline, line, "", "the last line does not end in a line feed".into());
+        self.find(Check::NoFinalNewline, line, "", "the last line does not end with a line feed".into());
     }
 
     /// Puts an object that the agent takes from several lines on one; gives its last line.
@@ -242,7 +242,7 @@ impl Work<'_, '_> {
         self.classed(Check::SplitRecord, line, &id, words(Check::SplitRecord, line, 1));
         let old = self.old(line);
         let shown = short(&record);
-        self.change("join", old, "", &short(&bytes), &shown, 0, "the record goes on there");
+        self.change("join", old, "", &short(&bytes), &shown, 0, "the object continues there");
         let first = Bad { len: 0, ..line };
         self.consume(first, &bytes);
         if ending.is_empty() {
@@ -299,9 +299,9 @@ impl Work<'_, '_> {
                     self.stays(Check::InvalidUtf8, line, NO_ROOM);
                     return Ok(None);
                 };
-                let message = "the record has bytes that are no UTF-8".into();
+                let message = "the line has bytes that are not UTF-8".into();
                 self.classed(Check::InvalidUtf8, line, &id, message);
-                self.change("replace", self.old(line), &id, "", "\u{fffd}", 0, "bytes that are no UTF-8");
+                self.change("replace", self.old(line), &id, "", "\u{fffd}", 0, "bytes that are not UTF-8");
                 self.padded(line, blanks);
                 self.aside(line, Check::InvalidUtf8, 0..bytes.len(), &bytes);
                 if ending.is_empty() {
@@ -346,7 +346,7 @@ impl Work<'_, '_> {
             &format!("{count} NUL bytes"),
             "",
             -(count as i64),
-            "a hole that a crash left",
+            "a block that was lost in a crash",
         );
         if nothing {
             return self.replace(line, 1, [], ending);
@@ -436,7 +436,7 @@ impl Work<'_, '_> {
         self.padded(line, blanks);
         let all = |lines: &[&[u8]]| lines.iter().map(|line| short(line)).collect::<Vec<_>>().join("\n");
         if entries > 1 && joined.is_none() {
-            let words = "each record has a line of its own";
+            let words = "each object gets its own line";
             self.change("split", old, "", &short(bytes), &all(&lines), 0, words);
         }
         let mut ending = ending.to_vec();
@@ -444,7 +444,7 @@ impl Work<'_, '_> {
         if let Some(joined) = &joined {
             lines.push(&joined.record);
             let was = [bytes, &joined.was[..]].concat();
-            self.change("join", old, "", &short(&was), &all(&lines), 0, "the record goes on there");
+            self.change("join", old, "", &short(&was), &all(&lines), 0, "the object continues there");
             if !joined.rest.trim_ascii().is_empty() {
                 // Read again in the next pass.
                 lines.push(&joined.rest);
@@ -705,7 +705,7 @@ impl Work<'_, '_> {
 }
 
 /// Why a title slot stays as it is.
-const NO_ROOM: &str = "the title slot has no room for what would be in its place";
+const NO_ROOM: &str = "the corrected title slot would be too long";
 
 /// A mended line, and how many blanks it got besides; as the title slot it has the length of one. `None` where a slot that
 /// had that length would lose it.
@@ -743,18 +743,18 @@ struct Joined {
 fn words(check: Check, line: Bad, entries: usize) -> String {
     let broken = || match line.why {
         Some((at, why)) => format!("{why}, at byte {at} of the line"),
-        None => "no record".into(),
+        None => "not an entry".into(),
     };
     match check {
-        Check::GluedLines => format!("{entries} records stand on one line"),
-        Check::SplicedLine if entries == 1 => "a piece of a record, and then a whole one".into(),
-        Check::SplicedLine => format!("a piece of a record, and then {entries} whole ones"),
-        Check::SplitRecord => "the record goes on in the next line".into(),
-        Check::GarbageLine if entries == 1 => "a list of one record".into(),
-        Check::GarbageLine if entries > 1 && line.why.is_none() => format!("a list of {entries} records"),
-        Check::GarbageLine if entries > 1 => format!("{entries} records, and something else around them"),
-        Check::GarbageLine if line.why.is_none() => "JSON, but no object with a type".into(),
-        Check::GarbageLine => "no record".into(),
+        Check::GluedLines => format!("{entries} objects are on one line"),
+        Check::SplicedLine if entries == 1 => "a fragment, followed by a complete object".into(),
+        Check::SplicedLine => format!("a fragment, followed by {entries} complete objects"),
+        Check::SplitRecord => "the object continues on the next line".into(),
+        Check::GarbageLine if entries == 1 => "a list of one object".into(),
+        Check::GarbageLine if entries > 1 && line.why.is_none() => format!("a list of {entries} objects"),
+        Check::GarbageLine if entries > 1 => format!("{entries} objects, with other bytes around them"),
+        Check::GarbageLine if line.why.is_none() => "JSON, but not an object with a type".into(),
+        Check::GarbageLine => "not an entry".into(),
         _ => broken(),
     }
 }

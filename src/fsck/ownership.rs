@@ -24,8 +24,8 @@ pub fn ownership(sessions: &[(&str, &[Key])]) -> Vec<(usize, Finding)> {
         let mut shared: Vec<(usize, usize)> = shared.into_iter().collect();
         shared.sort_unstable();
         out.extend(shared.into_iter().map(|(of, count)| {
-            let ids = Count("id stands", "ids stand", count);
-            (at, Finding::of_file(Check::Ownership, format!("{ids} in {} too", sessions[of].0)))
+            let ids = Count("id is", "ids are", count);
+            (at, Finding::of_file(Check::Ownership, format!("{ids} also in {}", sessions[of].0)))
         }));
     }
     out
@@ -41,6 +41,6 @@ mod tests {
         let (a, b, c) = (keys("1 2 3"), keys("2 3 4 4"), keys("4 5"));
         let found = ownership(&[("a", &a), ("b", &b), ("c", &c)]);
         let words: Vec<_> = found.iter().map(|(at, finding)| (*at, finding.message.as_str())).collect();
-        assert_eq!(words, [(1, "2 ids stand in a too"), (2, "1 id stands in b too")]);
+        assert_eq!(words, [(1, "2 ids are also in a"), (2, "1 id is also in b")]);
     }
 }

@@ -197,9 +197,9 @@ impl Machine {
         match self.state {
             State::Stopped => {}
             State::Value if nothing && self.open.is_empty() => self.shape = Some(Shape::Blank),
-            State::Value | State::FirstItem => self.flaw(at, "ends where a value should stand"),
+            State::Value | State::FirstItem => self.flaw(at, "ends before a value"),
             State::FirstKey | State::Key => self.flaw(at, "ends inside an object"),
-            State::Colon => self.flaw(at, "ends behind a key"),
+            State::Colon => self.flaw(at, "ends after a key"),
             State::Behind if self.open.is_empty() => {}
             State::Behind | State::Word(..) => self.flaw(at, "ends inside a value"),
             State::InString { .. } | State::Escape { .. } | State::Unicode { .. } => {
@@ -267,9 +267,9 @@ impl Machine {
             State::Value | State::FirstItem => self.value(byte, found),
             State::FirstKey if byte == b'}' => self.close(),
             State::FirstKey | State::Key if byte == b'"' => self.begin_string(true),
-            State::FirstKey | State::Key => self.flaw(self.at, "a key is no string"),
+            State::FirstKey | State::Key => self.flaw(self.at, "a key is not a string"),
             State::Colon if byte == b':' => self.state = State::Value,
-            State::Colon => self.flaw(self.at, "no colon behind a key"),
+            State::Colon => self.flaw(self.at, "no colon after a key"),
             State::Behind => self.behind(byte),
             State::Stopped => {}
         }
@@ -299,7 +299,7 @@ impl Machine {
             b'-' => Number::Minus,
             b'0' => Number::Zero,
             b'1'..=b'9' => Number::Digits,
-            _ => return self.flaw(self.at, "no value stands here"),
+            _ => return self.flaw(self.at, "expected a value"),
         };
         self.begin_copy();
         self.copy(&[byte]);
@@ -348,7 +348,7 @@ impl Machine {
         let Some(level) = self.open.last() else {
             match self.shape {
                 Some(Shape::Object) => self.shape = Some(Shape::Trailing { at: self.at }),
-                _ => self.flaw(self.at, "more stands behind the value"),
+                _ => self.flaw(self.at, "there are more bytes after the value"),
             }
             self.state = State::Stopped;
             return;
@@ -357,8 +357,8 @@ impl Machine {
             (b',', true) => self.state = State::Key,
             (b',', false) => self.state = State::Value,
             (b'}', true) | (b']', false) => self.close(),
-            (_, true) => self.flaw(self.at, "neither a comma nor `}` behind a member"),
-            (_, false) => self.flaw(self.at, "neither a comma nor `]` behind an item"),
+            (_, true) => self.flaw(self.at, "expected a comma or `}` after a member"),
+            (_, false) => self.flaw(self.at, "expected a comma or `]` after an item"),
         }
     }
 
@@ -414,7 +414,7 @@ impl Machine {
                 self.copy(b"\\");
                 self.state = State::Escape { key };
             }
-            Some(_) => self.flaw(self.at + plain as u64, "a control character stands in a string"),
+            Some(_) => self.flaw(self.at + plain as u64, "a string contains a control character"),
         }
         plain + 1
     }
@@ -430,14 +430,14 @@ impl Machine {
                 self.lone_surrogate |= std::mem::take(&mut self.high);
                 self.state = State::InString { key };
             }
-            _ => self.flaw(self.began, "an unknown escape stands in a string"),
+            _ => self.flaw(self.began, "a string contains an unknown escape"),
         }
     }
 
     fn unicode(&mut self, byte: u8, key: bool, digits: u8) {
         self.copy(&[byte]);
         let Some(digit) = char::from(byte).to_digit(16) else {
-            return self.flaw(self.began, "a broken escape stands in a string");
+            return self.flaw(self.began, "a string contains an incomplete escape");
         };
         self.unit = self.unit << 4 | digit as u16;
         if digits < 3 {
@@ -458,7 +458,7 @@ impl Machine {
     /// Says what the value of the key just read is wanted as.
     fn end_key(&mut self, found: &mut Found) {
         let key = super::decode(&self.copies[self.copy_from..]);
-        let place = self.open.last().expect("a key stands in an object").place;
+        let place = self.open.last().expect("an object has a key").place;
         let field = match place {
             Place::Top => AT_TOP.of(key.as_bytes()),
             Place::Message => IN_MESSAGE.of(key.as_bytes()),
@@ -514,7 +514,7 @@ impl Machine {
 
     fn word(&mut self, word: &'static [u8], read: usize, byte: u8, found: &mut Found) {
         if word[read] != byte {
-            return self.flaw(self.began, "no value stands here");
+            return self.flaw(self.began, "expected a value");
         }
         if read + 1 < word.len() {
             return self.state = State::Word(word, read + 1);

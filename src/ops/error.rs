@@ -4,7 +4,7 @@ use std::io;
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// A revision that is none.
-    #[error("`{revision}` is no entry of this session")]
+    #[error("`{revision}` is not an entry of this session")]
     NoRevision {
         /// What was asked for.
         revision: String,
@@ -28,7 +28,7 @@ pub enum Error {
         why: String,
     },
     /// A revision that can't be read.
-    #[error("`{revision}` is no revision: {why}")]
+    #[error("invalid revision `{revision}`: {why}")]
     Malformed {
         /// What was asked for.
         revision: String,
@@ -42,7 +42,7 @@ pub enum Error {
         why: String,
     },
     /// The session is of a form that is not written to.
-    #[error("this session is not written to: {why}")]
+    #[error("bough can't write to this session: {why}")]
     ReadOnly {
         /// Why.
         why: String,
@@ -56,7 +56,7 @@ pub enum Error {
         instead: Option<String>,
     },
     /// A label that could not be told from other words.
-    #[error("`{name}` can't be a label: {why}")]
+    #[error("invalid label `{name}`: {why}")]
     BadLabel {
         /// What was to be the label.
         name: String,
@@ -81,10 +81,10 @@ impl Error {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Error::NoRevision { revision } if is_short(revision) => {
-                format!("the beginning of an id has {} characters or more", super::revision::FEWEST)
+                format!("a prefix of an id needs at least {} characters", super::revision::FEWEST)
             }
             Error::NoRevision { .. } => {
-                "`bough log --all` lists the entries, `man bough-revisions` tells how they are named".into()
+                "`bough log --all` lists the entries; see `man bough-revisions` for how to name them".into()
             }
             Error::Ambiguous { candidates, count, .. } => {
                 let mut shown = candidates.clone();
@@ -94,8 +94,8 @@ impl Error {
                 format!("it could be one of\n  {}", shown.join("\n  "))
             }
             Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
-            Error::Malformed { .. } => "`man bough-revisions` tells how entries are named".into(),
-            Error::Taken { .. } => "`--move` takes it from there".into(),
+            Error::Malformed { .. } => "see `man bough-revisions` for how to name entries".into(),
+            Error::Taken { .. } => "`--move` moves it".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
             Error::BadLabel { .. } => "`bough label NAME [REV]` puts NAME on REV".into(),
             Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => {

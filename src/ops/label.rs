@@ -38,9 +38,10 @@ pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Res
     {
         // A label without a place would be the position, and the model would see nothing.
         return Err(Error::NoPlace {
-            what: format!("there is no position that a label could hang under: {}", session.head.rule),
+            what: format!("there is no HEAD to append a label to: {}", session.head.rule),
             instead: Some(
-                "`bough fsck --repair` mends the end of the file, or `bough switch` goes somewhere".into(),
+                "repair the end of the file with `bough fsck --repair`, or move HEAD with `bough switch`"
+                    .into(),
             ),
         });
     }
@@ -70,15 +71,18 @@ pub(super) fn set(
 ) -> Result<(), Error> {
     let session = whole.session;
     if name.trim().is_empty() || name.chars().any(char::is_control) {
-        return Err(Error::BadLabel { name: name.into(), why: "it has no letters, or several lines".into() });
+        return Err(Error::BadLabel {
+            name: name.into(),
+            why: "a label is one line that is not blank".into(),
+        });
     }
     if let Some(why) = super::revision::taken(name) {
         return Err(Error::BadLabel { name: name.into(), why: why.into() });
     }
     if !session.entries.key(target).is_some() {
         return Err(Error::NoPlace {
-            what: format!("{} has no id, so nothing can name it", whole.name(target)?),
-            instead: Some("`bough fsck --repair` gives ids".into()),
+            what: format!("{} has no id, so a label can't refer to it", whole.name(target)?),
+            instead: Some("`bough fsck --repair` adds missing ids".into()),
         });
     }
     let others: Vec<Ix> = session.labels.named(name).filter(|ix| *ix != target).collect();

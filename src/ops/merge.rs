@@ -170,7 +170,7 @@ pub fn squash(
         id: id.clone(),
         bytes: line.len() as i64,
         new: String::from_utf8_lossy(&line).trim_end().to_owned(),
-        why: "sums up the other branch".into(),
+        why: "summarizes the other branch".into(),
         ..Change::default()
     });
     plan.targets.push(Target::Append { file: 0, bytes: line });

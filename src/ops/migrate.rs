@@ -138,31 +138,35 @@ impl std::fmt::Display for NoteKind {
             NoteKind::KeptAll => {
                 write!(
                     f,
-                    "the compaction keeps all entries before it, as it did; pi would keep none of them (`--exact` does so)"
+                    "the compaction still keeps all entries before it; pi would keep none of them (as does \
+                     `--exact`)"
                 )
             }
             NoteKind::KeptNothing => {
-                write!(f, "the compaction keeps nothing now, as pi has it; it kept all before it")
+                write!(f, "the compaction now keeps nothing, as in pi; it kept all entries before it")
             }
             NoteKind::Forward => {
                 write!(
                     f,
-                    "the compaction names an entry behind itself, and goes on to; pi would name none (`--exact` does so)"
+                    "the compaction still names an entry after itself; pi would name none (as does `--exact`)"
                 )
             }
             NoteKind::ForwardDropped => {
-                write!(f, "the compaction named an entry behind itself, and names none now, as pi has it")
+                write!(f, "the compaction named an entry after itself and now names none, as in pi")
             }
             NoteKind::Outside { index } => {
-                write!(f, "the compaction counts to `{index}`, where no entry is: it keeps nothing before it")
+                write!(
+                    f,
+                    "the compaction refers to index `{index}`, which has no entry: it keeps nothing before it"
+                )
             }
             NoteKind::Flattened => write!(
                 f,
-                "the entries have ids although the header has no version: pi gives them new ones in a straight line, and so \
-                 did this (`--keep-ids` keeps the tree)"
+                "the entries have ids although the header has no version: they got new ids in one straight \
+                 line, as in pi (`--keep-ids` keeps the tree)"
             ),
-            NoteKind::Unreadable(1) => write!(f, "1 line can't be read, and stays as it is"),
-            NoteKind::Unreadable(count) => write!(f, "{count} lines can't be read, and stay as they are"),
+            NoteKind::Unreadable(1) => write!(f, "1 line can't be read and was not changed"),
+            NoteKind::Unreadable(count) => write!(f, "{count} lines can't be read and were not changed"),
         }
     }
 }

@@ -41,7 +41,7 @@ fn writable(session: &Session) -> Result<(), Error> {
     if session.format.wants_header() && session.header.is_none() {
         return Err(Error::NoPlace {
             what: "the session has no header, so the agent would not open it".into(),
-            instead: Some("`bough fsck --repair` makes one".into()),
+            instead: Some("`bough fsck --repair` adds one".into()),
         });
     }
     Ok(())
@@ -64,7 +64,7 @@ fn appendable(session: &Session) -> Result<(), Error> {
     match open.filter(|_| session.format == Format::Omp) {
         Some(open) => Err(Error::NoPlace {
             what: format!(
-                "line {} is an object that is not ended, and oh-my-pi would take what is put behind it for a part of it",
+                "line {} is a truncated object, and oh-my-pi would read appended lines as a part of it",
                 open.line
             ),
             instead: Some("`bough fsck --repair` sets it aside".into()),

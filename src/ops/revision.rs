@@ -90,12 +90,12 @@ pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<
 ///
 /// Labels that agents wrote may look so all the same; `label:NAME` is always the label.
 pub fn taken(word: &str) -> Option<&'static str> {
-    const ONE: &str = "that is how an entry is named";
-    const RANGE: &str = "that is how a range is named";
+    const ONE: &str = "that is the syntax of an entry";
+    const RANGE: &str = "that is the syntax of a range";
     match word {
-        "HEAD" | "@" | "-" => return Some("that is how a position is named"),
+        "HEAD" | "@" | "-" => return Some("that is the syntax of a position"),
         "root" => return Some(ONE),
-        "roots" | "leaves" | "all" => return Some("that is how a set of entries is named"),
+        "roots" | "leaves" | "all" => return Some("that is the syntax of a set of entries"),
         _ => {}
     }
     if [":/", "id:", "label:", "turn:", "line:"].iter().any(|start| word.starts_with(start)) {
@@ -185,7 +185,10 @@ fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
     if let Some((rest, _)) = text.rsplit_once('~')
         && matches!(resolve(whole, rest), Ok(Ok(_)))
     {
-        return Err(Error::Malformed { revision: text.into(), why: "`~` wants a number of steps".into() });
+        return Err(Error::Malformed {
+            revision: text.into(),
+            why: "`~` must be followed by a number of steps".into(),
+        });
     }
     Err(Error::NoRevision { revision: text.into() })
 }
@@ -258,19 +261,19 @@ fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix
         let unresolved = |why: &str| Error::Unresolved { revision: text.into(), why: why.into() };
         at = match suffix {
             Suffix::Up(steps) => {
-                up(session, at, steps).ok_or_else(|| unresolved("the path is not that long"))?
+                up(session, at, steps).ok_or_else(|| unresolved("the path is shorter than that"))?
             }
             Suffix::Parent => up(session, at, 1).ok_or_else(|| unresolved("it is a root"))?,
             Suffix::Same => at,
             Suffix::NoParent => {
-                let why = "an entry has one parent at the most; `REV~N` goes up N entries".into();
+                let why = "an entry has at most one parent; `REV~N` is its Nth ancestor".into();
                 return Err(Error::Malformed { revision: text.into(), why });
             }
             Suffix::Child => {
                 let children: Vec<Ix> = session.tree.children(at).collect();
                 match children.as_slice() {
                     [child] => *child,
-                    [] => return Err(unresolved("it has no child")),
+                    [] => return Err(unresolved("it has no children")),
                     several => return Err(ambiguous(whole, text, several)?),
                 }
             }
@@ -316,7 +319,7 @@ fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
         "-" | "@{-1}" => {
             let key = match &session.previous {
                 Previous::At(key) => key,
-                Previous::Unknown => return Err(no("no switch of this session is known")),
+                Previous::Unknown => return Err(no("there is no earlier switch of this session")),
                 Previous::Unread(why) => {
                     let why = format!("{word}: the operation log can't be read: {why}");
                     return Err(Error::Io(std::io::Error::other(why)));
@@ -352,7 +355,7 @@ fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
                     .entries
                     .on_line(0, line)
                     .map(Some)
-                    .ok_or_else(|| no("no entry stands on that line"));
+                    .ok_or_else(|| no("there is no entry on that line"));
             }
             _ => {}
         }
@@ -457,7 +460,7 @@ fn by_text(whole: Whole<'_>, revision: &str, wanted: &str) -> Result<Ix> {
             return Ok(ix);
         }
     }
-    Err(Error::Unresolved { revision: revision.into(), why: "no entry has such a text".into() })
+    Err(Error::Unresolved { revision: revision.into(), why: "no entry contains that text".into() })
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ pub fn continued(found: &Found, options: Options) -> Continued {
     match format {
         Format::Claude => by_claude(&found.path, &head),
         Format::Omp if was_anything_said(&found.path, options) => Continued::Opened,
-        Format::Omp => Continued::PassedOver("nothing was said in it"),
+        Format::Omp => Continued::PassedOver("it has no messages"),
         // Chimera's sessions need no header.
         Format::Chimera if found.agent.is_empty() => Continued::Opened,
         _ if has_header(&head) => Continued::Opened,
@@ -72,12 +72,12 @@ fn by_claude(path: &Path, head: &[u8]) -> Continued {
         return Continued::PassedOver("it has entries of a subagent");
     }
     if has_member(head, b"\"teamName\"", |value| value.starts_with(b"\"") && !value.starts_with(b"\"\"")) {
-        return Continued::PassedOver("it is a teammate's");
+        return Continued::PassedOver("it belongs to a teammate");
     }
     let first = head.split(|byte| *byte == b'\n').find(|line| has_link(line));
     let kind = first.and_then(|line| string_of(line, "sessionKind"));
     if kind.is_some_and(|kind| kind == "daemon" || kind == "daemon-worker") {
-        return Continued::PassedOver("it is a daemon's");
+        return Continued::PassedOver("it belongs to a daemon");
     }
     if first.is_none() && !has_links(path) {
         return Continued::PassedOver("it has no conversation");
@@ -183,12 +183,12 @@ mod tests {
         check(ID, &(lines(&[turn]) + &long + &side), Continued::Opened);      // beyond what is looked at
         check(ID, &turn.replace(r#":false"#, ": true"), passed("it has entries of a subagent"));
         check(ID, &turn.replace('x', r#"\"isSidechain\":true"#), Continued::Opened);
-        check(ID, &with(r#""teamName":"t""#), passed("it is a teammate's"));
-        check(ID, &lines(&[turn, &with(r#""teamName":"t""#)]), passed("it is a teammate's"));
+        check(ID, &with(r#""teamName":"t""#), passed("it belongs to a teammate"));
+        check(ID, &lines(&[turn, &with(r#""teamName":"t""#)]), passed("it belongs to a teammate"));
         check(ID, &with(r#""teamName":"""#), Continued::Opened);
         check(ID, &with(r#""teamName":null"#), Continued::Opened);
-        check(ID, &with(r#""sessionKind":"daemon-worker""#), passed("it is a daemon's"));
-        check(ID, &lines(&[mode, &with(r#""sessionKind":"daemon""#)]), passed("it is a daemon's"));
+        check(ID, &with(r#""sessionKind":"daemon-worker""#), passed("it belongs to a daemon"));
+        check(ID, &lines(&[mode, &with(r#""sessionKind":"daemon""#)]), passed("it belongs to a daemon"));
         check(ID, &lines(&[turn, &with(r#""sessionKind":"daemon-worker""#)]), Continued::Opened);
         check(ID, &with(r#""sessionKind":"bg""#), Continued::Opened);
         check(ID, &with(r#""entrypoint":"sdk-cli""#), Continued::Opened);

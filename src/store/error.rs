@@ -27,7 +27,7 @@ pub enum Error {
         path: PathBuf,
     },
     /// The file is of no format that is known.
-    #[error("{}: no session of a format that is known", if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() })]
+    #[error("{}: not a session of a known format", if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() })]
     UnknownFormat {
         /// The file.
         path: PathBuf,
@@ -35,13 +35,13 @@ pub enum Error {
         program: Option<Program>,
     },
     /// A folder has no session in it.
-    #[error("{}: no session is in this folder", path.display())]
+    #[error("{}: no sessions in this folder", path.display())]
     NoneInFolder {
         /// The folder.
         path: PathBuf,
     },
     /// No session has the id or name.
-    #[error("no session is called `{word}`")]
+    #[error("no session is named `{word}`")]
     NoSession {
         /// What was asked for.
         word: String,
@@ -85,14 +85,14 @@ impl Error {
             Error::Empty { path } => {
                 let path = path.display().to_string();
                 let word = shlex::try_quote(&path).unwrap_or((&*path).into());
-                format!("`bough fsck {word}` says what is left of it")
+                format!("`bough fsck {word}` shows what is left of it")
             }
             Error::UnknownFormat { program: Some(program), .. } => format!(
-                "this looks like a session of {}, which bough does not read; `man 5 bough-formats` tells more",
+                "this looks like a session of {}, which bough does not read; see `man 5 bough-formats`",
                 program.name()
             ),
             Error::UnknownFormat { .. } => {
-                "`man 5 bough-formats` tells what is known; `--input-format` forces a format".into()
+                "see `man 5 bough-formats` for the known formats; `--input-format` forces one".into()
             }
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
@@ -101,7 +101,8 @@ impl Error {
                     let path = first.display().to_string();
                     let word = shlex::try_quote(&path).unwrap_or((&*path).into()).into_owned();
                     format!(
-                        "`bough log {word}` shows it, and `bough export-branch --store {word}` makes a session of it"
+                        "`bough log {word}` shows it, and `bough export-branch --store {word}` makes it a \
+                         session"
                     )
                 }
                 super::remains::Left::Copy(path) => {
@@ -124,6 +125,6 @@ impl Error {
 
 /// A file that a word could mean, with a note if nothing was said in it.
 fn candidate(path: &std::path::Path) -> String {
-    let note = if super::continued::is_stub(path) { " (nothing was said in it)" } else { "" };
+    let note = if super::continued::is_stub(path) { " (no messages)" } else { "" };
     format!("{}{note}", path.display())
 }

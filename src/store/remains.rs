@@ -35,10 +35,10 @@ impl Remains {
                     "transcripts of subagents are",
                     *count,
                 );
-                format!("{main}: the session file is gone, and {files} left, such as {}", first.display())
+                format!("{main}: the session file is gone, but {files} left, e.g. {}", first.display())
             }
             Left::Copy(path) => {
-                format!("{main}: the session file is gone, and a copy of it is left: {}", path.display())
+                format!("{main}: the session file is gone, but there is a copy of it: {}", path.display())
             }
         }
     }

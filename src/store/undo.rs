@@ -218,7 +218,7 @@ pub fn changes(operation: &Operation, only: Option<&Path>) -> (Vec<Change>, Vec<
             files.len() - 1
         }) as u16
     };
-    let why = format!("takes back the operation {}: {}", operation.op_id, operation.command);
+    let why = format!("undoes the operation {}: {}", operation.op_id, operation.command);
     let is_wanted = |step: &&Step| only.is_none_or(|only| step.path == only);
     for step in operation.steps.iter().rev().filter(is_wanted) {
         let size = |state: &Option<State>| state.as_ref().map_or(0, |state| state.bytes as i64);
@@ -241,7 +241,7 @@ pub fn changes(operation: &Operation, only: Option<&Path>) -> (Vec<Change>, Vec<
         changes.push(Change {
             op: "remove",
             file: number(folder),
-            why: format!("{why}; the folder, if nothing else is in it"),
+            why: format!("{why}; the folder, if it is empty"),
             ..Change::default()
         });
     }

@@ -152,7 +152,7 @@ pub(crate) fn unwritten(error: io::Error) -> io::Error {
     match error.kind() {
         // The writers ask for these by their kind, and no user is told of them.
         io::ErrorKind::Interrupted | io::ErrorKind::BrokenPipe => error,
-        kind => io::Error::new(kind, format!("standard output can't be written: {error}")),
+        kind => io::Error::new(kind, format!("can't write to standard output: {error}")),
     }
 }
 

@@ -592,7 +592,7 @@ fn what_the_user_may_not_write_is_not_written() {
     // A file is made anew neither in a folder that may not be written, nor where it could not keep its owner.
     let old = place.put("old.jsonl", &old_session());
     open(&old, 0o666);
-    for (mode, told) in [(0o755, "can't be written by this user"), (0o777, "as the owner of the file")] {
+    for (mode, told) in [(0o755, "this user can't write to the file"), (0o777, "as the owner of the file")] {
         open(place.folder.path(), mode);
         for words in [vec!["migrate", "old.jsonl"], vec!["migrate", "old.jsonl", "-n"]] {
             let refused = as_nobody(&place, &words);

@@ -125,15 +125,15 @@ impl Rule {
             Rule::LastKept => "the last message that the compaction kept",
             Rule::OnlyEnd => "the only end of the conversation after the last compaction",
             Rule::Pointer => "the last pointer in the file",
-            Rule::Pin => "a pin, with nothing behind it",
-            Rule::Agent => "the last turn of an agent's transcript",
-            Rule::Asked => "as asked",
-            Rule::Emptied => "a pin on nothing: the client would begin an empty conversation",
+            Rule::Pin => "a pointer with no turn after it",
+            Rule::Agent => "the last turn of a subagent's transcript",
+            Rule::Asked => "as requested",
+            Rule::Emptied => "a pointer to nothing: the agent would start an empty conversation",
             Rule::PointerAtSidechain => {
-                "the last pointer names a sidechain: the client would not open the session"
+                "the last pointer names a sidechain: the agent would not open the session"
             }
-            Rule::Sidechain => "the last turn is a sidechain: the client would not open the session",
-            Rule::NoTurn => "there is no turn to go on from: the client would not open the session",
+            Rule::Sidechain => "the last turn is a sidechain: the agent would not open the session",
+            Rule::NoTurn => "there is no turn to continue from: the agent would not open the session",
         }
     }
 }

@@ -142,15 +142,15 @@ impl Why {
     pub fn words(self) -> &'static str {
         match self {
             Why::Compacted => "before the last compaction",
-            Why::Note => "a note of the client",
+            Why::Note => "a note of the agent",
             Why::NoContent => "no content",
             Why::NoResult => "a tool call without a result",
             Why::RepeatedCall => "a tool call with the id of an earlier one",
             Why::NoCall => "a tool result without its call",
-            Why::RepeatedResult => "a further result for one tool call",
-            Why::SaysNothing => "a reply that says nothing",
-            Why::Retracted => "a reply that was taken back",
-            Why::ApiError => "a message about an error of the service",
+            Why::RepeatedResult => "a second result for a tool call",
+            Why::SaysNothing => "a reply without content",
+            Why::Retracted => "a reply that was withdrawn",
+            Why::ApiError => "a message about a service error",
         }
     }
 }

@@ -115,7 +115,7 @@ impl Finder<'_> {
         let named = stem.rsplit('_').next().unwrap_or(stem);
         if is_uuid(named) && named != id && self.session.format != Format::Chimera {
             self.file(Check::SessionIdMismatch, || {
-                format!("the file is named after `{named}`, and its session is `{id}`")
+                format!("the file is named after `{named}`, but its session is `{id}`")
             });
         }
         Ok(())
@@ -131,7 +131,7 @@ impl Finder<'_> {
             return Ok(());
         }
         if is_uuid(stem) && names[own] != stem {
-            let message = || format!("the file is named after `{stem}`, and its session is `{}`", names[own]);
+            let message = || format!("the file is named after `{stem}`, but its session is `{}`", names[own]);
             self.file(Check::SessionIdMismatch, message);
         }
         if names.iter().filter(|name| !name.is_empty()).count() < 2 {
@@ -141,8 +141,8 @@ impl Finder<'_> {
         for ix in session.tree.standing() {
             let Some(of) = session.entries.session_at(ix).filter(|of| *of != own) else { continue };
             let (check, words) = match above[ix.at()] {
-                true => (Check::InheritedPrefix, "and what came after it belongs to this one"),
-                false => (Check::ForeignSession, "and nothing of this one hangs on it"),
+                true => (Check::InheritedPrefix, "and entries of this one follow it"),
+                false => (Check::ForeignSession, "and is not an ancestor of entries of this one"),
             };
             self.entry(check, ix, None, |_, _| {
                 Ok(format!("the entry is of session `{}`, {words}", names[of]))
@@ -170,7 +170,7 @@ impl Finder<'_> {
             }
             if std::mem::replace(&mut seen, true) {
                 self.entry(Check::UnexpectedRoot, ix, None, |_, _| {
-                    Ok("a root in the middle: what stands before it is out of sight".into())
+                    Ok("a root in the middle: the agent does not see anything before it".into())
                 })?;
             }
         }
@@ -211,12 +211,12 @@ impl Finder<'_> {
                 }
                 NotedKind::Snapshot if found => {
                     self.at(Check::SnapshotIdOverlap, u64::from(noted.line), noted.offset, || {
-                        "the line keeps files for an entry, and names it".into()
+                        "the file snapshot names an entry".into()
                     });
                 }
                 NotedKind::TurnWithoutId => {
                     self.at(Check::MissingUuid, u64::from(noted.line), noted.offset, || {
-                        "the turn has no uuid, so nothing can hang below it".into()
+                        "the turn has no uuid, so it can't have children".into()
                     });
                 }
                 _ => {}
@@ -254,7 +254,7 @@ impl Finder<'_> {
         if let Some(first) = lost.first() {
             let some_left = kept.uuids.iter().any(is_there);
             self.entry(Check::MissingKept, ix, None, |_, _| {
-                Ok(format!("{} of the kept messages are not in this session, `{first}` is one", lost.len()))
+                Ok(format!("{} of the kept messages are not in this session, e.g. `{first}`", lost.len()))
             })?;
             // Where the client stands at what would be gone, as where a pointer names it, it would stand elsewhere.
             let is_kept = |head| kept.keys().any(|key| key == self.session.entries.key(head));
@@ -294,7 +294,7 @@ impl Finder<'_> {
         } else {
             let line = self.origin_line(tip);
             self.at(Check::StalePointer, pointer.line, offset, || {
-                format!("the last pointer holds another branch than that of the newest turn, on line {line}")
+                format!("the last pointer is on another branch than the newest turn, line {line}")
             });
         }
         Ok(())
@@ -313,7 +313,9 @@ impl Finder<'_> {
             }
             let opens = rule == Rule::NoTurn.words() && turns.any(|ix| !is_side(ix));
             self.file(Check::NoHead, || match opens {
-                true => "no turn is left to go on from: the client would send nothing of the session".into(),
+                true => {
+                    "there is no turn to continue from: the agent would send nothing of the session".into()
+                }
                 false => rule.into(),
             });
             return Ok(());
@@ -324,7 +326,7 @@ impl Finder<'_> {
             return Ok(());
         }
         self.entry(Check::AssistantFirst, ix, None, |_, _| {
-            Ok("the next request begins with this reply, and the service refuses that".into())
+            Ok("the next request begins with this reply, and the service rejects it".into())
         })
     }
 
@@ -340,7 +342,7 @@ impl Finder<'_> {
                 && value(&self.line(ix)?, &["agentId"]).is_none()
             {
                 self.entry(Check::SidechainTrunk, ix, None, |_, _| {
-                    Ok("a turn of the conversation is marked as a sidechain".into())
+                    Ok("a turn of the main conversation is marked as a sidechain".into())
                 })?;
             }
         }
@@ -358,7 +360,7 @@ impl Finder<'_> {
                 self.entry(Check::AnchorWithoutAgent, noted.entry, None, |finder, _| {
                     let line = finder.line(noted.entry)?;
                     let id = value(&line, &["toolUseResult", "agentId"]).unwrap_or_default();
-                    Ok(format!("the file of agent {} is not there", String::from_utf8_lossy(id)))
+                    Ok(format!("the file of the subagent {} is missing", String::from_utf8_lossy(id)))
                 })?;
             }
         }
@@ -373,7 +375,7 @@ impl Finder<'_> {
             let placed = self.around.placed_agents();
             for agent in unnamed.into_iter().filter(|agent| !placed.contains(*agent)) {
                 self.file(Check::AgentWithoutAnchor, || {
-                    format!("nothing says what started the agent `{agent}`")
+                    format!("no tool call started the subagent `{agent}`")
                 });
             }
         }
@@ -382,7 +384,7 @@ impl Finder<'_> {
             for name in result_files(&line) {
                 if !self.around.has_result_file(&name) {
                     self.entry(Check::MissingResultFile, noted.entry, None, |_, _| {
-                        Ok(format!("`tool-results/{name}` is not there"))
+                        Ok(format!("`tool-results/{name}` is missing"))
                     })?;
                 }
             }

@@ -26,7 +26,7 @@ impl Finder<'_> {
             let (check, other, words) = match self.known.entry(noted.key) {
                 // pi names the compaction itself where it keeps nothing.
                 Some(found) if found == ix || self.is_above(found, ix) => continue,
-                Some(found) => (Check::KeptOffPath, Some(found), "does not stand above the compaction"),
+                Some(found) => (Check::KeptOffPath, Some(found), "is not an ancestor of the compaction"),
                 None if self.is_there(noted.key) => continue,
                 None => (Check::DanglingKept, None, "is not in this session"),
             };

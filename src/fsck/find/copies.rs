@@ -46,8 +46,8 @@ impl Finder<'_> {
             self.entry(check, ix, Some(first), |finder, id| {
                 let line = finder.origin_line(first);
                 Ok(match check {
-                    Check::DuplicateEntry => format!("the entry of line {line} once more"),
-                    _ => format!("id `{id}` is that of line {line}, and the entry another"),
+                    Check::DuplicateEntry => format!("a copy of the entry on line {line}"),
+                    _ => format!("the entry on line {line} has the same id `{id}` but different contents"),
                 })
             })?;
         }

@@ -13,7 +13,7 @@ impl Finder<'_> {
         let facts = &session.files[0];
         if facts.crlf > 0 {
             let message =
-                || format!("{} of {} lines end in carriage return and line feed", facts.crlf, facts.lines);
+                || format!("{} of {} lines end with carriage return and line feed", facts.crlf, facts.lines);
             self.file(Check::Crlf, message);
         }
         for other in session.others.iter().filter(|other| other.kind == OtherKind::Blank) {
@@ -25,7 +25,7 @@ impl Finder<'_> {
             .all()
             .filter(|ix| said(session.entries.kind(*ix)) || session.entries.flags(*ix).has(Flags::TEXT));
         if turns.next().is_none() {
-            self.file(Check::NoConversation, || "nothing was said in this session".into());
+            self.file(Check::NoConversation, || "the session has no messages".into());
         }
         self.version();
         if !matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4) {
@@ -42,13 +42,13 @@ impl Finder<'_> {
             let version = version.unwrap_or("4").to_owned();
             let line = session.header.as_ref().map_or(0, |header| header.line);
             self.at(Check::UnsupportedVersion, line, 0, || {
-                format!("version {version} is newer than {newest}, the newest that is known")
+                format!("version {version} is newer than {newest}, the newest that bough knows")
             });
         } else if matches!(session.format, Format::PiV1 | Format::PiV2 | Format::PiDesign)
             && session.header.is_some()
         {
             self.file(Check::LegacyVersion, || {
-                format!("the file is of version {}; `bough migrate` takes it to 3", version.unwrap_or("1"))
+                format!("the file has version {}; `bough migrate` upgrades it to 3", version.unwrap_or("1"))
             });
         }
     }
@@ -57,12 +57,12 @@ impl Finder<'_> {
         let session = self.session;
         let headers: Vec<_> = self.noted(NotedKind::Header).collect();
         match headers.first() {
-            None => self.file(Check::MissingHeader, || "no line is a header".into()),
+            None => self.file(Check::MissingHeader, || "the file has no header".into()),
             Some(first) => {
                 // No release wrote the form of the design document, so there is no telling what its header needs.
                 if first.key == Key::NONE && session.format != Format::PiDesign {
                     self.at(Check::MissingHeader, u64::from(first.line), first.offset, || {
-                        "the header has no id that is a string".into()
+                        "the id of the header is missing or not a string".into()
                     });
                 }
                 let time = value(&self.bytes(first)?, &["timestamp"]).map(<[u8]>::to_vec);
@@ -75,7 +75,7 @@ impl Finder<'_> {
                 }
                 if first.entry.0 > 0 {
                     let line = u64::from(first.line);
-                    let message = || format!("{} entries stand before the header", first.entry.0);
+                    let message = || format!("{} entries are before the header", first.entry.0);
                     self.at(Check::HeaderNotFirst, line, first.offset, message);
                 }
                 if headers.len() > 1 {
@@ -87,8 +87,8 @@ impl Finder<'_> {
                             u64::from(further.line),
                             further.offset,
                             || match same {
-                                true => "the header stands here once more".into(),
-                                false => "a further header, and not the same".into(),
+                                true => "a copy of the header".into(),
+                                false => "a second header, different from the first".into(),
                             },
                         );
                         if !same {
@@ -102,7 +102,7 @@ impl Finder<'_> {
         if let Some(slot) = slot
             && let Some(wrong) = slot::wrong(&self.source.bytes(slot.span)?).first()
         {
-            let message = || format!("`{wrong}` of the title slot is missing, or not as it has to be");
+            let message = || format!("`{wrong}` of the title slot is missing or wrong");
             self.at(Check::TitleSlot, slot.line, slot.span.offset, message);
         }
         if session.format == Format::PiV1 {
@@ -117,16 +117,16 @@ impl Finder<'_> {
         }
         for noted in self.noted(NotedKind::NumberId) {
             let words =
-                |_: &Self, id: &str| Ok(format!("the id of the entry is the number {id}, and no string"));
+                |_: &Self, id: &str| Ok(format!("the id of the entry is the number {id}, not a string"));
             self.entry(Check::MissingId, noted.entry, None, words)?;
         }
         let count = session.entries.len();
         if !without.is_empty() && without.len() == count {
-            self.file(Check::ForkOfV1, || "entries of version 1 stand under a later header".into());
+            self.file(Check::ForkOfV1, || "entries of version 1 follow a header of a later version".into());
         } else if without.last().is_some_and(|ix| ix.at() + 1 == count) {
             let last = without[without.len() - 1];
             self.entry(Check::ForeignMarker, last, None, |_, _| {
-                Ok("the last line has no id, so the agent would begin anew".into())
+                Ok("the last line has no id, so the agent would start a new session".into())
             })?;
         }
         Ok(())

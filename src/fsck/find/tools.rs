@@ -178,21 +178,21 @@ impl Finder<'_> {
                     }
                     Check::UnpairedToolUse if not_sent => {
                         format!(
-                            "tool call `{id}` has no result, and needs none: the reply failed and is not sent"
+                            "tool call `{id}` has no result, and needs none: its reply failed and is not sent"
                         )
                     }
                     Check::UnpairedToolUse => format!("tool call `{id}` has no result"),
-                    Check::DuplicateToolResult => format!("a further result of `{id}`, after line {line}"),
+                    Check::DuplicateToolResult => format!("a second result of `{id}`, after line {line}"),
                     Check::DuplicateToolId => {
-                        format!("tool call `{id}` has the id of one above it, on line {line}")
+                        format!("tool call `{id}` has the same id as the call on line {line}")
                     }
                     _ if sent.get(&key).is_some_and(|calls| calls.contains(&ix)) && not_sent => {
                         format!("the call `{id}` and its result are in one entry")
                     }
                     _ if not_sent => {
-                        format!("the result of `{id}` is not below its call, whose reply is not sent")
+                        format!("the result of `{id}` does not follow its call, whose reply is not sent")
                     }
-                    _ => format!("another message stands between the call `{id}` and its result"),
+                    _ => format!("another message is between the call `{id}` and its result"),
                 })
             })?;
             if session.format == Format::PiV1 || not_sent {

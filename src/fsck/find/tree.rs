@@ -25,7 +25,7 @@ impl Finder<'_> {
         self.orphans()?;
         for noted in self.noted(NotedKind::NoType).filter(|noted| noted.key.is_some()) {
             self.entry(Check::GarbageLine, noted.entry, None, |_, _| {
-                Ok("the entry has no type, and agents walk through it".into())
+                Ok("the entry has no type, but agents follow its links".into())
             })?;
             self.unmendable();
         }
@@ -35,7 +35,7 @@ impl Finder<'_> {
                 Ok(match ix == to {
                     true => "the entry is its own parent".into(),
                     false => format!(
-                        "parent `{}` stands below the entry: {} entries are in the ring",
+                        "parent `{}` is a descendant of the entry: {} entries form a cycle",
                         finder.id(to)?,
                         session.tree.ancestors(to).take_while(|above| *above != ix).count() + 1
                     ),
@@ -58,7 +58,7 @@ impl Finder<'_> {
             if parent > ix {
                 backward = false;
                 self.entry(Check::ForwardParent, ix, Some(parent), |finder, _| {
-                    Ok(format!("its parent stands below it, on line {}", finder.origin_line(parent)))
+                    Ok(format!("its parent comes after it, on line {}", finder.origin_line(parent)))
                 })?;
             }
             let before = session.entries.time(parent);
@@ -89,7 +89,7 @@ impl Finder<'_> {
             }
         }
         for ix in session.tree.standing().filter(|ix| !reached[ix.at()]) {
-            self.entry(Check::Coverage, ix, None, |_, _| Ok("no root leads to the entry".into()))?;
+            self.entry(Check::Coverage, ix, None, |_, _| Ok("the entry is not reached from a root".into()))?;
         }
         Ok(())
     }
@@ -100,7 +100,7 @@ impl Finder<'_> {
             self.entry(Check::DanglingParent, noted.entry, None, |finder, _| {
                 let line = finder.line(noted.entry)?;
                 let parent = value(&line, &[session.format.names().parent]).unwrap_or_default();
-                Ok(format!("the parent is no id: {}", short(parent)))
+                Ok(format!("the parent is not an id: {}", short(parent)))
             })?;
         }
         let orphans: Vec<Ix> = session.tree.orphans().collect();
@@ -120,12 +120,12 @@ impl Finder<'_> {
             let spelled = named(parent.to_ascii_lowercase()).or(named(parent.to_ascii_uppercase()));
             if stray.contains(&Key::of(parent.as_bytes())) {
                 self.entry(Check::UnknownTypeLink, ix, None, |_, _| {
-                    Ok(format!("parent `{parent}` is a line of a type that is no part of the conversation"))
+                    Ok(format!("parent `{parent}` is a line that is not part of the conversation"))
                 })?;
             } else if spelled.is_some_and(|found| found != ix) {
                 self.entry(Check::IdCase, ix, spelled, |finder, _| {
                     let id = finder.id(spelled.unwrap_or(ix))?;
-                    Ok(format!("parent `{parent}` differs from `{id}` in case"))
+                    Ok(format!("parent `{parent}` differs from `{id}` only in case"))
                 })?;
             } else {
                 lost.push((ix, parent));
@@ -158,7 +158,7 @@ impl Finder<'_> {
                 continue;
             }
             let message = || match label.text.is_empty() {
-                true => "a name is taken from an entry that is not in this session".into(),
+                true => "a label is cleared on an entry that is not in this session".into(),
                 false => format!("label `{}` names an entry that is not in this session", label.text),
             };
             let offset = match label.entry {
@@ -240,7 +240,7 @@ impl Finder<'_> {
                 NotedKind::EmptyText => (Check::EmptyTextBlock, "a text block has no text"),
                 NotedKind::EmptyContent => (Check::EmptyContent, "the content is an empty string"),
                 NotedKind::ObjectContent => (Check::ObjectContent, "the content is an object, not a list"),
-                NotedKind::WideImage => (Check::OversizeImage, "a picture is larger than providers take"),
+                NotedKind::WideImage => (Check::OversizeImage, "an image is larger than providers accept"),
                 _ => return None,
             })
         };
@@ -267,7 +267,7 @@ impl Finder<'_> {
                 let hash = String::from_utf8_lossy(&hash[..len]);
                 if len > 0 && !self.around.has_blob(&hash) {
                     self.entry(Check::MissingBlob, noted.entry, None, |_, _| {
-                        Ok(format!("the file of picture `{hash}` is not there"))
+                        Ok(format!("the file of image `{hash}` is missing"))
                     })?;
                 }
             }

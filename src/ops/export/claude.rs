@@ -19,7 +19,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
     let Whole { session, source } = whole;
     if session.entries.file(wish.entry) != 0 {
         return Err(Error::NoPlace {
-            what: format!("{} is in the transcript of an agent", whole.name(wish.entry)?),
+            what: format!("{} is in the transcript of a subagent", whole.name(wish.entry)?),
             instead: None,
         });
     }
@@ -32,7 +32,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         if !entries.iter().any(is_turn) {
             return Err(Error::NoPlace {
                 what: format!(
-                    "there is no turn at or below {}, so the client would not open the session",
+                    "there is no turn at or after {}, so the agent would not open the session",
                     whole.name(wish.entry)?
                 ),
                 instead: None,
@@ -44,7 +44,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
             return Err(Error::NoPlace {
                 what: format!(
-                    "there is no turn at or above {}, so the client would not open the session",
+                    "there is no turn at or before {}, so the agent would not open the session",
                     whole.name(wish.entry)?
                 ),
                 instead: None,
@@ -338,7 +338,7 @@ impl Copy<'_> {
         let prompt =
             switch::claude::newest_prompt(Whole { session: self.session, source: self.source }, head)?;
         let line = write::pin(prompt.as_deref(), Some(&self.name(head)?), Some(&self.wish.session));
-        self.add(line, "pins the position");
+        self.add(line, "pins HEAD");
         Ok(())
     }
 

@@ -128,7 +128,7 @@ fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
     all.retain(|ix| !is_left_out(session, *ix));
     if all.is_empty() {
         return Err(Error::NoPlace {
-            what: format!("there is nothing to export above {}", whole.name(wish.entry)?),
+            what: format!("there is nothing to export before {}", whole.name(wish.entry)?),
             instead: None,
         });
     }
@@ -425,7 +425,7 @@ impl<'a> Copy<'a> {
             let id = self.fresh.entry(format, self.session.entries.keys());
             let new = New { id: &id, parent: Some(&leaf), now };
             if let Some(line) = format.dialect().marker(&new, None, Some(&leaf)) {
-                self.add(line, &id, "keeps the position");
+                self.add(line, &id, "keeps HEAD");
             }
         }
         for (ix, label) in labels {

@@ -334,7 +334,7 @@ impl<'c> Copier<'c> {
             let from = self.from.session.id().filter(|_| !std::ptr::eq(self.from.session, self.into.session));
             let line = origin_line(format, &id, &parent, self.options.now, from.as_deref(), &self.map);
             lines.insert(0, line);
-            names.insert(0, (id, "says where the copies come from"));
+            names.insert(0, (id, "tells the model where the copies come from"));
         }
         if format == Format::Claude
             && let (Some((_, last)), Some(session)) = (self.copies.last(), &self.options.session_id)
@@ -342,7 +342,7 @@ impl<'c> Copier<'c> {
             let mut pin = claude::write::pin(None, Some(&format.quoted(last)), Some(session));
             pin.truncate(pin.trim_ascii_end().len());
             lines.push(pin);
-            names.push((String::new(), "puts the position on the last copy"));
+            names.push((String::new(), "moves HEAD to the last copy"));
         }
         let (mut bytes, mut changes) = (Vec::new(), Vec::new());
         for (line, (id, why)) in lines.into_iter().zip(names) {

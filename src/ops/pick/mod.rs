@@ -149,9 +149,9 @@ fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
     if session.format == Format::Claude && claude::load::Loader::new(session).is_gone(onto) {
         let name = super::ids::name(session, into.source, onto)?;
         return Err(super::Error::NoPlace {
-            what: format!("`{name}` is gone with what a compaction replaced, so no branch can begin there"),
+            what: format!("a compaction replaced `{name}`, so a branch can't begin there"),
             instead: Some(format!(
-                "`bough export-branch {}` makes a session of its own of it",
+                "`bough export-branch {}` makes it a session of its own",
                 super::ids::quoted(&name)
             )),
         }

@@ -59,18 +59,18 @@ impl fmt::Display for Why {
             Why::Name => "it names its session",
             Why::Usage => "it counts tokens that were used once",
             Why::Credentials => "it names credentials",
-            Why::Marker => "it only marks a position",
+            Why::Marker => "it only marks HEAD",
             Why::Reset => "it clears the context",
-            Why::Progress => "it is a tick of progress",
-            Why::Agent => "it belongs to an agent's transcript",
-            Why::Boundary => "a compaction would hide all that stands before it",
-            Why::Kept => "the first entry that it keeps would not stand before it",
-            Why::Target => "the entry that it refers to would not stand before it",
-            Why::OpenCall => "it calls a tool whose result is not in the session",
-            Why::StrayResult => "it is a result whose call is not in the session",
-            Why::Unknown => "the other agent does not know such an entry",
-            Why::Blob => "a picture in it is kept elsewhere, and is not there",
-            Why::OnlyThinking => "nothing but thinking is in it",
+            Why::Progress => "it is a progress report",
+            Why::Agent => "it belongs to a subagent's transcript",
+            Why::Boundary => "the compaction would hide everything before it",
+            Why::Kept => "the first entry that it keeps would not be before it",
+            Why::Target => "the entry that it refers to would not be before it",
+            Why::OpenCall => "it has a tool call whose result is not in the session",
+            Why::StrayResult => "it is a tool result whose call is not in the session",
+            Why::Unknown => "the other agent has no such entry",
+            Why::Blob => "it contains an image whose file is missing",
+            Why::OnlyThinking => "it contains only thinking",
             Why::Unreadable => "its line can't be read",
         })
     }
@@ -113,15 +113,19 @@ impl fmt::Display for Note {
         match self {
             Note::LeftOut { id, why } => write!(f, "`{id}` was left out: {why}"),
             Note::Along { id, more } => {
-                write!(f, "{} with `{id}`", Count("entry comes along", "entries come along", *more))
+                write!(
+                    f,
+                    "{} with `{id}`",
+                    Count("entry is copied as well", "entries are copied as well", *more)
+                )
             }
-            Note::OpenBefore => write!(f, "the path ends in a call that has no result"),
-            Note::TwoPrompts => write!(f, "two prompts stand in a row; most models take them as one"),
-            Note::TwoReplies => write!(f, "two replies stand in a row; some models refuse that"),
-            Note::ReplyFirst => write!(f, "the path begins with a reply; some models refuse that"),
+            Note::OpenBefore => write!(f, "the path ends with a tool call that has no result"),
+            Note::TwoPrompts => write!(f, "there are two prompts in a row; most models treat them as one"),
+            Note::TwoReplies => write!(f, "there are two replies in a row; some models reject that"),
+            Note::ReplyFirst => write!(f, "the path begins with a reply; some models reject that"),
             Note::UsageAgain { replies } => write!(
                 f,
-                "the tokens of {} count again; `--zero-usage` sets them to zero in the copies",
+                "the tokens of {} are counted twice; `--zero-usage` sets them to zero in the copies",
                 Count("copied reply", "copied replies", *replies)
             ),
         }
@@ -142,7 +146,7 @@ pub enum Refusal {
     #[error(transparent)]
     Place(#[from] crate::ops::Error),
     /// Sessions of agents between which nothing can be brought over.
-    #[error("entries of format `{}` have no place in one of format `{}`", from.name(), into.name())]
+    #[error("a session of format `{1}` can't contain entries of format `{0}`", from.name(), into.name())]
     OtherFormat {
         /// The format of the entries.
         from: Format,
@@ -158,7 +162,7 @@ pub enum Refusal {
         why: Why,
     },
     /// An entry only travels with others.
-    #[error("`{id}` only travels with {} not named", Count("entry that is", "entries that are", *more))]
+    #[error("`{id}` can only be copied together with {} not named", Count("entry that is", "entries that are", *more))]
     Pairs {
         /// Its id.
         id: String,
@@ -166,7 +170,7 @@ pub enum Refusal {
         more: usize,
     },
     /// The place for the copies is between a call and its result.
-    #[error("`{onto}` stands between a call and its result")]
+    #[error("`{onto}` is between a tool call and its result")]
     InsideCall {
         /// The place.
         onto: String,
@@ -180,7 +184,7 @@ pub enum Refusal {
         why: Option<Box<Note>>,
     },
     /// The format has no form for what is asked.
-    #[error("{} has no form for a summary of a branch that its agent would send", format.name())]
+    #[error("{} has no branch summary that its agent would send", format.name())]
     NoSummary {
         /// The format.
         format: Format,
@@ -195,19 +199,17 @@ impl Refusal {
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::Place(error) => return error.hint(),
-            Refusal::NotCopied { why: Why::Label, .. } => "`bough label` puts a label on the copy".into(),
-            Refusal::NotCopied { why: Why::OnlyThinking, .. } => {
-                "without `--strip-thinking` it can be copied".into()
-            }
-            Refusal::Pairs { .. } => "without `--no-pairs` they are brought along".into(),
+            Refusal::NotCopied { why: Why::Label, .. } => "label the copy with `bough label`".into(),
+            Refusal::NotCopied { why: Why::OnlyThinking, .. } => "copy it without `--strip-thinking`".into(),
+            Refusal::Pairs { .. } => "omit `--no-pairs` to copy them as well".into(),
             Refusal::InsideCall { result, .. } => {
                 format!(
-                    "`--onto {}` puts the copies behind the result; `--force` puts them there all the same",
+                    "`--onto {}` adds the copies after the result; `--force` adds them here anyway",
                     crate::ops::ids::quoted(result)
                 )
             }
             Refusal::NoSummary { .. } => {
-                "`bough merge` without `--squash` brings the entries themselves".into()
+                "`bough merge` without `--squash` copies the entries themselves".into()
             }
             _ => return None,
         })

@@ -22,8 +22,8 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
     let session = whole.session;
     if wish.summary.is_some() {
         return Err(Error::NoPlace {
-            what: "Claude Code has no line for a summary of a branch that is left".into(),
-            instead: Some("switch without it, and say it in the next prompt".into()),
+            what: "Claude Code has no branch summary".into(),
+            instead: Some("omit it, and write the summary in the next prompt".into()),
         });
     }
     let (to, prompt) = match (to, wish.rewind) {
@@ -98,7 +98,7 @@ fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
     if session.entries.file(turn) != 0 || flags.has(Flags::SIDECHAIN) {
         return Err(Error::NoPlace {
             what: format!(
-                "{} is in the transcript of an agent, from which the client does not go on",
+                "{} is in the transcript of a subagent, from which the agent can't continue",
                 name()?
             ),
             instead: None,
@@ -107,10 +107,10 @@ fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
     if !session.entries.kind(turn).is_turn() {
         return Err(Error::NoPlace {
             what: format!(
-                "there is no turn at or above {}, so the client would not open the session",
+                "there is no turn at or before {}, so the agent would not open the session",
                 name()?
             ),
-            instead: Some("`bough switch --root` goes before the first entry".into()),
+            instead: Some("`bough switch --root` moves before the first entry".into()),
         });
     }
     // A ring above it does no harm: the client cuts it.
@@ -125,8 +125,8 @@ fn is_emptied(session: &Session) -> bool {
 fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
     if write::ignores_pointers(session.claude.version.as_deref()) && session.claude.version.is_some() {
         return Err(Error::NoPlace {
-            what: "clients before 2.1.122 know no way to before the first entry".into(),
-            instead: Some("begin a new session, or go on with a newer client first".into()),
+            what: "Claude Code before 2.1.122 can't move before the first entry".into(),
+            instead: Some("start a new session, or first continue this one with a newer version".into()),
         });
     }
     lines.put(write::pin(None, None, session.id().as_deref()), "", "pins an empty conversation");
@@ -148,10 +148,10 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
     if loader.reads_from_boundary() && loader.is_gone(turn) || size >= BIG && !is_reached(&mut loader, turn) {
         return Err(Error::NoPlace {
             what: format!(
-                "the client does not read so large a file before its last compaction, where {} is",
+                "{} is before the last compaction, and Claude Code does not read that part of so large a file",
                 whole.name(turn)?
             ),
-            instead: Some("`bough export-branch` makes a session of its path".into()),
+            instead: Some("export its path as a new session with `bough export-branch`".into()),
         });
     }
     if size >= BIG {
@@ -182,8 +182,8 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
         }
     }
     Err(Error::NoPlace {
-        what: format!("no line is known that puts the client on {}", whole.name(turn)?),
-        instead: Some("`bough export-branch` makes a session of its path".into()),
+        what: format!("no line makes Claude Code continue from {}", whole.name(turn)?),
+        instead: Some("export its path as a new session with `bough export-branch`".into()),
     })
 }
 
@@ -234,12 +234,12 @@ fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error
         let Some(line) = as_it_was(session, whole.source, *boundary)? else { continue };
         listed.push(key);
         if above == Some(key) {
-            again.push((with_end(line), "puts the compaction above the entry in force again"));
+            again.push((with_end(line), "makes the compaction before the entry apply again"));
             continue;
         }
         let standing = whole.line(*boundary)?;
         if let Some(line) = KeptLists::stripped(&standing) {
-            without.push((with_end(line), "brings back what a compaction replaced"));
+            without.push((with_end(line), "restores what a compaction replaced"));
         }
     }
     if !again.is_empty() && listed.last().copied() != above {
@@ -291,11 +291,11 @@ fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
         // It must be the newest of all, whatever clock wrote the others.
         let now =
             if newest.is_some() { lines.now().max(Time(newest.0.saturating_add(1))) } else { lines.now() };
-        lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is what old clients go by");
+        lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is read by old versions");
         leaf = format!("\"{uuid}\"").into_bytes();
     }
     let prompt = newest_prompt(whole, turn)?;
-    lines.put(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins the position");
+    lines.put(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins HEAD");
     Ok(())
 }
 

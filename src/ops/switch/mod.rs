@@ -109,10 +109,7 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
 }
 
 fn nothing_to_label() -> Error {
-    Error::NoPlace {
-        what: "before the first entry there is none that could have a label".into(),
-        instead: None,
-    }
+    Error::NoPlace { what: "there is no entry to label before the first entry".into(), instead: None }
 }
 
 /// Whether the next prompt would hang where it would after a switch to `to`.
@@ -139,7 +136,7 @@ fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error
     if !is_queued && !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
         return Err(Error::Unresolved {
             revision: whole.name(ix)?,
-            why: format!("it is no prompt, it is of kind {}", session.entries.kind(ix).word()),
+            why: format!("it is not a prompt but of kind {}", session.entries.kind(ix).word()),
         });
     }
     let line = whole.line(ix)?;
@@ -161,8 +158,8 @@ pub(super) fn can_be_followed(whole: Whole<'_>, to: Ix) -> Result<(), Error> {
     let top = session.tree.ancestors(to).last().unwrap_or(to);
     if matches!(session.tree.link(top), Parent::Ring(_)) {
         return Err(Error::NoPlace {
-            what: format!("the links above {} go round in a ring, on which the agent would hang", name()?),
-            instead: Some("`bough fsck --repair` cuts it".into()),
+            what: format!("the parent links above {} form a cycle; the agent would loop forever", name()?),
+            instead: Some("repair it with `bough fsck --repair`".into()),
         });
     }
     Ok(())
@@ -175,8 +172,8 @@ fn has_id(whole: Whole<'_>, ix: Ix) -> Result<(), Error> {
         return Ok(());
     }
     Err(Error::NoPlace {
-        what: format!("{} has no id, so nothing can hang under it", whole.name(ix)?),
-        instead: Some("`bough fsck --repair` gives ids".into()),
+        what: format!("{} has no id, so it can't have children", whole.name(ix)?),
+        instead: Some("`bough fsck --repair` adds missing ids".into()),
     })
 }
 
@@ -203,7 +200,7 @@ impl<'a> Lines<'a> {
     fn marker(&mut self, from: Option<&[u8]>, to: Option<&[u8]>) -> Result<(), Error> {
         self.leaf = to.map(<[u8]>::to_vec);
         let format = self.session.format;
-        self.add("moves the position", |new| format.dialect().marker(new, from, to))
+        self.add("moves HEAD", |new| format.dialect().marker(new, from, to))
     }
 
     fn summary(&mut self, from: Option<&[u8]>, to: Option<&[u8]>, text: &str) -> Result<(), Error> {
@@ -211,7 +208,7 @@ impl<'a> Lines<'a> {
         let format = self.session.format;
         // pi names the leaf that was left, the others the entry that was gone to.
         let told = if format == Format::Pi { from } else { to };
-        self.add("tells the model of the branch that is left", |new| {
+        self.add("tells the model about the branch that was left", |new| {
             format.dialect().summary(new, told, text)
         })
     }
@@ -234,7 +231,7 @@ impl<'a> Lines<'a> {
         let id = self.fresh_id();
         let new = New { id: &id, parent: self.leaf.as_deref(), now: self.now };
         let bytes = line(&new).ok_or_else(|| Error::NoPlace {
-            what: format!("the format {} has no place for this", self.session.format.name()),
+            what: format!("the format {} can't store this", self.session.format.name()),
             instead: None,
         })?;
         self.put(bytes, &id, why);

@@ -99,7 +99,7 @@ impl Signs {
         match self {
             Signs::Open => "is open for writing in another program",
             Signs::OmpLock => "is locked by a running oh-my-pi",
-            Signs::Fresh => "was changed less than 5 seconds ago; an agent may be at work on it",
+            Signs::Fresh => "was modified less than 5 seconds ago; an agent may be using it",
         }
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
     /// The session was read from standard input.
-    #[error("standard input can't be written to")]
+    #[error("can't write to standard input")]
     Stdin,
     /// An agent seems to be at work on the session.
     #[error("{}: {}", path.display(), signs.words())]
@@ -24,13 +24,13 @@ pub enum Refusal {
         path: PathBuf,
     },
     /// The file is not as it was when it was read.
-    #[error("{}: changed meanwhile; nothing was written", path.display())]
+    #[error("{}: changed since it was read; nothing was written", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
     /// The last line is cut off.
-    #[error("{}: the last line is cut off, at byte {offset}; nothing is put behind it", path.display())]
+    #[error("{}: the last line is truncated (at byte {offset}); refusing to append", path.display())]
     Torn {
         /// The file.
         path: PathBuf,
@@ -38,7 +38,7 @@ pub enum Refusal {
         offset: u64,
     },
     /// A file stands where a new one is to be made.
-    #[error("{}: is there already", path.display())]
+    #[error("{}: already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
@@ -53,7 +53,7 @@ pub enum Refusal {
     #[error("there is no folder for the operation log and the backups")]
     NoPlace,
     /// The file has other names, which would keep the old content.
-    #[error("{}: has {}, which would keep the old content", path.display(), Count("other name", "other names", *others))]
+    #[error("{}: has {}, which would keep the old contents", path.display(), Count("other hard link", "other hard links", *others))]
     HardLinked {
         /// The file.
         path: PathBuf,
@@ -61,13 +61,13 @@ pub enum Refusal {
         others: usize,
     },
     /// The new file would not belong to the owner of the old one.
-    #[error("{}: belongs to another user, to whom a new file can't be given", path.display())]
+    #[error("{}: belongs to another user, and bough can't create a file for that user", path.display())]
     Owner {
         /// The file.
         path: PathBuf,
     },
     /// What was to be written did not stand the proof.
-    #[error("{}: {why}; the old file stays", path.display())]
+    #[error("{}: {why}; the old file was not changed", path.display())]
     Unproved {
         /// The file.
         path: PathBuf,
@@ -93,7 +93,7 @@ pub enum Refusal {
         grew: Option<u64>,
     },
     /// What the operation took away is not kept any more.
-    #[error("the backup of operation {op} is gone")]
+    #[error("the backup of operation {op} is missing")]
     BackupGone {
         /// The operation.
         op: String,
@@ -119,7 +119,7 @@ pub enum Refusal {
         count: usize,
     },
     /// The operation was taken back before.
-    #[error("operation {op} is undone already, by {by}")]
+    #[error("operation {op} was already undone by {by}")]
     UndoneAlready {
         /// The operation.
         op: String,
@@ -127,7 +127,7 @@ pub enum Refusal {
         by: String,
     },
     /// The operation failed, and files that it had changed by then could not be put back.
-    #[error("{why}; {} could not be put back as before", shown(files))]
+    #[error("{why}; {} could not be restored", shown(files))]
     NotTakenBack {
         /// Why the operation failed.
         why: String,
@@ -169,7 +169,7 @@ impl Refusal {
     /// What happened, without a word of what became of the files.
     pub(super) fn reason(&self) -> String {
         match self {
-            Refusal::Changed { path } => format!("{}: changed meanwhile", path.display()),
+            Refusal::Changed { path } => format!("{}: changed since it was read", path.display()),
             Refusal::Unproved { path, why } => format!("{}: {why}", path.display()),
             other => other.to_string(),
         }
@@ -178,49 +178,56 @@ impl Refusal {
     /// What the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
-            Refusal::Stdin => "name the session file".into(),
+            Refusal::Stdin => "pass the session file by name".into(),
             Refusal::Alive { signs: Signs::Open, .. } => {
-                "end the agent first; `--allow=live` writes all the same, and keeps what the agent writes meanwhile".into()
+                "end the agent first, or use `--allow=live` to write anyway; lines that the agent appends \
+                 meanwhile are kept"
+                    .into()
             }
             Refusal::Alive { .. } => {
-                "end the agent first, or write all the same with `--allow=live` or `--force`".into()
+                "end the agent first, or write anyway with `--allow=live` or `--force`".into()
             }
-            Refusal::NotAFile { .. } => "name a file".into(),
+            Refusal::NotAFile { .. } => "pass a file".into(),
             Refusal::NoPlace => {
-                "set `HOME` or `XDG_STATE_HOME` to a folder, by its whole path; `--force` writes without a record".into()
+                "set `HOME` or `XDG_STATE_HOME` to the absolute path of a folder; `--force` writes without \
+                 the operation log"
+                    .into()
             }
-            Refusal::Locked { .. } => "wait until the other program is done".into(),
-            Refusal::Changed { .. } => "an agent may be at work on it; try again when it is done".into(),
+            Refusal::Locked { .. } => "wait until the other program has finished".into(),
+            Refusal::Changed { .. } => "an agent may be using it; try again later".into(),
             Refusal::Torn { path, .. } => {
                 let path = path.display().to_string();
                 let word = shlex::try_quote(&path).unwrap_or((&*path).into());
-                format!("`bough fsck --repair {word}` mends it; `--allow=truncated` begins a new line")
+                format!(
+                    "repair it with `bough fsck --repair {word}`, or start a new line with `--allow=truncated`"
+                )
             }
-            Refusal::Exists { .. } => "`--allow=overwrite` puts the new file in its place".into(),
-            Refusal::HardLinked { .. } => "`--allow=hardlink` writes all the same, and parts the names".into(),
+            Refusal::Exists { .. } => "`--allow=overwrite` replaces it".into(),
+            Refusal::HardLinked { .. } => "`--allow=hardlink` writes anyway, and breaks the link".into(),
             Refusal::Owner { .. } => "run bough as the owner of the file".into(),
             Refusal::NoRecord { .. } => {
-                "set `XDG_STATE_HOME` to a folder that can be written; `--force` writes without a record".into()
+                "set `XDG_STATE_HOME` to a writable folder; `--force` writes without the operation log".into()
             }
             Refusal::MovedOn { grew: Some(grew), .. } => format!(
-                "`--force` goes back all the same; the {} that came since are kept as a backup, and a second undo \
-                 brings them back",
+                "`--force` undoes anyway; the {} added since are kept as a backup, and another undo \
+                 restores them",
                 Count("byte", "bytes", usize::try_from(*grew).unwrap_or(usize::MAX)),
             ),
             Refusal::MovedOn { grew: None, .. } => {
-                "`--force` goes back all the same, where there is a backup; a second undo brings the present file back"
-                    .into()
+                "`--force` undoes anyway if there is a backup; another undo restores the present file".into()
             }
             Refusal::NothingToUndo { .. } | Refusal::NoSuchOperation { .. } => {
                 "`bough op log` lists the operations".into()
             }
-            Refusal::AmbiguousOperation { .. } => "give more of the id; `bough op log` lists them".into(),
-            Refusal::NotTakenBack { op: Some(op), .. } => {
-                format!("`bough undo {op}` takes back what is left of the operation")
+            Refusal::AmbiguousOperation { .. } => {
+                "use a longer prefix; `bough op log` lists the operations".into()
             }
-            Refusal::UndoneAlready { by, .. } => format!("`bough undo {by}` does it again"),
+            Refusal::NotTakenBack { op: Some(op), .. } => {
+                format!("`bough undo {op}` undoes the rest of the operation")
+            }
+            Refusal::UndoneAlready { by, .. } => format!("`bough undo {by}` redoes it"),
             Refusal::Io { source, .. } if source.kind() == io::ErrorKind::PermissionDenied => {
-                "the file or its folder can't be written by this user; nothing was changed".into()
+                "this user can't write to the file or its folder; nothing was changed".into()
             }
             Refusal::Io { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
                 "the disk is full; nothing was changed".into()

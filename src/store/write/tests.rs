@@ -614,7 +614,7 @@ fn bytes_that_can_not_be_cut_off_again_are_told() {
     let refused = sys::with_hook(hook, || carry(&opened, &append(), &place.orders(), &mut Vec::new()));
     assert!(matches!(refused, Err(Refusal::NotTakenBack { .. })), "{refused:?}");
     let words = refused.unwrap_err().to_string();
-    assert!(words.ends_with("s.jsonl could not be put back as before"), "{words}");
+    assert!(words.ends_with("s.jsonl could not be restored"), "{words}");
     place.age();
     place.undo().unwrap();
     assert_eq!(place.bytes(), session().as_bytes());

@@ -44,7 +44,7 @@ impl Loader<'_> {
         let mut seen = HashSet::from([file]);
         let mut frames = vec![self.frame(file, 0)?];
         loop {
-            let frame = frames.last_mut().expect("the main file is last to go");
+            let frame = frames.last_mut().expect("the main file is last");
             if let Some(agent) = frame.agents.get(frame.next).copied() {
                 frame.next += 1;
                 let Some(file) = self.file_of(frame.file, agent) else { continue };
