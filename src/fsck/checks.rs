@@ -364,7 +364,7 @@ PointerToSidechain "pointer-to-sidechain" Error ByDefault
     "The last pointer names an entry of a sidechain."
     "Claude Code can't open the session. The repair appends a pointer to the end of the conversation."
 NoHead "no-head" Error No
-    "Claude Code finds no turn to go on from."
+    "Claude Code finds no turn to continue from."
     "If all turns are marked as a sidechain, the agent reports that there is no such conversation. If no \
      turn remains after the last compaction, it opens the session but sends nothing of it. `fsck --repair \
      --with sidechain-trunk` corrects wrong flags; `bough export-branch` of a turn creates a session that \

@@ -31,4 +31,5 @@ mod shared;
 mod shells;
 mod threads;
 mod undo;
+mod wording;
 mod writing;

@@ -82,7 +82,7 @@ pub struct Repair {
 #[derive(Debug, thiserror::Error)]
 pub enum NoRepair {
     /// The result would not hold what it must; nothing is changed.
-    #[error("the repair could not be proved: {}", failed.join("; "))]
+    #[error("the repair could not be verified: {}", failed.join("; "))]
     Unproven {
         /// What does not hold.
         failed: Vec<String>,
@@ -90,7 +90,7 @@ pub enum NoRepair {
         check: Option<Check>,
     },
     /// bough does not write this format.
-    #[error("the file is of a version that bough does not write")]
+    #[error("the file has a version that bough can't write")]
     ReadOnly,
     /// bough does not write for this program.
     #[error("nothing is repaired: {}", .0.why_read_only())]
@@ -111,7 +111,7 @@ impl NoRepair {
                 )
             }
             NoRepair::Unproven { check: None, .. } => {
-                "nothing was changed; the entries on the lines named stand in the way".into()
+                "nothing was changed; the entries on those lines prevent the repair".into()
             }
             NoRepair::ReadOnly => "nothing was changed; a newer bough may know the version".into(),
             NoRepair::Foreign(_) | NoRepair::Io(_) => return None,
@@ -239,7 +239,7 @@ pub fn repair(
             break;
         }
     }
-    let (text, changes, proof) = proven.expect("there is a position to keep");
+    let (text, changes, proof) = proven.expect("there is a HEAD to keep");
     if !proof.failed.is_empty() {
         return Err(NoRepair::Unproven { failed: proof.failed, check: None });
     }

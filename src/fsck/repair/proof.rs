@@ -61,7 +61,7 @@ impl Proof {
         let text = Text::whole(written.len);
         let lines = hash_of(&hashes(&Patched { text: &text, base: source, file: written.file })?);
         let differs = |what: &str, found: usize, planned: usize| {
-            (found != planned).then(|| format!("{found} {what} where the plan has {planned}"))
+            (found != planned).then(|| format!("{found} {what}, but the plan has {planned}"))
         };
         let found = |row: &Row| written.findings.count(row.check) as usize;
         let planned = |row: &Row| self.findings.count(row.check) as usize;
@@ -69,7 +69,7 @@ impl Proof {
             .or_else(|| differs("entries", written.entries, self.entries.1))
             .or_else(|| differs("entries on the path", written.reachable, self.agents_path.1))
             .or_else(|| CHECKS.iter().find_map(|row| differs(row.id, found(row), planned(row))))
-            .or_else(|| (lines.0 != self.lines.0).then(|| "other bytes than the plan has".to_owned()));
+            .or_else(|| (lines.0 != self.lines.0).then(|| "the bytes differ from the plan".to_owned()));
         Ok(wrong.map_or(Ok(()), Err))
     }
 
@@ -99,8 +99,9 @@ pub(super) fn prove(
     aim: Aim,
 ) -> Result<Proof, NoRepair> {
     let patched = Patched { text: result.text, base: source, file: examined.file };
-    let (session, findings) = look_through(&patched, examined.session.format, around)?
-        .ok_or_else(|| NoRepair::Unproven { failed: vec!["the result is no session".into()], check: None })?;
+    let (session, findings) = look_through(&patched, examined.session.format, around)?.ok_or_else(|| {
+        NoRepair::Unproven { failed: vec!["the result is not a session".into()], check: None }
+    })?;
     let agents = as_agent(&session, &patched)?;
     let before = &examined.session;
     let mut failed = Vec::new();
@@ -145,7 +146,7 @@ pub(super) fn prove(
     if path.1 + removed < path.0 && !led_away {
         lost_position = true;
         failed.push(format!(
-            "the path to the position would have {}, and has {}",
+            "the path to HEAD would have {}, but has {} now",
             Count("entry", "entries", path.1),
             path.0
         ));
@@ -155,12 +156,12 @@ pub(super) fn prove(
         && !session.head.entry.is_some_and(|now| session.tree.is_ancestor(head, now))
     {
         lost_position = true;
-        failed.push("the position would be on another branch".into());
+        failed.push("HEAD would be on another branch".into());
     }
     if pairs.1 + removed < pairs.0 && !led_away {
         lost_position = true;
         failed.push(format!(
-            "the path would hold {}, and holds {}",
+            "the path would contain {}, but contains {} now",
             Count("tool pair", "tool pairs", pairs.1),
             pairs.0
         ));
@@ -216,7 +217,7 @@ fn compare_findings(
             && had > 0
             && !on_request_may_stay(row.check)
         {
-            failed.push(format!("{} of `{}` would be left", has, row.id));
+            failed.push(format!("{} of `{}` would remain", has, row.id));
         } else if row.level == Level::Error
             && has > had
             && row.check != Check::MissingKept
@@ -276,7 +277,7 @@ fn compare_lines(
         match new[at..].iter().position(|other| other == hash) {
             Some(found) => at += found + 1,
             None => {
-                failed.push(format!("line {number} would not be there as it is"));
+                failed.push(format!("line {number} would be changed or lost"));
                 return Ok(());
             }
         }
@@ -606,6 +607,6 @@ mod tests {
         assert_eq!(holds(new), Ok(()));
         assert_eq!(holds("a - u; b a a"), Err("3 lines where the plan has 4".into()));
         assert_eq!(holds(old), Err("2 entries on the path where the plan has 3".into()));
-        assert_eq!(holds("a - u; b a a; c b a"), Err("other bytes than the plan has".into()));
+        assert_eq!(holds("a - u; b a a; c b a"), Err("the bytes differ from the plan".into()));
     }
 }

@@ -71,7 +71,7 @@ pub(super) fn compare(
     let images = Images::of(examined, old, new, text, meant);
     if let Some((lost, count)) = images.lost(old) {
         loss.failed.push(format!(
-            "{} that the agent reads would not be there, the first on line {}",
+            "{} that the agent reads would be missing, the first on line {}",
             Count("entry", "entries", count),
             old.entries.line(lost)
         ));
@@ -541,7 +541,7 @@ impl Compared<'_> {
         missing.sort_unstable();
         if let Some(first) = missing.first() {
             loss.failed.push(format!(
-                "at {place}, {} would not be sent any more, the first on line {}",
+                "at {place}, {} would no longer be sent, the first on line {}",
                 Count("message", "messages", missing.len()),
                 old.entries.line(*first)
             ));

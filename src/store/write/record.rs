@@ -126,7 +126,7 @@ impl<'a> Record<'a> {
     }
 
     fn entry(&mut self) -> &mut Entry {
-        self.entry.as_mut().expect("it is there until the record ends")
+        self.entry.as_mut().expect("it is there until the operation ends")
     }
 
     fn log(&self) -> Option<&Log> {
