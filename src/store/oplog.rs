@@ -353,7 +353,7 @@ impl Log {
         if written.is_err() {
             // Nobody else writes while we have the lock: what is after `len` is ours.
             let _ = file.set_len(len);
-        } else if sync && len == 0 {
+        } else if len == 0 {
             let _ = sys::sync_folder(&self.folder);
             let _ = sys::sync_folder_of(&self.folder);
         }

@@ -347,6 +347,104 @@ fn an_undo_is_refused_where_the_file_moved_on() {
 }
 
 #[test]
+fn an_undo_never_cuts_off_other_bytes_than_those_that_came() {
+    for force in [false, true] {
+        let place = Place::new(&session());
+        place.run(&append()).unwrap();
+        // As long as before, and with another last line.
+        let other = [session().into_bytes(), line().to_ascii_uppercase()].concat();
+        fs::write(place.path(), &other).unwrap();
+        place.age();
+        let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
+        let orders = Orders { force, ..place.orders() };
+        let refused = undo::undo(&place.log, &operation, None, &orders);
+        assert!(matches!(refused, Err(Refusal::MovedOn { grew: None, .. })), "{refused:?}");
+        assert_eq!(place.bytes(), other);
+    }
+}
+
+#[test]
+fn a_lock_is_one_on_the_file_that_has_the_name() {
+    let place = Place::new(&session());
+    let held = guard::Guard::take(&place.path(), false, false).unwrap();
+    let path = place.path();
+    let (says, said) = std::sync::mpsc::channel();
+    let waits = std::thread::spawn(move || {
+        says.send(()).unwrap();
+        let guard = guard::Guard::take(&path, false, false).unwrap();
+        stamp::read_at(&guard.file, 0, 3).unwrap()
+    });
+    said.recv().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(100));
+    let new = place.folder.path().join("work/new");
+    fs::write(&new, "new").unwrap();
+    fs::rename(&new, place.path()).unwrap();
+    drop(held);
+    assert_eq!(waits.join().unwrap(), b"new");
+}
+
+#[test]
+fn what_comes_while_a_new_file_is_written_is_kept() {
+    for (moment, is_found_first) in [(Call::Sync, true), (Call::Swap, false)] {
+        let place = Place::new(&session());
+        let (path, opened, swaps) = (place.path(), place.opened(), Rc::new(Cell::new(0)));
+        let (seen, mut came) = (swaps.clone(), false);
+        let hook = move |call: Call| {
+            seen.set(seen.get() + usize::from(call == Call::Swap));
+            if call == moment && !std::mem::replace(&mut came, true) {
+                let mut file = fs::File::options().append(true).open(&path).unwrap();
+                file.write_all(b"{}\n").unwrap();
+            }
+            Ok(None)
+        };
+        let refused = sys::with_hook(hook, || carry(&opened, &rewrite(), &place.orders(), &mut Vec::new()));
+        let text = session() + "{}\n";
+        assert!(String::from_utf8(place.bytes()).unwrap().contains("{}\n"), "{moment:?}: {refused:?}");
+        if is_found_first || swaps.get() > 1 {
+            // The old file is there all the time, or again.
+            assert!(matches!(refused, Err(Refusal::Changed { .. })), "{moment:?}: {refused:?}");
+            assert_eq!(place.bytes(), text.as_bytes());
+        }
+        assert_eq!(swaps.get() == 0, is_found_first);
+    }
+}
+
+/// New bytes are on the disk before they get the name, and so are the backup and the record, without which nothing could be undone.
+#[test]
+fn what_is_written_is_brought_to_the_disk_in_order() {
+    use Call::{Create, Link, Rename, Swap, Sync, SyncFolder, Write};
+    const LOG: &[Call] = &[Write, SyncFolder];
+    const NEW: &[Call] = &[Create, Write, Sync];
+    const BACKUP: &[Call] = &[Create, Write, Sync, Rename, SyncFolder];
+    const RECORD: &[Call] = &[Write, Sync];
+    const NAMES: &[Call] = &[SyncFolder, Write];
+    let create = |place: &Place| create(place);
+    let table: [(&dyn Fn(&Place) -> Plan, &[&[Call]]); 3] = [
+        (&|_| append(), &[&[Write, Sync, SyncFolder], &[Write, Sync], &[Write]]),
+        (&|_| rewrite(), &[LOG, NEW, BACKUP, RECORD, &[Swap], NAMES]),
+        (&create, &[LOG, NEW, RECORD, &[Link], NAMES]),
+    ];
+    for (make, wanted) in table {
+        let place = Place::new(&session());
+        let (plan, opened) = (make(&place), place.opened());
+        let calls = Rc::new(RefCell::new(Vec::new()));
+        let seen = calls.clone();
+        let hook = move |call: Call| {
+            let mut seen = seen.borrow_mut();
+            let counts = matches!(call, Create | Write | Sync | Swap | Rename | Link | SyncFolder);
+            // Some file systems can't swap names.
+            let is_again = seen.last() == Some(&call) || call == Rename && seen.last() == Some(&Swap);
+            if counts && !is_again {
+                seen.push(call);
+            }
+            Ok(None)
+        };
+        sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new())).unwrap();
+        assert_eq!(calls.take(), wanted.concat());
+    }
+}
+
+#[test]
 fn a_proof_that_fails_keeps_the_old_file() {
     for plan in [append(), rewrite()] {
         let place = Place::new(&session());
