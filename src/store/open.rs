@@ -328,6 +328,44 @@ mod tests {
     }
 
     #[test]
+    fn a_large_file_is_opened_as_a_small_one_is() {
+        const HEADER: &str =
+            r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/p"}"#;
+        const CALL: &str =
+            r#""message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"x"}]}"#;
+        let pi =
+            |at: u32| format!(r#"{{"type":"message","id":"{at:08}","parentId":"{:08}",{CALL}}}"#, at - 1);
+        let v1 = |_| format!(r#"{{"type":"message",{CALL}}}"#);
+        let claude = |at: u32| {
+            let role = r#""role":"assistant","content":[{"type":"tool_use","id":"t1","name":"x"}]"#;
+            format!(
+                r#"{{"parentUuid":"u{}","sessionId":"s","type":"assistant","message":{{{role}}},"uuid":"u{at}"}}"#,
+                at - 1
+            )
+        };
+        let texts: [(&str, &dyn Fn(u32) -> String); 3] = [
+            (HEADER, &pi),
+            (r#"{"type":"session","id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/p"}"#, &v1),
+            (r#"{"type":"summary","summary":"s","leafUuid":"u9"}"#, &claude),
+        ];
+        for (first, line) in texts {
+            let file = tempfile::NamedTempFile::new().unwrap();
+            let lines: Vec<String> = (1..=100).map(line).collect();
+            std::fs::write(file.path(), format!("{first}\n{}\n", lines.join("\n"))).unwrap();
+            let len = file.as_file().metadata().unwrap().len();
+            assert!(len > 2 * segments::LARGE);
+            for format in [None, Some(Format::Claude), Some(Format::Pi), Some(Format::Omp)] {
+                for side in [false, true] {
+                    let options = Options { format, side };
+                    let large = open(file.path(), options).unwrap().session;
+                    let small = read_file(file.path(), options, file.as_file(), len).unwrap();
+                    assert_eq!(format!("{large:#?}"), format!("{small:#?}"), "{options:?}");
+                }
+            }
+        }
+    }
+
+    #[test]
     fn the_format_is_told_from_a_first_line_of_any_length() {
         let long = "x".repeat(5 << 20);
         let claude = format!(

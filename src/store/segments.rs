@@ -8,10 +8,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
 /// Files of fewer bytes are read on one thread: they take less than a tenth of a second, and threads cost a little.
-pub(super) const LARGE: u64 = 128 << 20;
+///
+/// In unit tests files are soon large, so that they are opened as large files are.
+pub(super) const LARGE: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 
 /// How long a segment is, in bytes.
-const SEGMENT: u64 = 8 << 20;
+const SEGMENT: u64 = if cfg!(test) { 1000 } else { 8 << 20 };
 
 /// Reads a large session file on all processors, segment by segment; `None` where there is one, or where that can't be.
 ///
@@ -222,9 +224,17 @@ mod tests {
 {"type":"custom-title","customTitle":"title"}
 "#;
 
+    const PI_V1: &str = r#"{"type":"session","id":"s","timestamp":"2026-03-02T00:00:00.000Z","cwd":"/p","provider":"p","modelId":"m"}
+{"type":"message","timestamp":"2026-03-02T00:00:01.000Z","message":{"role":"user","content":"one"}}
+{"type":"message","timestamp":"2026-03-02T00:00:02.000Z","message":{"role":"assistant","content":[{"type":"toolCall","id":"t1","name":"x"}]}}
+{"type":"message","timestamp":"2026-03-02T00:00:03.000Z","message":{"role":"toolResult","toolCallId":"t1","content":[]}}
+{"type":"compaction","timestamp":"2026-03-02T00:00:04.000Z","summary":"so far","firstKeptEntryIndex":2,"tokensBefore":10}
+{"type":"message","timestamp":"2026-03-02T00:00:05.000Z","message":{"role":"user","content":"two"}}
+"#;
+
     #[test]
     fn a_file_in_segments_is_the_file() {
-        for text in [PI, OPENCLAW, CLAUDE] {
+        for text in [PI, PI_V1, OPENCLAW, CLAUDE] {
             let mut joined = 0;
             for segment in 1..text.len() as u64 {
                 joined += usize::from(check(text.as_bytes(), segment));
