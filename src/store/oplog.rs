@@ -219,6 +219,12 @@ pub struct Backup {
     pub modified: Time,
 }
 
+#[cfg(test)]
+thread_local! {
+    /// The log of the user in tests of what a command writes.
+    static OF_TEST: std::cell::RefCell<Option<Log>> = const { std::cell::RefCell::new(None) };
+}
+
 impl Log {
     /// The log in a folder, which need not be there yet.
     pub fn at(folder: impl Into<PathBuf>) -> Log {
@@ -227,12 +233,25 @@ impl Log {
 
     /// The log of the user: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`.
     pub fn of_user() -> Option<Log> {
+        #[cfg(test)]
+        if let Some(log) = OF_TEST.with_borrow(Option::clone) {
+            return Some(log);
+        }
         let state = std::env::var_os("XDG_STATE_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
         let state = state.or_else(|| {
             let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())?;
             Some(home.join(".local/state"))
         })?;
         Some(Log::at(state.join("bough")))
+    }
+
+    /// Runs something for which this is the log of the user.
+    #[cfg(test)]
+    pub(crate) fn while_of_user<T>(&self, run: impl FnOnce() -> T) -> T {
+        OF_TEST.set(Some(self.clone()));
+        let result = run();
+        OF_TEST.set(None);
+        result
     }
 
     /// The folder of the log and its backups.

@@ -239,3 +239,6 @@ fn told(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
     let why = if change.why.is_empty() { String::new() } else { format!(" ({})", change.why) };
     writeln!(ui.out(), "{}{at}: {}{what}{why}", text::one_line(file), change.op)
 }
+
+#[cfg(test)]
+mod tests;

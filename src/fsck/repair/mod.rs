@@ -345,3 +345,6 @@ fn plan(text: &Text, examined: &Examined, changes: Vec<Change>) -> Plan {
     };
     Plan { verb: "fsck --repair".into(), targets: vec![target], changes, keep_times: true, ..Plan::default() }
 }
+
+#[cfg(test)]
+mod tests;
