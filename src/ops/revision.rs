@@ -436,7 +436,7 @@ pub fn is_prompt(session: &Session, ix: Ix) -> bool {
     if session.format == Format::Claude {
         return claude::is_prompt(session.entries.kind(ix), flags);
     }
-    session.entries.kind(ix) == Kind::User && !flags.is_put_in() && !flags.has(Flags::SIDECHAIN)
+    session.entries.kind(ix) == Kind::User
 }
 
 /// The newest entry whose text contains or matches what is wanted.
