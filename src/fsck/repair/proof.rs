@@ -448,7 +448,7 @@ mod tests {
         assert_eq!(relinked("a - u; b lost a; c b u", "a - u; b a a; c b u", &[3]), "");
         says(
             &relinked("a - u; b lost a; c b u", "a - u; b a a; c a u", &[3]),
-            "line 4 would not be there as it is",
+            "line 4 would be changed or lost",
         );
     }
 
@@ -456,7 +456,7 @@ mod tests {
     fn an_entry_is_not_lost() {
         let gone = [change(4, "set", "parentId", Check::DanglingParent)];
         let failed = failed("a - u; b a a; c b u", "a - u; b a a", &gone);
-        says(&failed, "1 entry that the agent reads would not be there, the first on line 4");
+        says(&failed, "1 entry that the agent reads would be missing, the first on line 4");
         says(&failed, "1 id would be lost");
         // The same id on another line is another entry: here the reply is gone.
         let twice = "a - u; b a a; a - u";
@@ -476,7 +476,7 @@ mod tests {
         );
         says(
             &relinked("a - u; b lost a; c b u", "a - u; b gone a; c b u", &[3]),
-            "1 of `dangling-parent` would be left",
+            "1 of `dangling-parent` would remain",
         );
     }
 
@@ -486,10 +486,10 @@ mod tests {
         let failed = relinked("a - u; b - u; c a a; d lost u", "a - u; b - u; c b a; d c u", &[4, 5]);
         says(
             &failed,
-            "at the branch that ends on line 4, 1 message would not be sent any more, the first on line 2",
+            "at the branch that ends on line 4, 1 message would no longer be sent, the first on line 2",
         );
         let failed = relinked("a - u; x - u; b a a; c b u", "a - u; x - u; b x a; c b u", &[4]);
-        says(&failed, "at HEAD, 1 message would not be sent any more, the first on line 2");
+        says(&failed, "at HEAD, 1 message would no longer be sent, the first on line 2");
     }
 
     #[test]
@@ -497,7 +497,7 @@ mod tests {
         let failed = relinked("a - u; x - u; b a a; c - u", "a - u; x - u; b x a; c - u", &[4]);
         assert_eq!(
             failed,
-            "at the branch that ends on line 4, 1 message would not be sent any more, the first on line 2"
+            "at the branch that ends on line 4, 1 message would no longer be sent, the first on line 2"
         );
     }
 
@@ -506,12 +506,12 @@ mod tests {
         let kept = [change(5, "set", "firstKeptEntryId", Check::KeptOffPath)];
         let failed =
             failed("a - u; b a a; c b u; k c k:b; d k u", "a - u; b a a; c b u; k c k:c; d k u", &kept);
-        says(&failed, "at HEAD, 1 message would not be sent any more, the first on line 3");
+        says(&failed, "at HEAD, 1 message would no longer be sent, the first on line 3");
         // An entry with a compaction above it comes onto the path of what was sent without it.
         let old = "a - u; b a a; k b k:k; c - u; d c a; e d u";
         says(
             &relinked(old, "a - u; b a a; k d k:k; c b u; d c a; e k u", &[4, 5, 7]),
-            "would not be sent any more",
+            "would no longer be sent",
         );
         assert_eq!(relinked(old, "a - u; b a a; k b k:k; c k u; d c a; e d u", &[5]), "");
     }
@@ -523,7 +523,7 @@ mod tests {
         let old = "a - u; b a a; e - e:a; c b u";
         says(
             &relinked(old, "a - u; b a a; e b e:a; c e u", &[4, 5]),
-            "at HEAD, 1 message would not be sent any more",
+            "at HEAD, 1 message would no longer be sent",
         );
     }
 
@@ -605,8 +605,8 @@ mod tests {
             proof.holds_for(&written, &source).unwrap()
         };
         assert_eq!(holds(new), Ok(()));
-        assert_eq!(holds("a - u; b a a"), Err("3 lines where the plan has 4".into()));
-        assert_eq!(holds(old), Err("2 entries on the path where the plan has 3".into()));
+        assert_eq!(holds("a - u; b a a"), Err("3 lines, but the plan has 4".into()));
+        assert_eq!(holds(old), Err("2 entries on the path, but the plan has 3".into()));
         assert_eq!(holds("a - u; b a a; c b a"), Err("the bytes differ from the plan".into()));
     }
 }

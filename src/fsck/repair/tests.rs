@@ -48,14 +48,14 @@ fn a_result_that_is_wrong_is_not_proved() {
         let failed = failed(SESSION, line, from, to, is_said, exact);
         assert!(failed.iter().any(|failed| failed == wanted), "{from} -> {to}: {failed:?}");
     };
-    check(6, "other",    "another",  false, false, "line 6 would not be there as it is");
+    check(6, "other",    "another",  false, false, "line 6 would be changed or lost");
     check(6, &all,       "",         true,  false, "1 id would be lost");
     check(6, "bbbb0005", "bbbb0009", true,  false, "1 id would be lost");
     check(6, "aaaa0004", "ffffffff", true,  false, "1 of `dangling-parent` would be new");
-    check(7, "aaaa0004", "aaaa0001", true,  false, "the path to the position would have 2 entries, and has 5");
-    check(4, "\"t1\"",   "\"t2\"",   true,  false, "the path would hold 0 tool pairs, and holds 1");
+    check(7, "aaaa0004", "aaaa0001", true,  false, "the path to HEAD would have 2 entries, but has 5 now");
+    check(4, "\"t1\"",   "\"t2\"",   true,  false, "the path would contain 0 tool pairs, but contains 1 now");
     // The path is longer, and does not lead to the entry.
-    check(7, "}}\n",    &format!("}}}}\n{on}"), true, true, "the position would be on another branch");
+    check(7, "}}\n",    &format!("}}}}\n{on}"), true, true, "HEAD would be on another branch");
     assert_eq!(failed(SESSION, 6, "other", "other", true, true), [] as [&str; 0]);
 }
 
@@ -63,5 +63,5 @@ fn a_result_that_is_wrong_is_not_proved() {
 fn a_finding_that_was_to_be_repaired_is_not_left() {
     let session = SESSION.replacen(r#""parentId":"aaaa0003""#, r#""parentId":"ffffffff""#, 1);
     let failed = failed(&session, 6, "other", "other", true, false);
-    assert!(failed.iter().any(|failed| failed == "1 of `dangling-parent` would be left"), "{failed:?}");
+    assert!(failed.iter().any(|failed| failed == "1 of `dangling-parent` would remain"), "{failed:?}");
 }
