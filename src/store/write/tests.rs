@@ -419,7 +419,8 @@ fn what_is_written_is_brought_to_the_disk_in_order() {
     const RECORD: &[Call] = &[Write, Sync];
     const NAMES: &[Call] = &[SyncFolder, Write];
     let create = |place: &Place| create(place);
-    let table: [(&dyn Fn(&Place) -> Plan, &[&[Call]]); 3] = [
+    type Row<'a> = (&'a dyn Fn(&Place) -> Plan, &'a [&'a [Call]]);
+    let table: [Row<'_>; 3] = [
         (&|_| append(), &[&[Write, Sync, SyncFolder], &[Write, Sync], &[Write]]),
         (&|_| rewrite(), &[LOG, NEW, BACKUP, RECORD, &[Swap], NAMES]),
         (&create, &[LOG, NEW, RECORD, &[Link], NAMES]),

@@ -13,6 +13,7 @@ struct Words {
 }
 
 #[test]
+#[allow(clippy::type_complexity, reason = "a test says it once")]
 fn a_file_that_is_not_written_as_planned_is_not_kept() {
     let entry = |id: &str, parent: &str| {
         format!(
