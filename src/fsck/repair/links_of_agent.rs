@@ -135,6 +135,10 @@ pub(super) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
     let Some(side) = &session.side else { return bad };
     let mut tools: Vec<ToolRef> =
         side.tools.iter().filter(|tool| tree.tree.stands(tool.entry)).copied().collect();
+    // A result that names no call is one without.
+    let results: HashSet<Ix> = tools.iter().filter(|tool| tool.result).map(|tool| tool.entry).collect();
+    let names_none = |ix: &Ix| session.entries.flags(*ix).has(Flags::RESULT) && !results.contains(ix);
+    bad.extend(tree.tree.standing().filter(names_none));
     if tools.is_empty() {
         return bad;
     }
@@ -154,6 +158,7 @@ pub(super) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
                 (true, None) => true,
                 (false, Some((call, true))) => {
                     starts[call.at()] == starts[ix.at()]
+                        && session.entries.kind(*call) == Kind::Assistant
                         && !session.entries.flags(*call).has(Flags::ENDED_BADLY)
                 }
                 _ => false,

@@ -535,6 +535,12 @@ mod tests {
             &relinked(old, "a - u; b a a:c1; c a r:c1; d c u; e d a", &[4, 5]),
             "a result of `c1` would be sent without its call",
         );
+        // Or it names none.
+        let old = "a - u; c a r:; d a u; e d a";
+        says(
+            &relinked(old, "a - u; c a r:; d c u; e d a", &[4]),
+            "a result of `` would be sent without its call",
+        );
         // Or a call that is not sent.
         let old = "a - u; b a f:c1; c a u; d c a; e - r:c1";
         says(
