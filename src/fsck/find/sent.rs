@@ -5,11 +5,22 @@
 
 use super::Finder;
 use crate::context::{Context, NoCall, Patch};
-use crate::format::{Format, NotedKind, ToolRef};
+use crate::format::{Content, Format, NotedKind, Side, ToolRef};
 use crate::fsck::checks::Check;
-use crate::model::{Flags, Ix, Key, Kind};
+use crate::json::{member, text};
+use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::HashSet;
 use std::io;
+
+/// What the columns say of calls and results on a path.
+enum Pairing {
+    /// Each result surely follows its call, and each call is surely answered if that matters.
+    Sound,
+    /// Each result surely follows its call, and these calls of entries have no result after them.
+    Unanswered(Vec<(Ix, Key)>),
+    /// Only the context can say.
+    Unsure,
+}
 
 impl Finder<'_> {
     /// Calls and results that are sent without each other at HEAD, if both are in the file.
@@ -20,13 +31,15 @@ impl Finder<'_> {
             // Claude Code and oh-my-pi put right what they send.
             return Ok(());
         }
+        let Some(side) = session.side.as_ref().filter(|side| !side.tools.is_empty()) else { return Ok(()) };
         let path: Vec<Ix> = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
-        if path.is_empty() || self.are_paired(&path) {
-            return Ok(());
+        match self.pairing(side, &path) {
+            Pairing::Sound => return Ok(()),
+            Pairing::Unanswered(calls) => return self.unanswered(calls),
+            Pairing::Unsure => {}
         }
         let context = Context::at(session, self.source, Context::position(session))?;
-        let told: HashSet<(Ix, Check)> =
-            self.findings.list.iter().filter_map(|finding| Some((finding.entry?, finding.check))).collect();
+        let told = self.told();
         let is_told = |ix: Ix, checks: &[Check]| checks.iter().any(|check| told.contains(&(ix, *check)));
         let (mut no_call, mut no_result) = (Vec::new(), Vec::new());
         for message in context.sent() {
@@ -58,25 +71,51 @@ impl Finder<'_> {
                 self.unmendable();
             }
         }
-        for (entry, call) in no_result {
-            self.entry(Check::BrokenPair, entry, None, |_, _| {
-                Ok(format!("the call `{call}` is sent without its result, which is not on the path"))
-            })?;
-            self.unmendable();
+        no_result.iter().try_for_each(|(entry, call)| self.no_result(*entry, call))
+    }
+
+    /// Reports calls that are sent without their results, unless nothing answers them in the whole file: that is reported by itself.
+    fn unanswered(&mut self, calls: Vec<(Ix, Key)>) -> io::Result<()> {
+        let told = self.told();
+        let calls: Vec<_> = calls
+            .into_iter()
+            .filter(|(entry, _)| !told.contains(&(*entry, Check::UnpairedToolUse)))
+            .collect();
+        let mut line = Vec::new();
+        for (entry, id) in calls {
+            self.source.read(self.session.span(entry), &mut line)?;
+            let role = text(member(&line, "message").unwrap_or_default(), "role").into_owned();
+            // Chimera knows calls only in what the model said.
+            let content = Content::of(self.session.format, &line);
+            let call = content.calls().map(|(call, ..)| call).find(|call| Key::of(call.as_bytes()) == id);
+            if let Some(call) = call.filter(|_| role == "assistant") {
+                self.no_result(entry, call)?;
+            }
         }
         Ok(())
     }
 
-    /// Whether each result on the part of the path that is sent surely follows its call, and each call is surely answered if
-    /// that matters.
-    fn are_paired(&self, path: &[Ix]) -> bool {
+    fn no_result(&mut self, entry: Ix, call: &str) -> io::Result<()> {
+        self.entry(Check::BrokenPair, entry, None, |_, _| {
+            Ok(format!("the call `{call}` is sent without its result, which is not on the path"))
+        })?;
+        self.unmendable();
+        Ok(())
+    }
+
+    /// Returns the entries that were reported by now, each with the check.
+    fn told(&self) -> HashSet<(Ix, Check)> {
+        self.findings.list.iter().filter_map(|finding| Some((finding.entry?, finding.check))).collect()
+    }
+
+    /// Returns what the columns say of the calls and results on the part of the path that is sent.
+    fn pairing(&self, side: &Side, path: &[Ix]) -> Pairing {
         let session = self.session;
-        let Some(side) = session.side.as_ref().filter(|side| !side.tools.is_empty()) else { return true };
         let chimera = session.format == Format::Chimera;
         let compaction = path.iter().rposition(|ix| session.entries.kind(*ix) == Kind::Compaction);
         if compaction.is_some() && session.format == Format::PiV1 {
             // Version 1 names the kept entry by its place, which no column holds.
-            return false;
+            return Pairing::Unsure;
         }
         let from = compaction.filter(|_| !chimera).map(|at| {
             let kept = self.noted(NotedKind::Kept).find(|noted| noted.entry == path[at]);
@@ -87,10 +126,10 @@ impl Finder<'_> {
         let (mut edited, mut with_tools) = (false, false);
         // Results follow their calls closely: those that do not are left to the context.
         const NEAR: usize = 64;
-        let mut asked: Vec<Key> = Vec::new();
-        let place = |asked: &[Key], id: Key| {
+        let mut asked: Vec<(Ix, Key)> = Vec::new();
+        let place = |asked: &[(Ix, Key)], id: Key| {
             let from = asked.len().saturating_sub(NEAR);
-            asked[from..].iter().rposition(|open| *open == id).map(|at| from + at)
+            asked[from..].iter().rposition(|(_, open)| *open == id).map(|at| from + at)
         };
         let mut next = 0;
         for &ix in &path[from.unwrap_or_default()..] {
@@ -111,18 +150,17 @@ impl Finder<'_> {
                 next += 1;
                 match (place(&asked, *id), result) {
                     (Some(at), true) => drop(asked.remove(at)),
-                    (Some(_), false) | (None, true) => return false,
+                    (Some(_), false) | (None, true) => return Pairing::Unsure,
                     (None, false) if fails => {}
-                    (None, false) => asked.push(*id),
+                    (None, false) => asked.push((ix, *id)),
                 }
             }
         }
         if edited && with_tools && !chimera {
-            return false;
+            return Pairing::Unsure;
         }
-        // pi makes up results that are missing. A call without any result in the file is reported as such.
-        let open: HashSet<Key> = asked.into_iter().collect();
-        !chimera || open.is_empty() || !side.tools.iter().any(|tool| tool.result && open.contains(&tool.id))
+        // pi makes up results that are missing.
+        if chimera && !asked.is_empty() { Pairing::Unanswered(asked) } else { Pairing::Sound }
     }
 
     /// Whether another branch than that of HEAD needs an entry.
