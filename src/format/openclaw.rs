@@ -34,15 +34,18 @@ struct Moves {
 }
 
 impl Rows {
-    /// Takes what a line says beside its entry, the next one.
-    pub(super) fn line(&mut self, line: &Line<'_>, entry: u32) {
+    /// Takes the line of the next entry. Returns whether it is a side entry.
+    #[inline]
+    pub(super) fn line(&mut self, line: &Line<'_>, entry: u32) -> bool {
         let fields = &line.fields;
-        if fields.str(Field::AppendMode).is_some_and(|mode| mode.is("side")) {
+        let is_side = fields.str(Field::AppendMode).is_some_and(|mode| mode.is("side"));
+        if is_side {
             self.sides.push(entry);
         }
         if matches!(fields.get(Field::ParentId), Value::Absent) {
             self.unlinked.push(entry);
         }
+        is_side
     }
 
     /// Takes a `leaf` row.

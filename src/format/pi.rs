@@ -147,10 +147,9 @@ impl Dialect for Pi {
             kind = Kind::Summary;
         }
         if self.ids == Ids::Id {
-            // What is on the first line may have come there by accident: a header is missing.
-            gathered.marks.openclaw |=
-                line.number > 1 && fields.str(Field::AppendMode).is_some_and(|mode| mode.is("side"));
-            gathered.openclaw.line(line, gathered.entries);
+            let is_side = gathered.openclaw.line(line, gathered.entries);
+            // An entry on the first line may have come there by accident: a header is missing.
+            gathered.marks.openclaw |= is_side && line.number > 1;
         }
         let is_number = match self.ids {
             Ids::None => false,

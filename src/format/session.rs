@@ -649,6 +649,9 @@ impl Session {
     /// The last entry on the path that the agent loads: HEAD, or below it the end of the reply that it is in.
     pub fn end(&self) -> Option<Ix> {
         let head = self.head.entry?;
+        if self.beside.is_empty() {
+            return Some(head);
+        }
         // How many steps each is below HEAD, if it is; what was walked once is not walked again.
         let mut known: HashMap<Ix, Option<usize>> = HashMap::from([(head, Some(0))]);
         let mut last = None;
@@ -692,6 +695,9 @@ impl Session {
 
     /// How many entries are on the path that the agent loads, the rest of the reply that HEAD is in included.
     pub fn loaded(&self) -> usize {
+        if self.beside.is_empty() {
+            return self.depth();
+        }
         let Some(end) = self.end() else { return 0 };
         let mut rest: HashSet<Ix> = self.beside.iter().copied().collect();
         let path = self.tree.ancestors(end).inspect(|above| _ = rest.remove(above)).count();

@@ -356,7 +356,7 @@ pub struct Fields<'l> {
 
 impl<'l> Fields<'l> {
     /// What stands at a field.
-    #[inline]
+    #[inline(always)]
     pub fn get(&self, field: Field) -> Value<'l> {
         let Some(slot) = self.found.slot(field) else { return Value::Absent };
         let raw = || &self.bytes[slot.stretch.from as usize..slot.stretch.to as usize];
