@@ -19,7 +19,7 @@ use super::Around;
 use super::checks::{Check, Mend};
 use super::finding::{Finding, Findings};
 use super::text::Patched;
-use crate::format::{Noted, NotedKind, Session};
+use crate::format::{Noted, NotedKind, Session, ToolRef};
 use crate::json::{string_of, value};
 use crate::model::{Flags, Found, Ix, Key, Source, Span, Tree};
 use std::cell::OnceCell;
@@ -273,6 +273,26 @@ impl Intervals {
     /// When the walk comes to an entry; to all above it, it came before.
     pub(in crate::fsck) fn first(&self, ix: Ix) -> u32 {
         self.first[ix.at()]
+    }
+
+    /// Calls `with` for each call and result among `tools` by the walk through the tree, with the nearest of them at or above it; each is an
+    /// entry and whether it is a call. A result comes before a call in the same entry. Costs n log n.
+    pub(in crate::fsck) fn each_below(
+        &self,
+        tools: &[ToolRef],
+        mut with: impl FnMut((Ix, bool), Option<(Ix, bool)>),
+    ) {
+        let mut ordered: Vec<(u32, bool, Ix)> =
+            tools.iter().map(|tool| (self.first(tool.entry), !tool.result, tool.entry)).collect();
+        ordered.sort_unstable();
+        let mut above: Vec<(Ix, bool)> = Vec::new();
+        for (_, is_call, ix) in ordered {
+            while above.last().is_some_and(|(other, _)| !self.is_above(*other, ix)) {
+                above.pop();
+            }
+            with((ix, is_call), above.last().copied());
+            above.push((ix, is_call));
+        }
     }
 
     pub(in crate::fsck) fn is_above(&self, above: Ix, below: Ix) -> bool {

@@ -77,21 +77,12 @@ pub(in crate::fsck) fn repeated(tools: &[ToolRef], session: &Session, lineage: &
     if placed || tools.iter().filter(|tool| tool.result).count() < 2 {
         return again;
     }
-    let intervals = lineage.intervals(session);
-    // By the walk through the tree; a call in the entry of a result is no call of that result.
-    let mut ordered: Vec<(u32, bool, Ix)> =
-        tools.iter().map(|tool| (intervals.first(tool.entry), !tool.result, tool.entry)).collect();
-    ordered.sort_unstable();
-    let mut above: Vec<(Ix, bool)> = Vec::new();
-    for (_, is_call, ix) in ordered {
-        while above.last().is_some_and(|(other, _)| !intervals.is_above(*other, ix)) {
-            above.pop();
+    // A call in the entry of a result is no call of that result.
+    lineage.intervals(session).each_below(tools, |(ix, is_call), above| {
+        if let (false, Some((other, false))) = (is_call, above) {
+            again.push((ix, other));
         }
-        if !is_call && let Some((other, false)) = above.last() {
-            again.push((ix, *other));
-        }
-        above.push((ix, is_call));
-    }
+    });
     again
 }
 

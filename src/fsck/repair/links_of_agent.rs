@@ -146,28 +146,20 @@ pub(super) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
     let intervals = &tree.intervals;
     let starts = starts(session, tree);
     for group in tools.chunk_by(|one, other| one.id == other.id) {
-        let mut ordered: Vec<(u32, bool, Ix)> =
-            group.iter().map(|tool| (intervals.first(tool.entry), !tool.result, tool.entry)).collect();
-        ordered.sort_unstable();
-        let mut above: Vec<(Ix, bool)> = Vec::new();
-        for (_, is_call, ix) in ordered {
-            while above.last().is_some_and(|(other, _)| !intervals.is_above(*other, ix)) {
-                above.pop();
-            }
-            let is_sound = match (is_call, above.last()) {
+        intervals.each_below(group, |(ix, is_call), above| {
+            let is_sound = match (is_call, above) {
                 (true, None) => true,
                 (false, Some((call, true))) => {
                     starts[call.at()] == starts[ix.at()]
-                        && session.entries.kind(*call) == Kind::Assistant
-                        && !session.entries.flags(*call).has(Flags::ENDED_BADLY)
+                        && session.entries.kind(call) == Kind::Assistant
+                        && !session.entries.flags(call).has(Flags::ENDED_BADLY)
                 }
                 _ => false,
             };
             if !is_sound {
                 bad.insert(ix);
             }
-            above.push((ix, is_call));
-        }
+        });
     }
     bad
 }
