@@ -1,11 +1,11 @@
 //! The end of a session file as it was read, to see later what was put behind it, or that it was cut and written anew.
 
 use super::write::Stamp;
+use super::write::stamp::read_at;
 use super::{Error, Opened};
 use crate::model::{Source, Span};
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// How many of the last bytes are kept.
@@ -60,21 +60,8 @@ impl End {
     /// that was kept.
     pub fn still_there(&self, path: &Path) -> Result<Option<u64>, Error> {
         let start = self.byte - self.last.len() as u64;
-        let read = || {
-            let file = File::open(path)?;
-            let (mut now, mut count) = (vec![0; self.last.len()], 0);
-            while count < now.len() {
-                match file.read_at(&mut now[count..], start + count as u64) {
-                    Ok(0) => break,
-                    Ok(more) => count += more,
-                    Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                    Err(error) => return Err(error),
-                }
-            }
-            now.truncate(count);
-            Ok(now)
-        };
-        let now = read().map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let now = File::open(path).and_then(|file| read_at(&file, start, self.last.len()));
+        let now = now.map_err(|source| Error::Io { path: path.to_owned(), source })?;
         let same = self.last.iter().zip(&now).take_while(|(was, is)| was == is).count();
         if same == self.last.len() {
             return Ok((same > 0 || self.byte == 0).then_some(self.byte));
