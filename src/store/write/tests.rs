@@ -92,16 +92,7 @@ impl Place {
     }
 
     fn orders(&self) -> Orders<'_> {
-        Orders {
-            force: false,
-            last_try: false,
-            dry_run: false,
-            now: Time(1_772_000_000_000),
-            log: Some(&self.log),
-            group: None,
-            allow: Allow::default(),
-            prove: None,
-        }
+        orders(&self.log)
     }
 
     fn run(&self, plan: &Plan) -> Result<Done, Refusal> {
@@ -719,6 +710,32 @@ fn bytes_that_can_not_be_cut_off_again_are_told() {
     assert_eq!(place.bytes(), session().as_bytes());
 }
 
+/// Orders without any override, at a fixed time.
+fn orders(log: &Log) -> Orders<'_> {
+    Orders {
+        force: false,
+        last_try: false,
+        dry_run: false,
+        now: Time(1_772_000_000_000),
+        log: Some(log),
+        group: None,
+        allow: Allow::default(),
+        prove: None,
+    }
+}
+
+/// Returns a hook that ends the process at its `n`-th call, counted from 0; half of a write gets through, and the next call ends it.
+fn ending_at(n: usize) -> impl FnMut(Call) -> std::io::Result<Option<usize>> {
+    let mut count = 0;
+    move |call: Call| {
+        count += 1;
+        if count - 1 < n {
+            return Ok(None);
+        }
+        if call == Call::Write && count - 1 == n { Ok(Some(9)) } else { std::process::exit(9) }
+    }
+}
+
 /// What a process that ends at a system call leaves: the same program again, with a variable that names the call.
 #[test]
 fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
@@ -731,31 +748,13 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
         };
         let opened = store::open(&folder.join("work/s.jsonl"), store::Options::default()).unwrap();
         let log = Log::at(folder.join("state"));
-        let orders = Orders {
-            force: false,
-            last_try: false,
-            dry_run: false,
-            now: Time(1_772_000_000_000),
-            log: Some(&log),
-            group: None,
-            allow: Allow::default(),
-            prove: None,
-        };
+        let orders = orders(&log);
         let plan = match &what[..] {
             "append" => append(),
             "rewrite" => rewrite(),
             _ => create_below(&folder),
         };
-        let mut count = 0;
-        let hook = move |call: Call| {
-            count += 1;
-            if count - 1 < n {
-                return Ok(None);
-            }
-            // Half of a write gets through.
-            if call == Call::Write && count - 1 == n { Ok(Some(9)) } else { std::process::exit(9) }
-        };
-        let _ = sys::with_hook(hook, || carry(&opened, &plan, &orders, &mut Vec::new()));
+        let _ = sys::with_hook(ending_at(n), || carry(&opened, &plan, &orders, &mut Vec::new()));
         std::process::exit(0);
     }
     CALM.take();

@@ -53,26 +53,9 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
     if let Ok(stop) = std::env::var(CALL) {
         let (folder, n) = stop.split_once('|').unwrap();
         let (log, n) = (Log::at(Path::new(folder).join("state")), n.parse::<usize>().unwrap());
-        let orders = Orders {
-            force: false,
-            last_try: false,
-            dry_run: false,
-            now: Time(1_772_000_000_000),
-            log: Some(&log),
-            group: None,
-            allow: Allow::default(),
-            prove: None,
-        };
-        let mut count = 0;
-        let hook = move |call: Call| {
-            count += 1;
-            if count - 1 < n {
-                return Ok(None);
-            }
-            if call == Call::Write && count - 1 == n { Ok(Some(9)) } else { std::process::exit(9) }
-        };
+        let orders = orders(&log);
         let wanted = undo::find(&log, None, None).unwrap();
-        let done = sys::with_hook(hook, || undo::undo(&log, &wanted, None, &orders));
+        let done = sys::with_hook(ending_at(n), || undo::undo(&log, &wanted, None, &orders));
         std::process::exit(if done.is_ok() { 0 } else { 1 });
     }
     CALM.take();
