@@ -1,5 +1,5 @@
 use super::keys::Keys;
-use super::text;
+use super::string;
 use crate::model::Key;
 use std::borrow::Cow;
 
@@ -171,13 +171,13 @@ pub struct Str<'l> {
 impl<'l> Str<'l> {
     /// The string, escapes resolved; a lone surrogate, and what is no UTF-8, as U+FFFD.
     pub fn text(self) -> Cow<'l, str> {
-        text::decode(self.raw)
+        string::decode(self.raw)
     }
 
     /// The bytes of the string, escapes resolved. Costs a copy only where there are escapes.
     #[inline]
     pub fn resolved(self) -> Cow<'l, [u8]> {
-        if !text::is_escaped(self.raw) {
+        if !string::is_escaped(self.raw) {
             return Cow::Borrowed(self.raw);
         }
         Cow::Owned(self.text().into_owned().into_bytes())
@@ -193,12 +193,12 @@ impl<'l> Str<'l> {
     #[inline(always)]
     fn eight(self) -> Option<Key> {
         let eight = <[u8; 8]>::try_from(self.raw).ok()?;
-        (!text::holds(u64::from_le_bytes(eight), b'\\')).then(|| Key::of(&eight))
+        (!string::holds(u64::from_le_bytes(eight), b'\\')).then(|| Key::of(&eight))
     }
 
     #[inline(never)]
     fn other_key(self) -> Key {
-        match text::is_escaped(self.raw) {
+        match string::is_escaped(self.raw) {
             true => Key::of(&self.resolved()),
             false => Key::of(self.raw),
         }
@@ -211,7 +211,7 @@ impl<'l> Str<'l> {
             return (key, None);
         }
         let of = |id: &[u8]| (Key::of(id), id.first_chunk().filter(|_| id.len() > 8).copied());
-        match text::is_escaped(self.raw) {
+        match string::is_escaped(self.raw) {
             true => of(&self.resolved()),
             false => of(self.raw),
         }
@@ -229,7 +229,7 @@ impl<'l> Str<'l> {
 
     /// Whether the string is `wanted`, spelled with escapes.
     fn is_spelled(self, wanted: &str) -> bool {
-        text::is_escaped(self.raw) && self.text() == wanted
+        string::is_escaped(self.raw) && self.text() == wanted
     }
 
     /// Whether nothing but white space is in the string. Looks no further than the first character that is none.
@@ -248,7 +248,7 @@ impl<'l> Str<'l> {
                 [] => return true,
                 [b' ' | b'\t' | b'\n' | b'\r', rest @ ..] => rest,
                 [b'\\', b'n' | b't' | b'r' | b'f', rest @ ..] => rest,
-                [b'\\', b'u', ..] => match text::unit(rest).and_then(|unit| char::from_u32(unit.into())) {
+                [b'\\', b'u', ..] => match string::unit(rest).and_then(|unit| char::from_u32(unit.into())) {
                     Some(character) if character.is_whitespace() => &rest[6..],
                     _ => return false,
                 },
@@ -328,7 +328,7 @@ impl BlockKind {
     #[inline]
     fn of(ty: Str<'_>) -> BlockKind {
         match BlockKind::named(ty.raw) {
-            BlockKind::Other if text::is_escaped(ty.raw) => BlockKind::named(&ty.resolved()),
+            BlockKind::Other if string::is_escaped(ty.raw) => BlockKind::named(&ty.resolved()),
             kind => kind,
         }
     }

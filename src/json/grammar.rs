@@ -1,13 +1,13 @@
 use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Sort, Stretch};
 use super::reader::Shape;
 use super::scan::Mark;
-use super::text;
+use super::string;
 
 /// The second stage of the reader: walks the marks of whole lines with the whole grammar of JSON, and finds the
 /// wanted fields.
 ///
 /// It takes lines that are objects and well, and blank ones. Of any other it says no more than that; the byte-by-byte
-/// [`Machine`](super::machine::Machine) then tells what is wrong, and where.
+/// [`Machine`](super::bytewise::Machine) then tells what is wrong, and where.
 pub(super) struct Grammar<'b> {
     walk: Walk<'b>,
     /// How many of the marks are passed.
@@ -361,7 +361,7 @@ fn number(text: &[u8]) -> Step<usize> {
 fn digits(text: &[u8]) -> usize {
     let (eights, rest) = text.as_chunks();
     for (at, eight) in eights.iter().enumerate() {
-        let others = text::no_digits(u64::from_le_bytes(*eight));
+        let others = string::no_digits(u64::from_le_bytes(*eight));
         if others != 0 {
             return at * 8 + others.trailing_zeros() as usize / 8;
         }

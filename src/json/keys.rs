@@ -1,5 +1,5 @@
 use super::fields::Stretch;
-use super::text;
+use super::string;
 
 /// A few keys and what each stands for, found by one multiplication and one comparison.
 ///
@@ -70,7 +70,7 @@ impl<T: Copy> Keys<T> {
                 return slot.meaning;
             }
             // Most keys that are not wanted have no backslash.
-            if !text::holds(start[0], b'\\') && !text::holds(start[1], b'\\') {
+            if !string::holds(start[0], b'\\') && !string::holds(start[1], b'\\') {
                 return None;
             }
         }
@@ -80,7 +80,7 @@ impl<T: Copy> Keys<T> {
     /// A key that is long, or has escapes, or stands near the end of the bytes.
     #[inline(never)]
     fn other(&self, raw: &[u8]) -> Option<T> {
-        if text::is_escaped(raw) { self.of(text::decode(raw).as_bytes()) } else { self.of(raw) }
+        if string::is_escaped(raw) { self.of(string::decode(raw).as_bytes()) } else { self.of(raw) }
     }
 
     /// What a key stands for.

@@ -6,27 +6,27 @@
 //! a broken line is. Where a field is wanted that is seldom needed, [`value()`] finds it in the bytes of
 //! one line.
 
+mod bytewise;
 mod edit;
 mod edits;
 mod fields;
 mod grammar;
 mod keys;
-mod machine;
+mod object;
+mod prefilter;
 mod pretty;
 mod reader;
 mod scan;
-mod sieve;
-mod text;
+mod string;
 mod value;
-mod walk;
 
+pub use bytewise::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
 pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
-pub use machine::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
+pub use object::{Members, each_item, each_member, end_of_string, member, place_in, string, string_of, text};
+pub use prefilter::{Run, Sieve, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};
-pub use sieve::{Run, Sieve, is_plain};
-pub use text::decode;
+pub use string::decode;
 pub use value::{Member, members, value};
-pub use walk::{Members, each_item, each_member, end_of_string, member, place_in, string, string_of, text};

@@ -1,9 +1,9 @@
 mod block;
 mod long;
 
+use super::bytewise::{Limits, Machine};
 use super::fields::{Fields, Found};
 use super::grammar::Grammar;
-use super::machine::{Limits, Machine};
 use super::scan::Scanner;
 use block::{Block, SIZES, Sizes};
 use long::Long;

@@ -1,5 +1,5 @@
-use super::machine::Machine;
-use super::walk::space;
+use super::bytewise::Machine;
+use super::object::space;
 use std::ops::Range;
 
 /// One member of an object, as it stands in the line.

@@ -1,6 +1,6 @@
 use super::{At, Ending, Line, Notes, PYTHONS_DEPTH, bom_len};
+use crate::json::bytewise::{Limits, Machine};
 use crate::json::fields::{Fields, Found};
-use crate::json::machine::{Limits, Machine};
 
 /// A line that is too long to be held, beside what the machine knows of it.
 pub(super) struct Long {

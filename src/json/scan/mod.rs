@@ -20,7 +20,7 @@ mod avx512;
 mod neon;
 mod portable;
 
-use super::text;
+use super::string;
 
 /// What is looked at at a time.
 type Block = [u8; 64];
@@ -361,9 +361,9 @@ fn are_units(lines: &[u8], at: usize, mut unicode: u64, mut low_at: usize) -> (b
     while unicode != 0 {
         let here = at + unicode.trailing_zeros() as usize;
         unicode &= unicode - 1;
-        match text::hex(&lines[here + 1..]) {
+        match string::hex(&lines[here + 1..]) {
             None => fine = false,
-            Some(0xD800..=0xDBFF) => match text::unit(&lines[here + 5..]) {
+            Some(0xD800..=0xDBFF) => match string::unit(&lines[here + 5..]) {
                 Some(0xDC00..=0xDFFF) => low_at = here + 6,
                 _ => fine = false,
             },

@@ -80,7 +80,7 @@ fn whole(raw: &[u8]) -> Cow<'_, str> {
 fn unicode(text: &[u8]) -> (char, usize) {
     let Some(unit) = unit(text) else { return ('\\', 1) };
     match unit {
-        0xD800..=0xDBFF => match self::unit(&text[6..]) {
+        0xD800..=0xDBFF => match super::string::unit(&text[6..]) {
             Some(low @ 0xDC00..=0xDFFF) => {
                 let code = 0x1_0000 + ((u32::from(unit) - 0xD800) << 10) + (u32::from(low) - 0xDC00);
                 (char::from_u32(code).unwrap_or('\u{FFFD}'), 12)

@@ -109,7 +109,7 @@ impl Sieve {
     fn find_escape(&self, bytes: &[u8], mut from: usize) -> Option<usize> {
         loop {
             let at = from + self.escape.find(&bytes[from..])?;
-            let unit = super::text::unit(&bytes[at..]);
+            let unit = super::string::unit(&bytes[at..]);
             if unit.is_some_and(|unit| self.units.binary_search(&unit).is_ok()) {
                 return Some(at);
             }
