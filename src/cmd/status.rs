@@ -1,7 +1,7 @@
 //! `bough status`: a session in short.
 
 use super::{Exit, complete, fsck, global::Global, open, writing};
-use crate::format::claude::load::Loader;
+use crate::format::claude::graph::Loader;
 use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
 use crate::model::{Count, Ix, Source};

@@ -1,14 +1,15 @@
 //! What Claude Code sends: the trunk as its loader walks it, behind the nearest compaction, calls and results paired.
 //!
-//! The rules are those of [`crate::format::claude::sent`]; here they become a [`Context`]. One reply may be several
+//! The rules are those of [`crate::format::claude::request`]; here they become a [`Context`]. One reply may be several
 //! messages, as it is several entries: the service joins neighbors of one role.
 
 use super::told::{told, told_block};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
 use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
-use crate::format::claude::load::Way;
-use crate::format::claude::sent::{self, Made, Role, Sending};
+use crate::format::claude::graph::Way;
+use crate::format::claude::request;
+use crate::format::claude::request::{Made, Role, Sending};
 use crate::format::{Block, Content, Format, Session, blocks_of_item};
 use crate::model::{Flags, Ix, Kind, Source};
 use std::borrow::Cow;
@@ -21,12 +22,12 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
     if at.is_none() {
         return Ok(Context::default());
     }
-    let sending = sent::sending(session, source, asked)?;
+    let sending = request::sending(session, source, asked)?;
     let mut context = Context::default();
     if sending.leaf.from.is_none() {
         if let Some(asked) = asked
             && let Some(plain) = before_it_was_gone(session, source, asked)?
-            && sent::sending(&plain, source, Some(asked))?.leaf.from.is_some()
+            && request::sending(&plain, source, Some(asked))?.leaf.from.is_some()
         {
             let mut context = build(&plain, source, Some(asked))?;
             context.note = Some("a compaction replaced this for the agent; `bough switch` restores it");
@@ -35,7 +36,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
         context.refused = Some("the agent would not continue there: there is no turn");
         return Ok(context);
     }
-    let boundary = sending.dropped.iter().rfind(|dropped| dropped.why == sent::Why::Compacted);
+    let boundary = sending.dropped.iter().rfind(|dropped| dropped.why == request::Why::Compacted);
     let boundary = boundary.map(|dropped| dropped.entry);
     let mut line = Vec::new();
     let mut left_out = of_messages(session, source, &sending, &mut context, boundary)?;
@@ -62,7 +63,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
             Way::Link => {}
         }
         for part in &message.parts {
-            if let sent::Part::Made(made) = part {
+            if let request::Part::Made(made) = part {
                 patches.push(Patch::MadeUp { text: made.words() });
             }
         }
@@ -91,22 +92,22 @@ fn of_messages(
     let mut line = Vec::new();
     for dropped in &sending.dropped {
         let why = match dropped.why {
-            sent::Why::Compacted if boundary == Some(dropped.entry) => Why::NoPart,
-            sent::Why::Compacted => Why::Compacted { by: boundary.unwrap_or(dropped.entry) },
-            sent::Why::Note => Why::NoPart,
-            sent::Why::NoContent => Why::Empty,
-            sent::Why::NoResult => Why::CallsLeftOut,
-            sent::Why::RepeatedCall => Why::Repeated,
-            sent::Why::NoCall => Why::NoCall,
-            sent::Why::RepeatedResult => Why::Repeated,
-            sent::Why::SaysNothing => Why::Forgotten,
-            sent::Why::Retracted => Why::Retracted,
-            sent::Why::ApiError => Why::EndedBadly,
+            request::Why::Compacted if boundary == Some(dropped.entry) => Why::NoPart,
+            request::Why::Compacted => Why::Compacted { by: boundary.unwrap_or(dropped.entry) },
+            request::Why::Note => Why::NoPart,
+            request::Why::NoContent => Why::Empty,
+            request::Why::NoResult => Why::CallsLeftOut,
+            request::Why::RepeatedCall => Why::Repeated,
+            request::Why::NoCall => Why::NoCall,
+            request::Why::RepeatedResult => Why::Repeated,
+            request::Why::SaysNothing => Why::Forgotten,
+            request::Why::Retracted => Why::Retracted,
+            request::Why::ApiError => Why::EndedBadly,
         };
         match dropped.block {
             Some(block) if sent.contains(&dropped.entry) => {
                 source.read(session.span(dropped.entry), &mut line)?;
-                let item = sent::block(&line, block as usize).unwrap_or_default();
+                let item = request::block(&line, block as usize).unwrap_or_default();
                 patches.entry(dropped.entry).or_default().push(patch(dropped.why, item));
             }
             // Of an entry with several blocks, all of them left out, one reason is enough.
@@ -117,9 +118,9 @@ fn of_messages(
     Ok(patches)
 }
 
-fn patch(why: sent::Why, item: &[u8]) -> Patch {
+fn patch(why: request::Why, item: &[u8]) -> Patch {
     match why {
-        sent::Why::NoCall | sent::Why::RepeatedResult => {
+        request::Why::NoCall | request::Why::RepeatedResult => {
             Patch::ResultLeftOut { call: text(item, "tool_use_id").into_owned() }
         }
         _ => {
@@ -128,13 +129,13 @@ fn patch(why: sent::Why, item: &[u8]) -> Patch {
     }
 }
 
-pub(super) fn said<'l>(parts: &[sent::Part], line: &'l [u8]) -> Said<'l> {
+pub(super) fn said<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<'l> {
     let mut said = Said { usage: Content::of(Format::Claude, line).usage(), ..Said::default() };
     let mut texts: Vec<Cow<'l, str>> = Vec::new();
     for part in parts {
         match part {
-            sent::Part::Stored(at) => {
-                let item = sent::block(line, *at).unwrap_or_default();
+            request::Part::Stored(at) => {
+                let item = request::block(line, *at).unwrap_or_default();
                 said.bytes += item.len();
                 match item.first() {
                     Some(b'"') => {
@@ -147,13 +148,13 @@ pub(super) fn said<'l>(parts: &[sent::Part], line: &'l [u8]) -> Said<'l> {
                     }
                 }
             }
-            sent::Part::Command => said.push(&mut texts, text(line, "content")),
-            sent::Part::Rendered(at) => {
-                let words = sent::rendered_text(line, *at).unwrap_or_default();
+            request::Part::Command => said.push(&mut texts, text(line, "content")),
+            request::Part::Rendered(at) => {
+                let words = request::rendered_text(line, *at).unwrap_or_default();
                 said.push(&mut texts, words.into());
             }
-            sent::Part::Attached => said.push(&mut texts, attachment_text(line).into()),
-            sent::Part::Made(made) => said.made(&mut texts, made),
+            request::Part::Attached => said.push(&mut texts, attachment_text(line).into()),
+            request::Part::Made(made) => said.made(&mut texts, made),
         }
     }
     let mut texts = texts.into_iter();

@@ -436,7 +436,7 @@ enum Part {
     /// `replacement.content` of another line, which is an edit.
     Edit(Ix),
     /// Parts of a message of Claude Code.
-    Claude(Vec<crate::format::claude::sent::Part>),
+    Claude(Vec<crate::format::claude::request::Part>),
 }
 
 /// What a message says.

@@ -1,6 +1,6 @@
 //! Tells the format of a file from its first lines, its name and its folder.
 
-use super::spread::Spread;
+use super::multiline::Spread;
 use super::{Format, Program};
 use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, value};
 use std::convert::Infallible;

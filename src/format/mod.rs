@@ -7,24 +7,25 @@ mod chimera;
 pub mod claude;
 pub mod content;
 mod detect;
+mod diagnostics;
 pub mod flaws;
 mod ids;
 pub mod image;
 mod labels;
 mod layout;
+mod multiline;
 mod names;
 mod one_line;
 mod openclaw;
 mod pi;
 mod program;
 mod session;
-mod side;
-mod spread;
 pub mod tools;
 mod write;
 
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect, detect_in_blocks, has_line};
+pub use diagnostics::{Noted, NotedKind, Side, ToolRef};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
@@ -34,7 +35,6 @@ pub use program::Program;
 pub use session::{
     Builder, FileFacts, Gathered, Head, Header, Joined, Other, OtherKind, Pointer, Previous, Segment, Session,
 };
-pub use side::{Noted, NotedKind, Side, ToolRef};
 pub use write::{New, Object};
 
 use crate::json::{Line, Reader, Str};

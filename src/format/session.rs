@@ -2,8 +2,8 @@ mod append;
 
 pub use append::Segment;
 
-use super::side::Side;
-use super::spread::{LineFault, Spread, faults_of};
+use super::diagnostics::Side;
+use super::multiline::{LineFault, Spread, faults_of};
 use super::{Format, LabelLines, Labels, Link, ParentRef, Place, Program};
 use crate::json::{Ending, Field, Line, Notes, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
@@ -559,7 +559,7 @@ impl Builder {
             format.dialect().head(&session)
         };
         if session.format == Format::Claude {
-            session.beside = super::claude::load::beside(&session);
+            session.beside = super::claude::graph::beside(&session);
         }
         session
     }
@@ -687,7 +687,7 @@ impl Session {
     /// in, and of Claude Code all parts of each reply, and the results of their calls.
     pub fn whole_path(&self, tip: Ix) -> Vec<Ix> {
         let whole = match self.format {
-            Format::Claude if !self.partial => super::claude::load::whole_path(self, tip),
+            Format::Claude if !self.partial => super::claude::graph::whole_path(self, tip),
             _ => None,
         };
         whole.unwrap_or_else(|| self.tree.path(self.end_at(tip)))

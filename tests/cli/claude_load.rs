@@ -2,7 +2,7 @@
 
 use crate::files::project;
 use bough::format::Format;
-use bough::format::claude::sent::{self, Made, Part};
+use bough::format::claude::request::{self, Made, Part};
 use bough::model::{Ix, Source};
 use bough::store::{self, Opened, Options};
 use serde_json::Value;
@@ -66,10 +66,10 @@ fn real_transcripts() {
         count += 1;
         let uuid = |ix: Option<Ix>| ix.map(|ix| id(&opened, ix));
         let head = opened.session.head;
-        let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+        let sending = request::sending(&opened.session, &opened.files, None).unwrap();
         let mut ours = Vec::new();
         for message in &sending.messages {
-            let role = if message.role == sent::Role::User { "user" } else { "assistant" };
+            let role = if message.role == request::Role::User { "user" } else { "assistant" };
             for part in &message.parts {
                 if let Some(kind) = kind(&opened, message.entry, part) {
                     let made = matches!(part, Part::Made(_));
@@ -131,7 +131,7 @@ pub fn fits(recorded: &str, ours: &[String]) -> bool {
 
 /// The turn that the next prompt would hang under (empty where it has no id), and what is sent, as `measured.tsv` has it.
 pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
-    let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+    let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     assert_eq!(sending.leaf.turn, opened.session.head.entry);
     let mut out = Vec::new();
     for message in &sending.messages {
@@ -154,7 +154,7 @@ fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static str>
         Part::Made(_) | Part::Command => "t",
         Part::Stored(at) => {
             let line = opened.files.bytes(opened.session.span(entry.unwrap())).unwrap();
-            let block = sent::block(&line, *at).unwrap();
+            let block = request::block(&line, *at).unwrap();
             match serde_json::from_slice::<Value>(block).map(|block| block["type"].clone()) {
                 Ok(ty) if ty == "tool_use" => "c",
                 Ok(ty) if ty == "tool_result" => "r",

@@ -2,7 +2,7 @@
 
 use crate::{claude_grown, shared};
 use bough::format::Format;
-use bough::format::claude::sent::{self, Part};
+use bough::format::claude::request::{self, Part};
 use bough::model::Source;
 use bough::store::{self, Opened, Options};
 use serde_json::{Value, json};
@@ -132,7 +132,7 @@ fn ours(path: &Path) -> Loaded {
     let Ok(opened) = store::open(path, Options { format: Some(Format::Claude), ..Options::default() }) else {
         return Loaded { leaf: None, stored: None, sent: Vec::new() };
     };
-    let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+    let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Command);
     let entries = sending.messages.iter().filter(|message| message.parts.iter().any(stored));
     let mut sent: Vec<String> = entries.map(|message| id(&opened, message.entry.unwrap())).collect();

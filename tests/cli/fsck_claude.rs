@@ -2,7 +2,7 @@
 //! the real client was tried on.
 
 use crate::files::project;
-use bough::format::claude::sent::{self, Part};
+use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids};
 use bough::fsck::{self, Alone, Check, Wishes};
 use bough::model::{Piece, Plan, Source, Table, Target};
@@ -112,7 +112,7 @@ fn loaded(bytes: &[u8]) -> Vec<String> {
     fs::write(&path, bytes).unwrap();
     let options = Options { format: Some(Format::Claude), ..Options::default() };
     let Ok(opened) = store::open(&path, options) else { return Vec::new() };
-    let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+    let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     let mut out = Vec::new();
     for message in &sending.messages {
         let parts = message.parts.iter().filter(|part| matches!(part, Part::Stored(_)));

@@ -3,7 +3,7 @@
 
 use crate::fsck_claude::applied;
 use bough::context::{Context, Patch};
-use bough::format::claude::load::Loader;
+use bough::format::claude::graph::Loader;
 use bough::format::{Block, Ids, Session};
 use bough::fsck::{self, Alone, CHECKS, Check, Mend, NoRepair, Repair, Set, Unreadable, Wishes};
 use bough::model::{Change, Ix, Piece, Source, Table, Target, Time};

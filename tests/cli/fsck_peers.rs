@@ -3,7 +3,7 @@
 
 use crate::files::project;
 use crate::fsck_claude::applied;
-use bough::format::claude::sent::{self, Part};
+use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids, Session};
 use bough::fsck::{self, Alone, Check, Wishes};
 use bough::model::{Ix, Source, Table, parse_time};
@@ -81,7 +81,7 @@ fn path_of(opened: &Opened) -> String {
 ///
 /// Those that hold thinking alone are left out, where it keeps that of old turns to itself.
 fn sent_of(opened: &Opened) -> String {
-    let sending = sent::sending(&opened.session, &opened.files, None).unwrap();
+    let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Command);
     let messages = sending.messages.iter().filter(|message| message.parts.iter().any(stored));
     let mut lines = BTreeSet::new();

@@ -1,7 +1,7 @@
 //! The compactions of a transcript as they were when they were written, whatever a later line makes of them.
 
 use super::Boundary;
-use super::load::Loader;
+use super::graph::Loader;
 use crate::format::Session;
 use crate::model::{Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};

@@ -5,7 +5,7 @@
 //! the client does not go on after it.
 
 use super::Quiet;
-use super::load::Loader;
+use super::graph::Loader;
 use crate::format::Session;
 use crate::model::{Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};

@@ -26,21 +26,21 @@
 //! The client's rules for what it loads are in [`load`], those for what it sends in [`sent`].
 
 pub mod attachments;
-mod bridge;
 pub mod compactions;
-mod facts;
 pub mod forgotten;
-mod kept;
-pub mod load;
+pub mod graph;
+mod main_path;
 mod markup;
-pub mod sent;
+mod metadata;
+mod orphans;
+mod preserved;
+pub mod request;
 pub mod stored_results;
-mod trunk;
 pub mod write;
 
-pub use facts::{Boundary, Facts, Quiet, is_prompt};
-pub use kept::KeptLists;
 pub use markup::{Markup, is_typed, typed, typed_in};
+pub use metadata::{Boundary, Facts, Quiet, is_prompt};
+pub use preserved::KeptLists;
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
 use super::{Dialect, LabelLine, Link, ParentRef, Place};
@@ -87,7 +87,7 @@ impl Dialect for Claude {
                     Facts::retracted(gathered, line);
                 }
                 if kind == Kind::User && !flags.is_put_in() {
-                    flags.set(Flags::NOT_TYPED, facts::is_not_typed(line, flags));
+                    flags.set(Flags::NOT_TYPED, metadata::is_not_typed(line, flags));
                 }
                 if kind == Kind::Assistant {
                     group = fields.str(Field::MessageId);
@@ -110,7 +110,7 @@ impl Dialect for Claude {
                 Kind::System
             }
             b"attachment" => {
-                flags.set(Flags::TEXT, facts::is_queued_prompt(line));
+                flags.set(Flags::TEXT, metadata::is_queued_prompt(line));
                 Kind::Attachment
             }
             // A link that nothing can name is none.
@@ -167,7 +167,7 @@ impl Dialect for Claude {
     }
 
     fn head(&self, session: &Session) -> Head {
-        load::head(session)
+        graph::head(session)
     }
 }
 

@@ -1,7 +1,8 @@
 use super::Finder;
 use crate::format::claude::KeptLists;
-use crate::format::claude::load::Rule;
-use crate::format::claude::sent::{self, Role};
+use crate::format::claude::graph::Rule;
+use crate::format::claude::request;
+use crate::format::claude::request::Role;
 use crate::format::{Format, NotedKind, Session};
 use crate::fsck::checks::Check;
 use crate::json::{each_item, string, string_of, value};
@@ -400,7 +401,7 @@ pub(in crate::fsck) fn refused_reply(session: &Session, source: &dyn Source) -> 
     if session.head.rule == Rule::Agent.words() || !may_begin_with_reply(session, head) {
         return Ok(None);
     }
-    let sending = sent::sending(session, source, None)?;
+    let sending = request::sending(session, source, None)?;
     let first = sending.messages.first().filter(|first| first.role == Role::Assistant);
     Ok(first.and_then(|first| first.entry))
 }

@@ -1,6 +1,6 @@
 //! The links of a session as its agent follows them, and what they say of each path.
 
-use crate::format::claude::load::Loader;
+use crate::format::claude::graph::Loader;
 use crate::format::{Format, Session, ToolRef};
 use crate::fsck::find::Intervals;
 use crate::model::{Flags, Ix, Key, Kind, Tree};

@@ -6,7 +6,7 @@
 
 use super::{Export, MovedResults, Wish, changes_of, created, pieces_of};
 use crate::format::claude::compactions::before_it_was_gone;
-use crate::format::claude::load::{Loader, Way};
+use crate::format::claude::graph::{Loader, Way};
 use crate::format::claude::{KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};

@@ -71,7 +71,7 @@ pub fn behind(session: &Session, ix: Ix) -> Ix {
     if session.format != Format::Claude {
         return ix;
     }
-    let mut loader = claude::load::Loader::new(session);
+    let mut loader = claude::graph::Loader::new(session);
     let leaf = loader.leaf_at(ix);
     // Parts and results of a reply may hang on another branch, which was not asked for. A ring is gone round once.
     let on_the_way = |end: &Ix| {
@@ -146,7 +146,7 @@ fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
 /// Refuses an entry that Claude Code no longer loads: copies under it would be joined to something else.
 fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
     let session = into.session;
-    if session.format == Format::Claude && claude::load::Loader::new(session).is_gone(onto) {
+    if session.format == Format::Claude && claude::graph::Loader::new(session).is_gone(onto) {
         let name = super::ids::name(session, into.source, onto)?;
         return Err(super::Error::NoPlace {
             what: format!("a compaction replaced `{name}`, so a branch can't begin there"),

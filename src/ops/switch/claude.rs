@@ -7,7 +7,7 @@
 
 use super::{Lines, Switch, To, Wish};
 use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
-use crate::format::claude::load::{Loader, Rule, Way};
+use crate::format::claude::graph::{Loader, Rule, Way};
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};

@@ -1,4 +1,4 @@
-use super::load::{Loader, NONE};
+use super::graph::{Loader, NONE};
 use crate::model::{Flags, Ix};
 
 /// How much older the entry may be that an orphan is joined to, in milliseconds.

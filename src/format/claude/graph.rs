@@ -29,7 +29,7 @@
 //! Everything here costs passes over columns, in memory that comes and goes: some ten bytes an entry; forty where orphans
 //! are joined. Only entries of the main file take part.
 
-use super::bridge::Bridger;
+use super::orphans::Bridger;
 use crate::format::{Head, Session};
 use crate::model::{Copies, Flags, Ix, Key, Kind, Parent, Tree};
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! The trunk: the way up from a leaf, and what is put onto it from elsewhere.
 
-use super::load::{BRIDGED, IN, KEPT, Kids, Loader, NONE, Seen, Step, Way};
+use super::graph::{BRIDGED, IN, KEPT, Kids, Loader, NONE, Seen, Step, Way};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 

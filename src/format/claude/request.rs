@@ -1,6 +1,6 @@
 //! What the client sends of a transcript, entry by entry, and what of the trunk it leaves out.
 //!
-//! Of the trunk ([`super::load`]) only what stands behind the nearest `compact_boundary` counts. Of that:
+//! Of the trunk ([`super::graph`]) only what stands behind the nearest `compact_boundary` counts. Of that:
 //!
 //! - a reply that the client forgets ([`super::forgotten`]) is not sent, nor is one that is a message about an error of the
 //!   service (`isApiErrorMessage`);
@@ -17,7 +17,7 @@
 //!   was queued for the transcript alone.
 
 use super::forgotten::{self, Forgotten};
-use super::load::{Leaf, Loader, Step, Way};
+use super::graph::{Leaf, Loader, Step, Way};
 use super::{Markup, attachments};
 use crate::format::Session;
 use crate::json::{each_item, member, string};
