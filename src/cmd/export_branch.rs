@@ -8,9 +8,10 @@ use crate::fsck::{self, Check};
 use crate::model::{Change, Count, Piece, Plan, Planned, Span, Target};
 use crate::ops::export::{self, Export};
 use crate::ops::{label, revision};
+use crate::store;
 use crate::store::companions::{self, Companion};
 use crate::store::write::Refusal;
-use crate::store::{self, Opened, find};
+use crate::store::{Opened, locate};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -292,7 +293,7 @@ fn finds(file: &Path, session: &str) -> bool {
 
 /// The folder of the store that a folder is in.
 fn root_of(folder: &Path) -> Option<PathBuf> {
-    let roots = find::stores(&[]).into_iter().filter_map(|store| store.root.canonicalize().ok());
+    let roots = locate::stores(&[]).into_iter().filter_map(|store| store.root.canonicalize().ok());
     roots.into_iter().find(|root| folder.starts_with(root))
 }
 
@@ -324,7 +325,7 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     }
     let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
     let cwd = cwd.ok_or_else(|| refused("the session does not name its working directory"))?;
-    find::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
+    locate::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
 }
 
 /// The stored results that are copied beside the new session.

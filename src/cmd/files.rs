@@ -3,7 +3,7 @@
 use super::config::Config;
 use super::{global::Global, open};
 use crate::format::is_agents;
-use crate::store::find;
+use crate::store::locate;
 use crate::store::project::session_of_agent;
 use crate::ui::Ui;
 use std::collections::{HashMap, HashSet};
@@ -29,8 +29,8 @@ impl Files {
         ui: &mut Ui,
     ) -> anyhow::Result<Files> {
         if all {
-            let stores = find::stores(&config.session.roots);
-            let found = stores.into_iter().flat_map(|store| find::below(&store.root)).collect();
+            let stores = locate::stores(&config.session.roots);
+            let found = stores.into_iter().flat_map(|store| locate::below(&store.root)).collect();
             return Ok(Files { paths: found, several: true, named: HashSet::new() });
         }
         if words.is_empty() {
@@ -43,7 +43,7 @@ impl Files {
         for path in words {
             if path.is_dir() {
                 several = true;
-                paths.extend(find::below(path));
+                paths.extend(locate::below(path));
             } else {
                 paths.push(path.clone());
                 named.insert(path.clone());
@@ -110,7 +110,7 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     if path == Path::new("-") {
         return Vec::new();
     }
-    let mut found = find::below(&folder.join(stem));
+    let mut found = locate::below(&folder.join(stem));
     if let Ok(beside) = std::fs::read_dir(folder) {
         let mut beside: Vec<PathBuf> = beside.flatten().map(|entry| entry.path()).collect();
         beside.sort();

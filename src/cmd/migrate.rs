@@ -6,7 +6,7 @@ use crate::format::Ids;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export;
 use crate::ops::migrate::{self, Age, Migration, Options};
-use crate::store::{Opened, find};
+use crate::store::{Opened, locate};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
@@ -128,7 +128,7 @@ fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> 
     for word in &args.files {
         let path = Path::new(word);
         if path.is_dir() {
-            out.extend(find::in_folder(path).into_iter().map(|path| File { path, found: true }));
+            out.extend(locate::in_folder(path).into_iter().map(|path| File { path, found: true }));
             continue;
         }
         match open::by_word(global, word) {

@@ -4,9 +4,10 @@ use super::{Failure, global::Global};
 use crate::format::Previous;
 use crate::model::{Count, Key};
 use crate::ops::Whole;
+use crate::store;
 use crate::store::continued::{Continued, continued};
 use crate::store::remains::Remains;
-use crate::store::{self, Opened, Part, find};
+use crate::store::{Opened, Part, locate};
 use crate::ui::{Ui, text};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -122,7 +123,7 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
 
 /// The session files below a folder. Beside sessions a folder holds files of all sorts; of several only sessions count.
 pub(super) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
-    let mut found = find::in_folder(folder);
+    let mut found = locate::in_folder(folder);
     if found.len() > 1 {
         found.retain(|path| may_be_session(global, path));
     }
@@ -131,7 +132,7 @@ pub(super) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
 
 /// Whether there are several of the files that [`in_folder`] gives. Looks at no more of them than it takes to know.
 pub(super) fn has_several(global: &Global, folder: &Path) -> bool {
-    find::in_folder(folder).iter().filter(|path| may_be_session(global, path)).nth(1).is_some()
+    locate::in_folder(folder).iter().filter(|path| may_be_session(global, path)).nth(1).is_some()
 }
 
 /// Whether a file is a session, or can't be read, so that nobody knows.
@@ -167,7 +168,7 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     if word == "latest" {
         return latest(global);
     }
-    Ok(find::named(&find::stores(&global.roots), word)?)
+    Ok(locate::named(&locate::stores(&global.roots), word)?)
 }
 
 /// The session of the current folder that the agent's own `--continue` opens: the newest over all stores, without those
@@ -175,7 +176,7 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
 pub(super) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
     let mut passed_over = None;
-    for found in find::of_folder(&find::stores(&global.roots), &folder, find::Worktrees::LeftOut) {
+    for found in locate::of_folder(&locate::stores(&global.roots), &folder, locate::Worktrees::LeftOut) {
         match continued(&found, global.options()) {
             Continued::Opened => return Ok(found.path),
             Continued::Empty => return Err(Failure::EmptyNewest { path: found.path }.into()),

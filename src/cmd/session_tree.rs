@@ -6,7 +6,8 @@ use crate::cmd::global::Global;
 use crate::format::{Layout, is_agents};
 use crate::model::{Count, Ix};
 use crate::ops::{ids, linearize};
-use crate::store::{self, Opened, find, project};
+use crate::store;
+use crate::store::{Opened, locate, project};
 use crate::ui::Ui;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
@@ -75,7 +76,7 @@ impl Kinship {
     pub(super) fn omp(&mut self, session: &Path, global: &Global) -> Vec<store::Error> {
         let mut errors = Vec::new();
         let top = session.with_extension("");
-        for path in find::agents_of_omp(session) {
+        for path in locate::agents_of_omp(session) {
             let opened = match store::open(&path, global.options()) {
                 Ok(opened) => opened.session,
                 Err(error) if error.is_no_session() => continue,

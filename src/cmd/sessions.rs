@@ -7,7 +7,8 @@ use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
 use crate::store;
-use crate::store::find::{self, Found};
+use crate::store::locate;
+use crate::store::locate::Found;
 use crate::store::oplog::Log;
 use crate::store::remains::{self, Remains};
 use crate::ui::{Ink, Ui, text};
@@ -152,16 +153,16 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
 
 /// The files that are looked at.
 fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
-    let stores = find::stores(&config.session.roots);
+    let stores = locate::stores(&config.session.roots);
     if args.all {
-        return Ok(stores.iter().flat_map(find::sessions).collect());
+        return Ok(stores.iter().flat_map(locate::sessions).collect());
     }
     if args.folders.is_empty() {
         let folder = match &args.cwd {
             Some(folder) => folder.clone(),
             None => std::env::current_dir()?,
         };
-        return Ok(find::of_folder(&stores, &folder, find::Worktrees::Listed).collect());
+        return Ok(locate::of_folder(&stores, &folder, locate::Worktrees::Listed).collect());
     }
     let mut out = Vec::new();
     for folder in &args.folders {
@@ -170,7 +171,7 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
             return Err(Failure::Usage { what, hint: "name a file or a folder".into() }.into());
         }
         if folder.is_dir() {
-            out.extend(find::in_folder(folder).into_iter().filter_map(Found::at));
+            out.extend(locate::in_folder(folder).into_iter().filter_map(Found::at));
         } else {
             let none = || store::Error::NotFound { path: folder.clone() };
             out.push(Found::at(folder.clone()).ok_or_else(none)?);
@@ -182,7 +183,7 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
 /// What is left of sessions whose own file is gone, where sessions are looked for.
 fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
     if args.all {
-        let stores = find::stores(&config.session.roots);
+        let stores = locate::stores(&config.session.roots);
         return Ok(stores.iter().flat_map(|store| remains::remains(&store.root)).collect());
     }
     if !args.folders.is_empty() {
@@ -193,7 +194,7 @@ fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
         None => std::env::current_dir()?,
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    let places = ["claude", "pi", "omp"].into_iter().filter_map(|agent| find::place(agent, &folder));
+    let places = ["claude", "pi", "omp"].into_iter().filter_map(|agent| locate::place(agent, &folder));
     Ok(places.flat_map(|place| remains::in_project(&place)).collect())
 }
 
@@ -438,7 +439,7 @@ impl<'r> Family<'r> {
         let numbered = || rows.iter().enumerate();
         // Where a session was before counts less than where one is.
         for (at, row) in numbered().filter(|(_, row)| row.format == Format::Omp) {
-            for path in find::previous_files(&row.path) {
+            for path in locate::previous_files(&row.path) {
                 family.by_path.insert(path, at);
             }
         }
@@ -489,7 +490,7 @@ struct Note {
 
 /// A session that another names as its parent: the name of its file, where it is named by that.
 fn origin_name(parent: &str) -> String {
-    text::one_line(&find::id_in_name(Path::new(file_name(parent))))
+    text::one_line(&locate::id_in_name(Path::new(file_name(parent))))
 }
 
 fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
@@ -579,7 +580,7 @@ fn short_ids(rows: &[&Row]) -> Vec<String> {
     let ids: Vec<String> = rows
         .iter()
         .map(|row| {
-            let id = row.summary.id.clone().unwrap_or_else(|| find::id_in_name(&row.path));
+            let id = row.summary.id.clone().unwrap_or_else(|| locate::id_in_name(&row.path));
             text::one_line(&id)
         })
         .collect();

@@ -1,6 +1,6 @@
 //! The files that belong to a session file: those in a folder of its name that its format names, and what lies beside it.
 
-use super::{Error, find};
+use super::{Error, locate};
 use crate::format::{Format, Sidecar, agent_of};
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -69,7 +69,7 @@ pub fn sidecars(session: &Path, id: Option<&str>) -> Result<Vec<PathBuf>, Error>
     let stem_is_own = id.is_some_and(|id| !id.is_empty() && stem.to_string_lossy().contains(id));
     let folder = session.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut out = Vec::new();
-    for entry in find::entries(folder)? {
+    for entry in locate::entries(folder)? {
         let other = entry.file_name();
         let after = |start: &std::ffi::OsStr| {
             let rest = other.as_encoded_bytes().strip_prefix(start.as_encoded_bytes())?;
@@ -95,7 +95,7 @@ struct Listed {
 
 fn list(folder: &Path) -> Result<Listed, Error> {
     let mut listed = Listed::default();
-    for entry in find::entries(folder)? {
+    for entry in locate::entries(folder)? {
         let name = entry.file_name();
         if name.as_encoded_bytes().starts_with(b".") {
             continue;

@@ -1,7 +1,8 @@
 //! Which session an agent's own `--continue` opens: the newest of a folder, without those that the agent passes over.
 
-use super::find::{Found, first_bytes};
-use super::{Options, sift};
+use super::Options;
+use super::locate::{Found, first_bytes};
+use super::read::search;
 use crate::format::{Detected, Format, detect};
 use crate::json::{member, string, string_of};
 use std::fs::File;
@@ -103,7 +104,7 @@ fn has_link(bytes: &[u8]) -> bool {
 
 /// Whether any line of a transcript has a place in the conversation, as the client sees it.
 fn has_links(path: &Path) -> bool {
-    sift::has(path, LINK.len() - 1, has_link).unwrap_or(false)
+    search::has(path, LINK.len() - 1, has_link).unwrap_or(false)
 }
 
 /// Whether a key stands anywhere in bytes with a value that `fits`. Looks at the bytes alone, as the client does.

@@ -6,31 +6,26 @@
 pub mod blobs;
 pub mod companions;
 pub mod continued;
-mod end;
 mod error;
 mod files;
-pub mod find;
-mod glance;
-mod open;
+pub mod locate;
 pub mod oplog;
-mod part;
 pub mod project;
+mod read;
 pub mod remains;
 mod result_files;
-mod segments;
-mod sift;
 pub mod undo;
 mod worktrees;
 pub mod write;
 
-pub use end::End;
 pub use error::Error;
 pub use files::Files;
-pub use glance::glance;
-pub use open::{Opened, Options, is_read_once, open, open_any, open_raw};
-pub use part::{Part, open_part};
+pub use read::end::End;
+pub use read::ends::glance;
+pub use read::search::{Taker, sift};
+pub use read::tail::{Part, open_part};
+pub use read::whole::{Opened, Options, is_read_once, open, open_any, open_raw};
 pub use result_files::{ResultFile, ResultFiles};
-pub use sift::{Taker, sift};
 
 use std::path::Path;
 

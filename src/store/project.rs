@@ -1,10 +1,11 @@
 //! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
 
 use super::files::{Content, Files};
-use super::find::entries;
-use super::open::{detect_in, read_head, read_on};
+use super::locate::entries;
+use super::read::search;
+use super::read::whole::{detect_in, read_head, read_on};
 use super::write::Stamp;
-use super::{Error, Opened, sift};
+use super::{Error, Opened};
 use crate::format::{Builder, Detected, Format, Layout, Sidecar, Transcript, is_agents, main_of};
 use crate::json::{Reader, string_of};
 use std::fs::{self, File};
@@ -167,7 +168,7 @@ pub fn session_with(path: &Path, uuid: &str) -> Option<PathBuf> {
     let mark = format!("\"uuid\":\"{uuid}\"");
     let has_it = |path: &Path| {
         let found = |bytes: &[u8]| memchr::memmem::find(bytes, mark.as_bytes()).is_some();
-        sift::has(path, mark.len() - 1, found).unwrap_or(false)
+        search::has(path, mark.len() - 1, found).unwrap_or(false)
     };
     others
         .into_iter()

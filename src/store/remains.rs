@@ -1,6 +1,6 @@
 //! What is left of sessions whose own file is gone: subagents' files, and what a rewrite that was broken off leaves behind.
 
-use super::find;
+use super::locate;
 use crate::format::{agent_of, is_agents};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -82,7 +82,7 @@ pub fn in_project(folder: &Path) -> Vec<Remains> {
         if files.contains(&main) {
             return None;
         }
-        let mut agents = find::below(&folder.join("subagents"));
+        let mut agents = locate::below(&folder.join("subagents"));
         agents.retain(|path| is_agents(path));
         // The newest of the compactions comes first.
         let is_compaction =

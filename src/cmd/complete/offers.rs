@@ -5,7 +5,8 @@ use crate::cmd::parallel;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
 use crate::ops::{branches, ids, revision};
-use crate::store::{self, Opened, find};
+use crate::store;
+use crate::store::{Opened, locate};
 use crate::ui::text;
 use clap_complete::engine::CompletionCandidate;
 use std::cmp::Reverse;
@@ -60,23 +61,23 @@ pub(super) fn sessions(
 ) {
     let is_over = || Instant::now() >= until;
     let (mut all, mut fit) = (Vec::new(), 0);
-    find::each_folder(&find::stores(roots), &mut |mut found| {
+    locate::each_folder(&locate::stores(roots), &mut |mut found| {
         for found in &found {
-            fit += usize::from(find::id_in_name(&found.path).starts_with(current));
+            fit += usize::from(locate::id_in_name(&found.path).starts_with(current));
         }
         all.append(&mut found);
         if fit > 0 && is_over() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    let time = |found: &find::Found| if is_over() { SystemTime::UNIX_EPOCH } else { found.modified() };
-    let (mut by_id, others): (Vec<find::Found>, Vec<find::Found>) =
-        all.into_iter().partition(|found| find::id_in_name(&found.path).starts_with(current));
+    let time = |found: &locate::Found| if is_over() { SystemTime::UNIX_EPOCH } else { found.modified() };
+    let (mut by_id, others): (Vec<locate::Found>, Vec<locate::Found>) =
+        all.into_iter().partition(|found| locate::id_in_name(&found.path).starts_with(current));
     by_id.sort_by_cached_key(|found| Reverse(time(found)));
     by_id.truncate(MOST);
     give(parallel::map(&by_id, |found| {
         let name = if is_over() { None } else { name(&found.path) };
         let name = name.unwrap_or_else(|| folder(&found.path));
         let help = format!("{} {}", found.agent, text::fit(&text::one_line(&name), PREVIEW));
-        candidate(find::id_in_name(&found.path), help.trim_start())
+        candidate(locate::id_in_name(&found.path), help.trim_start())
     }));
     if current.is_empty() || is_over() {
         return;
@@ -87,7 +88,7 @@ pub(super) fn sessions(
     let named = parallel::map(&newest, |found| if is_over() { None } else { name(&found.path) });
     let fit = newest.iter().zip(named).filter_map(|(found, name)| Some((name?, found)));
     let fit = fit.filter(|(name, _)| name.starts_with(current));
-    give(fit.map(|(name, found)| candidate(name, &find::id_in_name(&found.path))).collect());
+    give(fit.map(|(name, found)| candidate(name, &locate::id_in_name(&found.path))).collect());
 }
 
 /// The name of a session, where it stands near one of the ends of its file.

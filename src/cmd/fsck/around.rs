@@ -4,7 +4,8 @@ use crate::format::agent_of;
 use crate::fsck::Around;
 use crate::model::Key;
 use crate::ops::linearize;
-use crate::store::{self, blobs, find, project};
+use crate::store;
+use crate::store::{blobs, locate, project};
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
@@ -27,7 +28,7 @@ impl Place {
 
     /// The agents' files of a session of Claude Code.
     pub(super) fn agents_files(&self) -> Vec<PathBuf> {
-        find::below(&self.folder().join("subagents"))
+        locate::below(&self.folder().join("subagents"))
     }
 }
 
@@ -48,7 +49,7 @@ impl Around for Place {
             return found;
         }
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
-        for file in find::below(&folder) {
+        for file in locate::below(&folder) {
             if found.len() == links.len() {
                 break;
             }

@@ -9,7 +9,8 @@ use super::{Exit, Failure, complete, exit::Failures, global::Global, open, paral
 use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
-use crate::store::{self, Error, Files, Opened, Options, find, remains};
+use crate::store;
+use crate::store::{Error, Files, Opened, Options, locate, remains};
 use crate::ui::{Progress, Ui, text};
 use around::Place;
 use clap::builder::PossibleValuesParser;
@@ -304,7 +305,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     for word in words {
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
-            find::below(path).into_iter().for_each(|path| add(path, false));
+            locate::below(path).into_iter().for_each(|path| add(path, false));
             open::tell_remains(&remains::remains(path), ui);
             continue;
         }

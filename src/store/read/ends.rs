@@ -1,18 +1,18 @@
-use super::Error;
-use super::files::{Content, Files};
-use super::open::{Opened, Options, Source, in_memory, read_head, told};
+use super::whole::{Opened, Options, Source, in_memory, read_head, told};
 use crate::format::{Builder, has_line};
 use crate::json::Reader;
+use crate::store::Error;
+use crate::store::files::{Content, Files};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 /// How much of each end is read.
 const END: usize = 16 * 1024;
 
-/// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`super::open()`] would.
+/// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`crate::store::open()`] would.
 ///
 /// Enough for what stands there: the header, the name in force, the first prompt. Of a file that is longer the session is
-/// marked as partial, and nothing in it counts. Fails as [`super::open()`] does.
+/// marked as partial, and nothing in it counts. Fails as [`crate::store::open()`] does.
 pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let (file, len, stamp) = match Source::of(path)? {

@@ -1,9 +1,9 @@
-use super::Error;
-use super::files::{Content, Files};
-use super::segments;
-use super::write::Stamp;
+use super::parallel;
 use crate::format::{Builder, Detected, Format, Program, Session, detect, detect_in_blocks, has_line};
 use crate::json::{Line, Reader};
+use crate::store::Error;
+use crate::store::files::{Content, Files};
+use crate::store::write::Stamp;
 use std::cell::Cell;
 use std::fs::File;
 use std::io::{self, Read};
@@ -65,7 +65,7 @@ fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files,
             (session, len)
         }
         Source::File(file, len, stamp) => {
-            let session = match len < segments::LARGE {
+            let session = match len < parallel::LARGE {
                 true => read_file(path, options, &file, len),
                 false => read_large(path, options, &file, len),
             };
@@ -91,7 +91,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
 }
 
 /// Opens a session that is in memory.
-pub(super) fn in_memory(path: &Path, options: Options, bytes: Vec<u8>) -> Result<Opened, Error> {
+pub(crate) fn in_memory(path: &Path, options: Options, bytes: Vec<u8>) -> Result<Opened, Error> {
     let session = read_memory(settled(path, detect(&bytes, Some(path)), options)?, options, &bytes);
     let mut files = Files::new();
     files.add(path.to_owned(), Content::Memory(bytes), None);
@@ -104,7 +104,7 @@ pub fn is_read_once(path: &Path) -> bool {
 }
 
 /// What is behind a path.
-pub(super) enum Source {
+pub(crate) enum Source {
     /// A file, its length, and what it is known again by.
     File(File, u64, Stamp),
     /// All that came of standard input, of a pipe or of another device: it can be read but once.
@@ -112,7 +112,7 @@ pub(super) enum Source {
 }
 
 impl Source {
-    pub(super) fn of(path: &Path) -> Result<Source, Error> {
+    pub(crate) fn of(path: &Path) -> Result<Source, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let mut bytes = Vec::new();
         if path == Path::new("-") {
@@ -138,21 +138,21 @@ impl Source {
 
 /// What a file is read as.
 #[derive(Clone, Copy)]
-pub(super) struct Told {
-    pub(super) format: Format,
+pub(crate) struct Told {
+    pub(crate) format: Format,
     /// The program that derived its format from another: nothing is written to its sessions, whatever they are read as.
-    pub(super) program: Option<Program>,
+    pub(crate) program: Option<Program>,
 }
 
 /// The format of a file. `head` has its first bytes.
-pub(super) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
+pub(crate) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
     let detected =
         detect_in(path, file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     settled(path, detected, options)
 }
 
 /// What the name of a file and its first bytes tell of its format; `head` has those that were read already.
-pub(super) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Detected> {
+pub(crate) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Detected> {
     detect_in_blocks(Some(path), |offset, block| {
         if let Some(rest) =
             usize::try_from(offset).ok().and_then(|from| head.get(from..)).filter(|rest| !rest.is_empty())
@@ -168,7 +168,7 @@ pub(super) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Det
 }
 
 /// The format that the user says, else the one that is told.
-pub(super) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
+pub(crate) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
     let program = match detected {
         Detected::Foreign(program) => Some(program),
         Detected::Format(format) => format.program(),
@@ -185,7 +185,7 @@ pub(super) fn settled(path: &Path, detected: Detected, options: Options) -> Resu
 }
 
 /// The first bytes of a file: enough for some lines, where there are any.
-pub(super) fn read_head(file: &File) -> io::Result<Vec<u8>> {
+pub(crate) fn read_head(file: &File) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut want = HEAD;
     loop {
@@ -249,14 +249,14 @@ fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Se
         builder.expect(len, &head);
         builder
     };
-    match segments::read(len, file, builder).map_err(io)? {
+    match parallel::read(len, file, builder).map_err(io)? {
         Some(session) => Ok(session),
         None => read_file(path, options, file, len),
     }
 }
 
 /// Reads by position, so that a file that grows meanwhile is harmless.
-pub(super) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
+pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
     loop {
         match file.read_at(into, at) {
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -266,7 +266,7 @@ pub(super) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize
 }
 
 /// Hands out the lines from `at` on, up to the end of the file.
-pub(super) fn read_on(
+pub(crate) fn read_on(
     file: &File,
     reader: &mut Reader,
     mut at: u64,
@@ -353,7 +353,7 @@ mod tests {
             let lines: Vec<String> = (1..=100).map(line).collect();
             std::fs::write(file.path(), format!("{first}\n{}\n", lines.join("\n"))).unwrap();
             let len = file.as_file().metadata().unwrap().len();
-            assert!(len > 2 * segments::LARGE);
+            assert!(len > 2 * parallel::LARGE);
             for format in [None, Some(Format::Claude), Some(Format::Pi), Some(Format::Omp)] {
                 for side in [false, true] {
                     let options = Options { format, side };

@@ -1,6 +1,7 @@
 //! Where the agents keep their sessions, and how one of them is found by name.
 
-use super::{Error, sift};
+use super::Error;
+use super::read::search;
 use crate::format::{Detected, Format, detect, is_agents, main_of};
 use crate::json::{self, Sieve};
 use std::fs::{self, File};
@@ -512,7 +513,7 @@ fn one_that_says_something(word: &str, several: &[PathBuf]) -> Result<PathBuf, E
 /// Whether the session in a file has this name. Most files are told to be others without being read as a session.
 fn is_called(path: &Path, name: &str, sieve: Option<&Sieve>) -> Result<bool, Error> {
     if let Some(sieve) = sieve {
-        match sift::has(path, sieve.overlap(), |bytes| sieve.find(bytes, 0).is_some()) {
+        match search::has(path, sieve.overlap(), |bytes| sieve.find(bytes, 0).is_some()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(source) => return Err(Error::Io { path: path.to_owned(), source }),
             Ok(false) => return Ok(false),

@@ -1,4 +1,4 @@
-use super::open::read_at;
+use super::whole::read_at;
 use crate::format::{Builder, Segment, Session};
 use crate::json::{Line, Reader};
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use std::sync::mpsc;
 /// Files of fewer bytes are read on one thread: they take less than a tenth of a second, and threads cost a little.
 ///
 /// In unit tests files are soon large, so that they are opened as large files are.
-pub(super) const LARGE: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
+pub(crate) const LARGE: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 
 /// How long a segment is, in bytes.
 const SEGMENT: u64 = if cfg!(test) { 1000 } else { 8 << 20 };
@@ -20,7 +20,7 @@ const SEGMENT: u64 = if cfg!(test) { 1000 } else { 8 << 20 };
 /// A worker takes the lines that begin in its segment, and makes columns of them; these are joined in the order of the
 /// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another segment, the
 /// file is to be read as a whole.
-pub(super) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
+pub(crate) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
     match std::thread::available_parallelism().map_or(1, |count| count.get()) {
         1 => Ok(None),
         workers => read_with(workers, len, SEGMENT, file, begin),

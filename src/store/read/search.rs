@@ -1,9 +1,9 @@
-use super::Error;
-use super::files::Files;
-use super::open::{Options, open_raw, settled};
+use super::whole::{Options, open_raw, settled};
 use crate::format::{Format, detect_in_blocks};
 use crate::json::Sieve;
 use crate::model::{Source, Span};
+use crate::store::Error;
+use crate::store::files::Files;
 use std::fs::File;
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -17,7 +17,7 @@ pub type Taker<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
 
 /// Gives the lines of a session file that a sieve lets through, without building an index; all where there is none.
 ///
-/// Of the lines that fall through nothing is kept, however long they are. Ends where `each` breaks. Fails as [`super::open()`] does.
+/// Of the lines that fall through nothing is kept, however long they are. Ends where `each` breaks. Fails as [`crate::store::open()`] does.
 pub fn sift(
     path: &Path,
     options: Options,
@@ -44,7 +44,7 @@ pub fn sift(
 
 /// Whether a file has bytes in which `found` finds what it looks for, of which at most `overlap` bytes may be in a block
 /// without its end. Reads block by block.
-pub(super) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
+pub(crate) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut block = vec![0; BLOCK.max(2 * overlap)];
     let mut held = 0;

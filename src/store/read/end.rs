@@ -1,9 +1,9 @@
 //! The end of a session file as it was read, to see later what was put behind it, or that it was cut and written anew.
 
-use super::write::Stamp;
-use super::write::stamp::read_at;
-use super::{Error, Opened};
 use crate::model::{Source, Span};
+use crate::store::write::Stamp;
+use crate::store::write::stamp::read_at;
+use crate::store::{Error, Opened};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -94,7 +94,7 @@ mod tests {
         let first = header.len() as u64 + 1;
         let check = |after: &str, wanted: Option<u64>| {
             fs::write(&path, text(&["a", "b", "c"])).unwrap();
-            let end = End::of(&super::super::open(&path, super::super::Options::default()).unwrap());
+            let end = End::of(&crate::store::open(&path, crate::store::Options::default()).unwrap());
             assert_eq!(end.byte(), first + 3 * line - 1);
             fs::write(&path, after).unwrap();
             assert_eq!(end.still_there(&path).unwrap(), wanted, "{after}");

@@ -1,10 +1,10 @@
-use super::Error;
-use super::files::{Content, Files};
-use super::open::{Opened, Options, Told, is_read_once, open, read_at, read_head, read_on, told};
-use super::write::Stamp;
+use super::whole::{Opened, Options, Told, is_read_once, open, read_at, read_head, read_on, told};
 use crate::format::{Builder, Format, Program, Session};
 use crate::json::{Field, Line, Reader};
 use crate::model::{FaultKind, Key};
+use crate::store::Error;
+use crate::store::files::{Content, Files};
+use crate::store::write::Stamp;
 use regex::bytes::Regex;
 use std::fs::File;
 use std::io;

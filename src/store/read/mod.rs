@@ -1,0 +1,8 @@
+//! Reading session files: whole, from the end, both ends, in parallel, or only the lines that a search wants.
+
+pub(crate) mod end;
+pub(crate) mod ends;
+pub(crate) mod parallel;
+pub(crate) mod search;
+pub(crate) mod tail;
+pub(crate) mod whole;
