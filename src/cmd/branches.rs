@@ -5,7 +5,7 @@ use super::view::{View, ink_of};
 use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Count, Ix};
 use crate::ops::branches::{self, Branch, Of};
-use crate::ops::{ids, linearize, listing, revision};
+use crate::ops::{filter, ids, revision};
 use crate::ui::{Ink, Ui, text};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
@@ -142,7 +142,7 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let (document, opened) = (&documented.document, &documented.opened);
     let view = View::new(opened);
     let end = if args.nul { '\0' } else { '\n' };
-    let id = |node: linearize::Node| -> anyhow::Result<String> {
+    let id = |node: crate::ops::claude_code_log::Node| -> anyhow::Result<String> {
         let ix = documented.entries[node as usize];
         Ok(ix.map(|ix| view.id(ix)).transpose()?.unwrap_or_default())
     };
@@ -295,7 +295,7 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
 /// Says where HEAD is, if it is at the tip of no branch.
 fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result<()> {
     let session = view.session;
-    let conversation = |ix: &Ix| listing::conversation(session, *ix);
+    let conversation = |ix: &Ix| filter::conversation(session, *ix);
     let Some(head) = session.head.entry.and_then(|head| session.tree.ancestors(head).find(conversation))
     else {
         return Ok(());

@@ -3,7 +3,8 @@
 use super::writing::{self, Writing};
 use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Count, Ix, Moved};
-use crate::ops::pick::{self, Note, Picked, Picks, Why};
+use crate::ops::cherry_pick;
+use crate::ops::cherry_pick::{Note, Picked, Picks, Why};
 use crate::ops::{ids, label, revision};
 use crate::store::{Opened, blobs};
 use crate::ui::{Ui, text};
@@ -77,8 +78,8 @@ impl Copying {
         into: &Opened,
         onto: Option<Ix>,
         blob: &'o dyn Fn(&str) -> Option<Vec<u8>>,
-    ) -> pick::Options<'o> {
-        pick::Options {
+    ) -> cherry_pick::Options<'o> {
+        cherry_pick::Options {
             onto,
             origin: self.origin,
             pairs: !self.no_pairs,
@@ -114,12 +115,12 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let picked = picked(from, revisions)?;
         let (session, source) = (&opened.session, &opened.files);
         let onto = match &args.onto {
-            Some(onto) => Some(pick::behind(session, revision::one(session, source, onto)?)),
+            Some(onto) => Some(cherry_pick::behind(session, revision::one(session, source, onto)?)),
             None => here(opened)?,
         };
         let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
         let options = args.copying.options(args.writing, opened, onto, &blob);
-        let made = pick::cherry_pick(
+        let made = cherry_pick::cherry_pick(
             open::whole(from),
             open::whole(opened),
             &picked,

@@ -116,7 +116,7 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
         return (exit, kind, error.hint());
     }
     let place = error.downcast_ref().and_then(|refusal| match refusal {
-        ops::pick::Refusal::Place(error) => Some(error),
+        ops::cherry_pick::Refusal::Place(error) => Some(error),
         _ => None,
     });
     if let Some(error) = error.downcast_ref::<ops::Error>().or(place) {
@@ -135,9 +135,9 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     if let Some(refusal) = error.downcast_ref::<store::write::Refusal>() {
         return judge_refusal(refusal);
     }
-    if let Some(refusal) = error.downcast_ref::<ops::pick::Refusal>() {
+    if let Some(refusal) = error.downcast_ref::<ops::cherry_pick::Refusal>() {
         return match refusal {
-            ops::pick::Refusal::Io(_) => (Exit::Io, "io", None),
+            ops::cherry_pick::Refusal::Io(_) => (Exit::Io, "io", None),
             refusal => (Exit::Refused, "refused", refusal.hint()),
         };
     }

@@ -8,7 +8,7 @@ use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Other, OtherKind, Session};
 use crate::model::{Count, Ix, Kind, Source, Span};
 use crate::ops::grep::{Hit, Options, Part, Pattern, Queue, Queued};
-use crate::ops::linearize::Reading;
+use crate::ops::thread::Reading;
 use crate::ops::{Owners, ids, revision};
 use crate::store::{self, Opened, ResultFiles};
 use crate::ui::{Ink, Look, Ui, paint, text};

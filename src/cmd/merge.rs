@@ -1,11 +1,12 @@
 //! `bough merge`: what another branch has, brought over.
 
-use super::cherry_pick::{self, Copying};
+use super::cherry_pick::{self as copies, Copying};
 use super::writing::{self, Writing};
 use super::{Exit, Failure, clock, complete, global::Global, open};
 use crate::model::{Moved, Plan};
+use crate::ops::cherry_pick;
+use crate::ops::cherry_pick::Picks;
 use crate::ops::merge::{self, Bring};
-use crate::ops::pick::{self, Picks};
 use crate::ops::{ids, revision};
 use crate::store::Opened;
 use crate::ui::{Ui, text};
@@ -65,7 +66,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),
             Bring::Entries(picked) => picked,
         };
-        let onto = cherry_pick::here(opened)?;
+        let onto = copies::here(opened)?;
         if let Some(summary) = &summary {
             let now = clock::now();
             let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut writing::ids())?;
@@ -75,17 +76,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         let none = |_: &str| None;
         let options = args.copying.options(args.writing, opened, onto, &none);
-        let made = match pick::cherry_pick(side, side, &picked, &options, &mut writing::ids()) {
-            Err(pick::Refusal::Nothing { .. }) => return Ok((Plan::default(), Made::Nothing)),
+        let made = match cherry_pick::cherry_pick(side, side, &picked, &options, &mut writing::ids()) {
+            Err(cherry_pick::Refusal::Nothing { .. }) => return Ok((Plan::default(), Made::Nothing)),
             made => made?,
         };
-        let mut plan = cherry_pick::with_move(opened, &made)?;
+        let mut plan = copies::with_move(opened, &made)?;
         plan.verb = "merge".into();
         Ok((plan, Made::Copies(made)))
     };
     let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
     match made {
-        Made::Copies(made) => cherry_pick::say(&opened, &opened, &made, args.writing, global, ui)?,
+        Made::Copies(made) => copies::say(&opened, &opened, &made, args.writing, global, ui)?,
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {
             ui.note(format_args!("summary of the branch added · HEAD is now {}", text::one_line(&id)));
         }

@@ -4,7 +4,9 @@ use super::{Failure, exit::Failures, global::Global, open};
 use crate::format::{Format, Head, Layout, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Source};
-use crate::ops::linearize::{self, Agent, Aside, Document, How, Reading, StrandKind};
+use crate::ops::claude_code_log::{self, Document};
+use crate::ops::thread;
+use crate::ops::thread::{Agent, Aside, How, Reading, StrandKind};
 use crate::ops::{self, revision};
 use crate::store::{self, Opened, project};
 use crate::ui::Ui;
@@ -158,7 +160,7 @@ pub(super) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
 /// Reads all files of a layout, links as they are stored.
 fn whole(layout: Layout) -> anyhow::Result<Read> {
     let mut opened = project::open(&layout, false)?;
-    let agents = linearize::agents(&opened.session, &opened.files, &layout)?;
+    let agents = thread::agents(&opened.session, &opened.files, &layout)?;
     if layout.mains != 1 {
         opened.session.head = Head { rule: "a project has no HEAD", ..Head::default() };
     }
@@ -183,7 +185,7 @@ pub(super) fn joined(session: &Session, source: &dyn Source) -> io::Result<Optio
     if session.format != Format::Claude {
         return Ok(None);
     }
-    let reading = linearize::read(session, source)?;
+    let reading = thread::read(session, source)?;
     let mut joined = session.clone();
     joined.tree = reading.tree();
     stand_in(&mut joined, &reading);
@@ -216,10 +218,8 @@ impl Read {
             return Ok(());
         }
         let found = match &self.layout {
-            Some(layout) => {
-                linearize::read_with(session, &self.opened.files, &anchors(&self.agents, layout))?
-            }
-            None => linearize::read(session, &self.opened.files)?,
+            Some(layout) => thread::read_with(session, &self.opened.files, &anchors(&self.agents, layout))?,
+            None => thread::read(session, &self.opened.files)?,
         };
         session.tree = found.tree();
         stand_in(session, &found);
@@ -247,7 +247,7 @@ impl Read {
                 }
             }
             if layout.mains > 1 {
-                for kin in linearize::family(session, files, layout, reading)? {
+                for kin in thread::family(session, files, layout, reading)? {
                     let first = reading.strands.iter().find(|strand| strand.file == kin.file);
                     let Some(first) = first.map(|line| line.entries[0]) else { continue };
                     let mut words = format!("session {}", short(layout.files[usize::from(kin.file)].stem()));
@@ -266,7 +266,7 @@ impl Read {
         } else if let Some(first) = session.entries.all().next().filter(|_| !session.partial) {
             let line = files.bytes(session.span(first))?;
             let stands = reading.stand_in(first);
-            if let Some((other, _)) = linearize::forked_from(&line) {
+            if let Some((other, _)) = thread::forked_from(&line) {
                 marks.entry(stands).or_default().push(format!("forked from {}", short(&other)));
             } else if let Some(words) = self.goes_on(first, &line) {
                 marks.entry(stands).or_default().push(words);
@@ -395,9 +395,9 @@ pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> a
     if layout.mains != 1 {
         opened.session.head = Head { rule: "a project has no HEAD", ..Head::default() };
     }
-    let document = linearize::document(&layout, &opened.files)?;
+    let document = claude_code_log::document(&layout, &opened.files)?;
     let entries = &opened.session.entries;
-    let at = |node: &linearize::DocumentNode| {
+    let at = |node: &claude_code_log::DocumentNode| {
         let range = entries.of_file(node.span.file);
         let (mut from, mut to) = (range.start, range.end);
         while from < to {

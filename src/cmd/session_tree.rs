@@ -5,7 +5,7 @@ use super::reading::{anchors, short, short_agent, tell_left_out};
 use crate::cmd::global::Global;
 use crate::format::{Layout, is_agents};
 use crate::model::{Count, Ix};
-use crate::ops::{ids, linearize};
+use crate::ops::{ids, thread};
 use crate::store;
 use crate::store::{Opened, locate, project};
 use crate::ui::Ui;
@@ -126,8 +126,8 @@ impl Kinship {
             layout.files.truncate(layout.mains);
         }
         let Opened { session, files } = project::open(&layout, false)?;
-        let found = linearize::agents(&session, &files, &layout)?;
-        let reading = linearize::read_with(&session, &files, &anchors(&found, &layout))?;
+        let found = thread::agents(&session, &files, &layout)?;
+        let reading = thread::read_with(&session, &files, &anchors(&found, &layout))?;
         let id = |ix: Ix| ids::name(&session, &files, ix);
         // As the list has it: without the `.` that stands for the current folder.
         let path = |file: u16| {
@@ -138,7 +138,7 @@ impl Kinship {
                 path.clone()
             }
         };
-        for kin in linearize::family(&session, &files, &layout, &reading)? {
+        for kin in thread::family(&session, &files, &layout, &reading)? {
             if let Some(origin) = kin.origin {
                 self.origins.insert(
                     path(kin.file),
@@ -182,8 +182,8 @@ fn is_session(path: &Path) -> bool {
 
 /// How many agents stand between an agent and its session.
 fn depth(
-    agent: &linearize::Agent,
-    all: &[linearize::Agent],
+    agent: &thread::Agent,
+    all: &[thread::Agent],
     layout: &Layout,
     session: &crate::format::Session,
 ) -> usize {

@@ -7,7 +7,7 @@ use super::view::{Body, View, ink_of};
 use super::{Exit, clock, complete, global::Global, open, reading};
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind};
-use crate::ops::calls;
+use crate::ops::tool_calls;
 use crate::store::{Opened, Part};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 /// number of its line, depends on the whole file.
 fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let enough = |session: &Session| {
-        session.head.entry.is_some_and(|head| calls::are_known(session, [head].into_iter()))
+        session.head.entry.is_some_and(|head| tool_calls::are_known(session, [head].into_iter()))
     };
     open::part(global, named, &Part { side: true, enough: &enough, ..Part::default() }, ui)
 }

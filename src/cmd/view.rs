@@ -5,7 +5,9 @@ use super::{clock, entry};
 use crate::format::{Block, Content, Session};
 use crate::json;
 use crate::model::{Count, Ix, Kind, Time};
-use crate::ops::{calls::Calls, ids, ids::ShortIds, listing};
+use crate::ops::ids::ShortIds;
+use crate::ops::tool_calls::Calls;
+use crate::ops::{filter, ids};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
 use serde_json::Value;
@@ -193,7 +195,7 @@ impl<'s> View<'s> {
         look: &Look,
         width: usize,
     ) -> io::Result<String> {
-        let kind = listing::shown_kind(self.session, ix);
+        let kind = filter::shown_kind(self.session, ix);
         let id = text::pad(&self.short_id(ix)?, self.id_width);
         let mut used = text::width(&id);
         let mut row = paint(look, Ink::Id, id);
@@ -228,7 +230,7 @@ impl<'s> View<'s> {
     /// The heading of an entry: id, what it is, when, the model, its names.
     pub(super) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
         let entries = &self.session.entries;
-        let kind = listing::shown_kind(self.session, ix);
+        let kind = filter::shown_kind(self.session, ix);
         let mut heading = format!(
             "{} {}",
             paint(look, Ink::Id, self.short_id(ix)?),

@@ -3,7 +3,7 @@
 //! Nothing is made up or taken out on the way to the model: a call without its result goes as it is, and so does a result
 //! without its call.
 
-use super::told::told;
+use super::message_text::told;
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, member, string, text};
 use crate::format::{Content, Format, Session};
 use crate::model::{Ix, Kind, Source};

@@ -3,7 +3,7 @@
 //! The rules are those of [`crate::format::claude::request`]; here they become a [`Context`]. One reply may be several
 //! messages, as it is several entries: the service joins neighbors of one role.
 
-use super::told::{told, told_block};
+use super::message_text::{told, told_block};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
 use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;

@@ -6,8 +6,8 @@
 
 mod chimera;
 mod claude;
+mod message_text;
 mod pi;
-mod told;
 
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::{each_item, member, string, text};

@@ -5,7 +5,7 @@
 //! context was cleared, and takes out calls that nothing answers and replies that failed. Version 1 has no ids: its
 //! compactions name the kept entry by its place among the lines, and that is read as pi's own migration does.
 
-use super::told::{told, told_where};
+use super::message_text::{told, told_where};
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, blocks, member, text};
 use crate::format::content::instructions;
 use crate::format::flaws::is_role;

@@ -3,7 +3,7 @@
 //! A branch is the path to an entry that has no other entry of the conversation below it. What hangs below is
 //! bookkeeping then, and the last of that is the leaf, where the agent would go on.
 
-use super::{Forest, linearize, listing, revision};
+use super::{Forest, filter, revision, thread};
 use crate::format::{Format, Session};
 use crate::model::{Ix, Source, Time, Tree};
 use std::collections::HashMap;
@@ -51,7 +51,7 @@ pub fn list(session: &Session, of: Of) -> Vec<Branch> {
 /// How many branches there are of what was talked: of Claude Code in bough's own reading, of other formats as stored.
 pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
     if session.format == Format::Claude && !session.partial {
-        let reading = linearize::read(session, source)?;
+        let reading = thread::read(session, source)?;
         return Ok(count_in(session, &reading.tree()));
     }
     Ok(count_in(session, &session.tree))
@@ -175,7 +175,7 @@ pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
 fn forest<'t>(session: &Session, tree: &'t Tree, of: Of) -> Forest<'t> {
     let count = session.entries.len();
     match of {
-        Of::Conversation => Forest::new(tree, count, |ix| listing::conversation(session, ix)),
+        Of::Conversation => Forest::new(tree, count, |ix| filter::conversation(session, ix)),
         Of::Everything => Forest::new(tree, count, |_| true),
     }
 }

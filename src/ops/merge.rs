@@ -1,7 +1,7 @@
 //! What another branch has and the path to HEAD has not, brought over as copies or as one summary.
 
 use super::Whole;
-use super::pick::{Picked, Refusal};
+use super::cherry_pick::{Picked, Refusal};
 use crate::format::tools::tool_ids;
 use crate::format::{Format, Ids, New};
 use crate::json::{each_member, place_in, string};

@@ -1,33 +1,34 @@
 //! What the verbs do, apart from how they are asked and shown: pure functions over a session and the
 //! bytes of its lines. A verb that changes something gives a [`crate::model::Plan`].
 
+mod branch_of;
 pub mod branches;
-pub mod calls;
+pub mod cherry_pick;
+pub mod claude_code_log;
 pub mod diff;
 mod error;
 pub mod export;
+pub mod filter;
 mod forest;
 pub mod graph;
 pub mod grep;
 pub mod ids;
 pub mod label;
-pub mod linearize;
-pub mod listing;
 pub mod merge;
 pub mod migrate;
 pub mod outline;
-mod owners;
-pub mod pick;
 pub mod revision;
 pub mod sessions;
+mod snapshot;
 pub mod stats;
 pub mod switch;
-mod whole;
+pub mod thread;
+pub mod tool_calls;
 
+pub use branch_of::Owners;
 pub use error::Error;
 pub use forest::Forest;
-pub use owners::Owners;
-pub use whole::Whole;
+pub use snapshot::Whole;
 
 use crate::format::{Format, OtherKind, Session};
 use crate::json::ENDS_IN_STRING;

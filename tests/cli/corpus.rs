@@ -3,7 +3,7 @@
 use crate::shared;
 use bough::format::Format;
 use bough::model::{Ix, Parent};
-use bough::ops::listing::Mode;
+use bough::ops::filter::Mode;
 use bough::ops::outline::outline;
 use bough::ops::{Forest, ids};
 use bough::store::{self, Opened, Options};

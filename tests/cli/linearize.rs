@@ -3,7 +3,8 @@
 use crate::files;
 use bough::format::{Layout, Session};
 use bough::model::{Ix, Source, Span};
-use bough::ops::linearize::{self, Document, Item, Node, Reading, RootClass, Told};
+use bough::ops::claude_code_log::{Document, Item, Node, RootClass, Told};
+use bough::ops::thread::{self, Reading};
 use bough::store::{Files, project};
 use serde_json::{Map, Value, json};
 use std::path::{Path, PathBuf};
@@ -37,7 +38,7 @@ fn all_cases(folder: &Path) -> Vec<String> {
 fn document(path: &Path) -> (Layout, Files, Document) {
     let layout = project::layout(path).unwrap();
     let files = project::files(&layout);
-    let document = linearize::document(&layout, &files).unwrap();
+    let document = bough::ops::claude_code_log::document(&layout, &files).unwrap();
     (layout, files, document)
 }
 
@@ -238,7 +239,7 @@ fn the_documented_order_of_random_stores_is_that_of_its_rules() {
 /// bough's own reading of one file, as strands: `trunk 1 2 3; branch<3 4 5`.
 fn shape(path: &Path) -> String {
     let opened = bough::store::open(path, bough::store::Options::default()).unwrap();
-    let reading = linearize::read(&opened.session, &opened.files).unwrap();
+    let reading = thread::read(&opened.session, &opened.files).unwrap();
     law(path, &opened.session, &reading);
     let name = |ix: &Ix| -> String {
         let line = opened.files.bytes(opened.session.span(*ix)).unwrap();
@@ -271,9 +272,9 @@ fn project_shape(path: &Path) -> (String, String, String) {
     let layout = project::layout(path).unwrap();
     let opened = project::open(&layout, false).unwrap();
     let session = &opened.session;
-    let agents = linearize::agents(session, &opened.files, &layout).unwrap();
+    let agents = thread::agents(session, &opened.files, &layout).unwrap();
     let anchor = |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.at());
-    let reading = linearize::read_with(session, &opened.files, &anchor).unwrap();
+    let reading = thread::read_with(session, &opened.files, &anchor).unwrap();
     law(path, session, &reading);
     let name = |ix: &Ix| -> String {
         let line = opened.files.bytes(session.span(*ix)).unwrap();
@@ -305,7 +306,7 @@ fn project_shape(path: &Path) -> (String, String, String) {
             format!("{owner}>{} {how}{at}", agent.file)
         })
         .collect();
-    let kin: Vec<String> = linearize::family(session, &opened.files, &layout, &reading)
+    let kin: Vec<String> = thread::family(session, &opened.files, &layout, &reading)
         .unwrap()
         .iter()
         .filter_map(|kin| {
@@ -398,12 +399,12 @@ fn talk_is_on_strands_and_only_what_was_taken_back_is_a_branch() {
 fn what_leads_nowhere_is_set_aside_and_named() {
     let path = case("deep-side-chain");
     let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
-    let reading = linearize::read(&opened.session, &opened.files).unwrap();
+    let reading = thread::read(&opened.session, &opened.files).unwrap();
     law(&path, &opened.session, &reading);
     assert_eq!(reading.strands.len(), 1);
     assert_eq!(reading.strands[0].entries.len(), 5);
     assert_eq!(reading.aside.len(), opened.session.entries.len() - 5);
-    assert!(reading.aside.iter().all(|aside| aside.why == linearize::Why::SideBranch && aside.by == Ix(2)));
+    assert!(reading.aside.iter().all(|aside| aside.why == thread::Why::SideBranch && aside.by == Ix(2)));
 }
 
 /// Every entry is accounted for, whatever the store.
@@ -420,7 +421,7 @@ fn nothing_is_dropped_from_random_stores() {
             Err(bough::store::Error::Empty { .. }) => continue,
             opened => opened.unwrap(),
         };
-        let reading = linearize::read(&opened.session, &opened.files).unwrap();
+        let reading = thread::read(&opened.session, &opened.files).unwrap();
         law(&path, &opened.session, &reading);
     }
 }
@@ -481,12 +482,12 @@ fn nothing_is_dropped_from_random_projects() {
         if path.is_dir() && path.file_name().unwrap() != "random" {
             let layout = project::layout(&path).unwrap();
             let opened = project::open(&layout, true).unwrap();
-            let agents = linearize::agents(&opened.session, &opened.files, &layout).unwrap();
+            let agents = thread::agents(&opened.session, &opened.files, &layout).unwrap();
             let anchor =
                 |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.at());
-            let reading = linearize::read_with(&opened.session, &opened.files, &anchor).unwrap();
+            let reading = thread::read_with(&opened.session, &opened.files, &anchor).unwrap();
             law(&path, &opened.session, &reading);
-            linearize::family(&opened.session, &opened.files, &layout, &reading).unwrap();
+            thread::family(&opened.session, &opened.files, &layout, &reading).unwrap();
             count += 1;
         }
     }
@@ -502,7 +503,7 @@ fn an_agent_hangs_at_nothing_that_stands_below_it() {
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, drawn(text)).unwrap();
         let opened = bough::store::open(&path, bough::store::Options::default()).unwrap();
-        let reading = linearize::read(&opened.session, &opened.files).unwrap();
+        let reading = thread::read(&opened.session, &opened.files).unwrap();
         law(&path, &opened.session, &reading);
         assert_eq!(shape(&path), wanted, "{text}");
     };
@@ -538,7 +539,7 @@ fn random_links_give_lines_without_a_ring() {
         let bytes = tangle(seed);
         let session = bough::format::Session::read(&bytes).unwrap();
         let source = bough::model::Table(vec![bytes]);
-        let reading = linearize::read(&session, &source).unwrap();
+        let reading = thread::read(&session, &source).unwrap();
         law(Path::new(&format!("seed {seed}")), &session, &reading);
     }
 }

@@ -4,9 +4,9 @@ use bough::format::tools::{ToolRole, tool_ids};
 use bough::format::{Format, Ids, Session};
 use bough::model::{Flags, Ix, Source, Table, Target, Time};
 use bough::ops::Whole;
+use bough::ops::cherry_pick::{self, Options, Picked, Picks, Refusal};
 use bough::ops::diff::{align, items};
 use bough::ops::merge::{self, Bring};
-use bough::ops::pick::{self, Options, Picked, Picks, Refusal};
 use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::HashSet;
@@ -261,7 +261,7 @@ fn whole_branch(session: &Session, source: &Table, fork: Option<Ix>, leaf: Ix) -
     }
     let side = Whole { session, source };
     let wanted: HashSet<Ix> = path.iter().copied().collect();
-    let tools = pick::units::Tools::of(side, &wanted).unwrap();
+    let tools = cherry_pick::units::Tools::of(side, &wanted).unwrap();
     let mut out: Vec<Ix> = Vec::new();
     for ix in &path[from..] {
         if !out.contains(ix) {
@@ -289,7 +289,7 @@ proptest! {
             let fork = fork.filter(|fork| !session.entries.flags(*fork).has(Flags::CALL));
             let branch = whole_branch(&session, &source, fork, leaf);
             let picked: Vec<Picked> = branch.iter().map(|ix| Picked { ix: *ix, named: false }).collect();
-            let made = match pick::cherry_pick(side, side, &picked, &options(fork), &mut Ids::seeded("1")) {
+            let made = match cherry_pick::cherry_pick(side, side, &picked, &options(fork), &mut Ids::seeded("1")) {
                 Ok(made) => made,
                 Err(Refusal::Nothing { .. }) => continue,
                 Err(error) => return Err(TestCaseError::fail(format!("{format:?}: {error}"))),
@@ -327,7 +327,7 @@ proptest! {
             let leaves: Vec<Ix> = session.tree.leaves().collect();
             let tip = leaves[which % leaves.len()];
             let Bring::Entries(picked) = merge::missing(side, tip).unwrap() else { continue };
-            let Ok(made) = pick::cherry_pick(side, side, &picked, &options(session.head.entry), &mut Ids::seeded("1")) else {
+            let Ok(made) = cherry_pick::cherry_pick(side, side, &picked, &options(session.head.entry), &mut Ids::seeded("1")) else {
                 continue;
             };
             let new = applied(&old, &made);
@@ -335,7 +335,7 @@ proptest! {
             let again_source = Table(vec![new]);
             let tip = again.find(session.entries.key(tip)).unwrap();
             let rest = merge::missing(Whole { session: &again, source: &again_source }, tip).unwrap();
-            let left_out = made.notes.iter().any(|note| matches!(note, pick::Note::LeftOut { .. }));
+            let left_out = made.notes.iter().any(|note| matches!(note, cherry_pick::Note::LeftOut { .. }));
             prop_assert!(left_out || rest == Bring::Nothing, "{:?}: {:?}", format, rest);
             let path = again.path();
             if format != Format::Claude {

@@ -7,7 +7,7 @@ use bough::model::{Ix, Source};
 use bough::ops::branches::{self, Of};
 use bough::ops::graph::{Graph, Row};
 use bough::ops::outline::outline;
-use bough::ops::{Forest, ids, linearize, listing, revision};
+use bough::ops::{Forest, filter, ids, revision, thread};
 use bough::store::{self, Opened, Options};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
@@ -84,7 +84,7 @@ fn look_at(bytes: &[u8]) {
     let Ok(mut opened) = store::open(&path, Options::default()) else { return };
     questions(&opened);
     if opened.session.format == bough::format::Format::Claude {
-        let reading = linearize::read(&opened.session, &opened.files).unwrap();
+        let reading = thread::read(&opened.session, &opened.files).unwrap();
         opened.session.tree = reading.tree();
         questions(&opened);
     }
@@ -110,7 +110,7 @@ fn questions(opened: &Opened) {
         assert!(path.len() <= standing);
     }
     for all in [true, false] {
-        let shown = |ix: Ix| all || listing::conversation(session, ix);
+        let shown = |ix: Ix| all || filter::conversation(session, ix);
         let forest = Forest::new(tree, entries.len(), shown);
         let wanted = tree.standing().filter(|ix| shown(*ix)).count();
         // Each entry once, none before what hangs under it.

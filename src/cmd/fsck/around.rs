@@ -3,7 +3,7 @@
 use crate::format::agent_of;
 use crate::fsck::Around;
 use crate::model::Key;
-use crate::ops::linearize;
+use crate::ops::thread;
 use crate::store;
 use crate::store::{blobs, locate, project};
 use std::collections::HashSet;
@@ -84,7 +84,7 @@ impl Around for Place {
         let placed = || -> Option<HashSet<String>> {
             let layout = project::of_session(&self.path, &mut Vec::new()).ok()?;
             let opened = project::open(&layout, false).ok()?;
-            let agents = linearize::agents(&opened.session, &opened.files, &layout).ok()?;
+            let agents = thread::agents(&opened.session, &opened.files, &layout).ok()?;
             let placed = agents.iter().filter(|agent| agent.anchored.at().is_some());
             Some(
                 placed

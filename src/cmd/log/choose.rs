@@ -5,8 +5,9 @@ use crate::cmd::reading::Read;
 use crate::cmd::{Failure, clock, global::Global, open};
 use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
-use crate::ops::listing::{self, Mode};
-use crate::ops::{calls, revision};
+use crate::ops::filter;
+use crate::ops::filter::Mode;
+use crate::ops::{revision, tool_calls};
 use crate::store::{Opened, Part};
 use crate::ui::Ui;
 use regex::{Regex, RegexBuilder};
@@ -57,7 +58,7 @@ impl Keep {
     pub(super) fn asks_for(&self, session: &Session, ix: Ix) -> bool {
         let of_kind = || {
             self.kinds.contains(&session.entries.kind(ix))
-                || self.kinds.contains(&listing::shown_kind(session, ix))
+                || self.kinds.contains(&filter::shown_kind(session, ix))
         };
         match (self.mode, self.kinds.is_empty()) {
             (Some(mode), true) => mode.shows(session, ix),
@@ -69,7 +70,7 @@ impl Keep {
 
     /// Whether an entry is of the conversation that is listed where nothing else is asked for.
     pub(super) fn is_talk(&self, session: &Session, ix: Ix) -> bool {
-        listing::conversation(session, ix) || self.agents && listing::talk(session, ix)
+        filter::conversation(session, ix) || self.agents && filter::talk(session, ix)
     }
 
     /// Whether an entry is kept. Reads its line only where its text decides.
@@ -134,7 +135,7 @@ pub(super) fn open_some(
         let listed = |ix: &Ix| keep.asks_for(session, *ix);
         let path = || session.head.leaf.into_iter().flat_map(|leaf| session.tree.ancestors(leaf));
         session.knows_path(count, |ix| listed(&ix))
-            && calls::are_known(session, path().filter(listed).take(count))
+            && tool_calls::are_known(session, path().filter(listed).take(count))
     };
     // A label stands behind the entry that it names, so that those of the end stand in the end.
     let part = Part { side: true, enough: &enough, ..Part::default() };

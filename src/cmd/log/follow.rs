@@ -6,7 +6,7 @@ use super::print::Printer;
 use crate::cmd::{Exit, Failure, global::Global};
 use crate::format::Session;
 use crate::model::{Ix, Key};
-use crate::ops::calls;
+use crate::ops::tool_calls;
 use crate::store::write::nobody_reads;
 use crate::store::{self, End, Opened, Part};
 use crate::ui::{Ui, text};
@@ -105,7 +105,7 @@ fn reopen(global: &Global, path: &Path, byte: Option<u64>) -> Result<Opened, sto
     let enough = |session: &Session| {
         let first = session.entries.all().next();
         first.is_some_and(|first| session.entries.span(first).offset < byte)
-            && calls::are_known(session, from(session, byte))
+            && tool_calls::are_known(session, from(session, byte))
     };
     let part = Part { side: true, enough: &enough, ..Part::default() };
     store::open_part(path, global.options(), &part)

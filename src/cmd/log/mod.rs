@@ -10,7 +10,7 @@ use super::template;
 use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
-use crate::ops::listing::Mode;
+use crate::ops::filter::Mode;
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
 use choose::{Chosen, Keep};

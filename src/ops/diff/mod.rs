@@ -5,10 +5,10 @@
 //! say, and what is left between two that fit by its place in the turn and its role (`align`).
 
 mod align;
-mod say;
+mod labels;
 
 pub use align::{Step, align};
-pub use say::{said_of, says};
+pub use labels::{said_of, says};
 
 use super::Whole;
 use crate::context::Context;
@@ -50,7 +50,7 @@ pub fn items(side: Whole<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
     let session = side.session;
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for ix in path {
-        if !all && !super::listing::conversation(session, *ix) {
+        if !all && !super::filter::conversation(session, *ix) {
             continue;
         }
         side.read(*ix, &mut line)?;

@@ -4,12 +4,12 @@
 //! arguments and results of tools, summaries, names. Keys, ids and what else makes up a line are no part of it. Before a
 //! line is read its bytes are sifted ([`Pattern::sieve`]), so that most lines cost no more than their passing.
 
-mod needed;
+mod literals;
 mod queued;
-mod said;
+mod said_text;
 
 pub use queued::{Queue, Queued};
-pub use said::{Part, each_said};
+pub use said_text::{Part, each_said};
 
 use crate::format::Format;
 use crate::json::Sieve;
@@ -66,7 +66,7 @@ impl Pattern {
             .build()
             .parse(&pattern)
             .ok()
-            .and_then(|hir| Sieve::new(&needed::needed(&hir)?));
+            .and_then(|hir| Sieve::new(&literals::needed(&hir)?));
         Ok(Pattern { regex, sieve })
     }
 

@@ -7,7 +7,7 @@ use super::{
     Rung,
 };
 use crate::model::{Key, Source};
-use crate::ops::linearize::text::{Standing, on_object};
+use crate::ops::thread::text::{Standing, on_object};
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 use std::io;
 
@@ -32,7 +32,7 @@ struct Step {
     queued: Vec<Node>,
 }
 
-pub(super) struct Walker<'w> {
+pub(crate) struct Walker<'w> {
     source: &'w dyn Source,
     records: &'w Records,
     names: &'w Names,
@@ -47,7 +47,7 @@ pub(super) struct Walker<'w> {
 }
 
 impl<'w> Walker<'w> {
-    pub(super) fn new(
+    pub(crate) fn new(
         source: &'w dyn Source,
         records: &'w Records,
         names: &'w Names,
@@ -100,7 +100,7 @@ impl<'w> Walker<'w> {
         nodes
     }
 
-    pub(super) fn sessions(&mut self) -> io::Result<()> {
+    pub(crate) fn sessions(&mut self) -> io::Result<()> {
         let mut place: HashMap<u32, usize> = HashMap::new();
         let mut groups: Vec<(u32, Vec<Node>)> = Vec::new();
         for node in 0..self.graph.parent.len() as u32 {
@@ -404,7 +404,7 @@ impl<'w> Walker<'w> {
     }
 
     /// The tree of lines, and the order.
-    pub(super) fn finish(mut self) -> Document {
+    pub(crate) fn finish(mut self) -> Document {
         self.hang_lines();
         let order = self.traverse();
         self.place_queue(&order);

@@ -48,18 +48,13 @@
 //! of it is n log n.
 
 mod agents;
-mod document;
-mod family;
+mod build;
+mod line_facts;
 mod links;
-mod look;
-mod read;
-mod text;
+mod relations;
+pub(crate) mod text;
 
 pub use agents::{Agent, Anchored, agents};
-pub use document::{
-    Document, DocumentLine, DocumentNode, DocumentSession, Fork, Item, Junction, Node, RootClass, Rung, Told,
-    document,
-};
-pub use family::{How, Kin, Origin, family};
-pub use look::forked_from;
-pub use read::{Aside, Reading, Strand, StrandKind, Why, read, read_with};
+pub use build::{Aside, Reading, Strand, StrandKind, Why, read, read_with};
+pub use line_facts::forked_from;
+pub use relations::{How, Kin, Origin, family};

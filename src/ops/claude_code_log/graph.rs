@@ -5,18 +5,18 @@ use super::{Node, Told};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The nodes and their links.
-pub(super) struct Graph {
+pub(crate) struct Graph {
     /// The node of each uuid that occurs.
-    pub(super) node_of: Vec<u32>,
+    pub(crate) node_of: Vec<u32>,
     /// The record that counts, by node.
-    pub(super) record: Vec<u32>,
-    pub(super) parent: Vec<u32>,
-    pub(super) copies: Vec<(Node, Vec<String>)>,
-    pub(super) orphans: Vec<(Node, Told)>,
-    pub(super) cycles: Vec<Node>,
+    pub(crate) record: Vec<u32>,
+    pub(crate) parent: Vec<u32>,
+    pub(crate) copies: Vec<(Node, Vec<String>)>,
+    pub(crate) orphans: Vec<(Node, Told)>,
+    pub(crate) cycles: Vec<Node>,
     /// The session of each node.
-    pub(super) session: Vec<u32>,
-    pub(super) sort: Vec<Sort>,
+    pub(crate) session: Vec<u32>,
+    pub(crate) sort: Vec<Sort>,
     first: Vec<u32>,
     list: Vec<u32>,
     /// Whether a user or an assistant stands below, in the session.
@@ -27,7 +27,7 @@ pub(super) struct Graph {
 
 impl Graph {
     /// One node a uuid: of the copies that of the oldest session, and of these the first.
-    pub(super) fn index(records: &Records, names: &Names) -> Graph {
+    pub(crate) fn index(records: &Records, names: &Names) -> Graph {
         let is_node = |record: &&Record| record.sort != Sort::Queue;
         let mut start: HashMap<u32, &[u8]> = HashMap::new();
         for record in records.list.iter().filter(is_node) {
@@ -79,7 +79,7 @@ impl Graph {
         }
     }
 
-    pub(super) fn promote_orphans(&mut self, records: &Records, known: &HashSet<u32>, names: &Names) {
+    pub(crate) fn promote_orphans(&mut self, records: &Records, known: &HashSet<u32>, names: &Names) {
         for node in 0..self.parent.len() {
             if self.parent[node] == MISSING {
                 self.parent[node] = NONE;
@@ -97,7 +97,7 @@ impl Graph {
     }
 
     /// Cuts each ring at the node that the walk from the first node meets twice.
-    pub(super) fn cut_rings(&mut self) {
+    pub(crate) fn cut_rings(&mut self) {
         let mut walk = vec![NONE; self.parent.len()];
         for from in 0..self.parent.len() as u32 {
             let mut at = from;
@@ -114,7 +114,7 @@ impl Graph {
     }
 
     /// Lists the children in node order, and looks once at what stands below each node.
-    pub(super) fn measure(&mut self) {
+    pub(crate) fn measure(&mut self) {
         let count = self.parent.len();
         let mut first = vec![0u32; count + 2];
         for parent in self.parent.iter().filter(|parent| **parent != NONE) {
@@ -156,20 +156,20 @@ impl Graph {
     }
 
     /// The children within the session.
-    pub(super) fn kids(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
+    pub(crate) fn kids(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
         let session = self.session[node as usize];
         self.children(node).iter().copied().filter(move |kid| self.session[*kid as usize] == session)
     }
 
-    pub(super) fn quiet(&self, node: Node) -> bool {
+    pub(crate) fn quiet(&self, node: Node) -> bool {
         !self.talks[node as usize]
     }
 
-    pub(super) fn structural(&self, node: Node) -> bool {
+    pub(crate) fn structural(&self, node: Node) -> bool {
         self.sort[node as usize].structural()
     }
 
-    pub(super) fn shallow(&self, node: Node) -> bool {
+    pub(crate) fn shallow(&self, node: Node) -> bool {
         self.height[node as usize] <= DEEP
     }
 }
@@ -177,4 +177,4 @@ impl Graph {
 const MISSING: u32 = NONE - 1;
 
 /// How many levels a dead end may have.
-pub(super) const DEEP: u32 = 20;
+pub(crate) const DEEP: u32 = 20;

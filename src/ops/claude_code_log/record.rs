@@ -1,7 +1,7 @@
 //! Lines as the documented order takes them: strict about fields, and open to kinds that are no entries.
 
 use crate::model::{Key, Source, Span};
-use crate::ops::linearize::text::{Object, each_block, on_object};
+use crate::ops::thread::text::{Object, each_block, on_object};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::io;
 
 /// What a record is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Sort {
+pub(crate) enum Sort {
     User,
     Assistant,
     System,
@@ -21,67 +21,67 @@ pub(super) enum Sort {
 }
 
 impl Sort {
-    pub(super) fn talks(self) -> bool {
+    pub(crate) fn talks(self) -> bool {
         matches!(self, Sort::User | Sort::Assistant)
     }
 
-    pub(super) fn structural(self) -> bool {
+    pub(crate) fn structural(self) -> bool {
         matches!(self, Sort::Passed | Sort::Attachment)
     }
 }
 
 /// Stands for "none" in the columns of [`Record`].
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// One line that takes part: some seventy bytes, texts in [`Names`].
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Record {
-    pub(super) span: Span,
-    pub(super) sort: Sort,
-    pub(super) sidechain: bool,
+pub(crate) struct Record {
+    pub(crate) span: Span,
+    pub(crate) sort: Sort,
+    pub(crate) sidechain: bool,
     /// Whether it holds a call of the `Task` or `Agent` tool.
-    pub(super) spawns: bool,
+    pub(crate) spawns: bool,
     /// Its uuid and that of its parent, as numbers of [`Names::uuid`].
-    pub(super) uuid: u32,
-    pub(super) parent: u32,
+    pub(crate) uuid: u32,
+    pub(crate) parent: u32,
     /// Its session, as a number of [`Names::word`]; so are the next four.
-    pub(super) session: u32,
+    pub(crate) session: u32,
     /// Its agent; 0 is the empty word and counts as none.
-    pub(super) agent: u32,
+    pub(crate) agent: u32,
     /// The agent that its call started, by a sidecar.
-    pub(super) spawned: u32,
-    pub(super) ty: u32,
-    pub(super) subtype: u32,
+    pub(crate) spawned: u32,
+    pub(crate) ty: u32,
+    pub(crate) subtype: u32,
     /// Its time as text: where in [`Records::times`].
-    pub(super) time: (u32, u32),
+    pub(crate) time: (u32, u32),
     /// Its calls and results: where in [`Records::tools`].
-    pub(super) tools: (u32, u32),
+    pub(crate) tools: (u32, u32),
 }
 
 /// A call or a result in a record.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Tool {
-    pub(super) call: bool,
-    pub(super) id: Key,
+pub(crate) struct Tool {
+    pub(crate) call: bool,
+    pub(crate) id: Key,
 }
 
 /// Words that records share, and the uuids that occur, as small numbers.
 #[derive(Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     words: Vec<Box<str>>,
     by_word: HashMap<Box<str>, u32>,
     by_uuid: HashMap<Key, u32>,
 }
 
 impl Names {
-    pub(super) fn new() -> Names {
+    pub(crate) fn new() -> Names {
         let mut names = Names::default();
         names.number("");
         names
     }
 
     /// The number of a word; that of the empty one is 0.
-    pub(super) fn number(&mut self, word: &str) -> u32 {
+    pub(crate) fn number(&mut self, word: &str) -> u32 {
         if let Some(number) = self.by_word.get(word) {
             return *number;
         }
@@ -91,44 +91,44 @@ impl Names {
         number
     }
 
-    pub(super) fn word(&self, number: u32) -> &str {
+    pub(crate) fn word(&self, number: u32) -> &str {
         self.words.get(number as usize).map_or("", |word| word)
     }
 
-    pub(super) fn uuid(&mut self, key: Key) -> u32 {
+    pub(crate) fn uuid(&mut self, key: Key) -> u32 {
         let next = self.by_uuid.len() as u32;
         *self.by_uuid.entry(key).or_insert(next)
     }
 
     /// The number of a uuid that occurs.
-    pub(super) fn known_uuid(&self, key: Key) -> Option<u32> {
+    pub(crate) fn known_uuid(&self, key: Key) -> Option<u32> {
         self.by_uuid.get(&key).copied()
     }
 
-    pub(super) fn uuids(&self) -> usize {
+    pub(crate) fn uuids(&self) -> usize {
         self.by_uuid.len()
     }
 }
 
 /// Records in the order in which they count, and what they share.
 #[derive(Default)]
-pub(super) struct Records {
-    pub(super) list: Vec<Record>,
-    pub(super) times: Vec<u8>,
-    pub(super) tools: Vec<Tool>,
+pub(crate) struct Records {
+    pub(crate) list: Vec<Record>,
+    pub(crate) times: Vec<u8>,
+    pub(crate) tools: Vec<Tool>,
 }
 
 impl Records {
-    pub(super) fn time(&self, record: &Record) -> &[u8] {
+    pub(crate) fn time(&self, record: &Record) -> &[u8] {
         &self.times[record.time.0 as usize..record.time.1 as usize]
     }
 
-    pub(super) fn tools(&self, record: &Record) -> &[Tool] {
+    pub(crate) fn tools(&self, record: &Record) -> &[Tool] {
         &self.tools[record.tools.0 as usize..record.tools.1 as usize]
     }
 
     /// Takes one line; gives the agent that it refers to, as a number of `names`.
-    pub(super) fn line(&mut self, span: Span, line: &[u8], names: &mut Names) -> Option<u32> {
+    pub(crate) fn line(&mut self, span: Span, line: &[u8], names: &mut Names) -> Option<u32> {
         on_object(line, |object| self.object(span, object, names))
     }
 
@@ -263,7 +263,7 @@ impl Records {
 }
 
 /// The id and the name of a well-formed call.
-pub(super) fn call<'b>(block: &Object<'b>) -> Option<(Cow<'b, str>, Cow<'b, str>)> {
+pub(crate) fn call<'b>(block: &Object<'b>) -> Option<(Cow<'b, str>, Cow<'b, str>)> {
     let input = block.get("input")?;
     Some((block.text("id")?, block.text("name")?)).filter(|_| input.starts_with('{'))
 }
@@ -286,7 +286,7 @@ fn objects_only(list: &str) -> bool {
 const BLOCK: u64 = 1 << 20;
 
 /// Gives the lines of a file with their spans, read in large pieces, until `each` says `false`.
-pub(super) fn each_line(
+pub(crate) fn each_line(
     source: &dyn Source,
     file: u16,
     bytes: u64,

@@ -46,7 +46,7 @@ pub enum Why {
 
 impl Why {
     /// Whether leaving it out of a range is worth a word; bookkeeping is not.
-    pub(super) fn is_worth_saying(self) -> bool {
+    pub(crate) fn is_worth_saying(self) -> bool {
         !matches!(self, Why::Label | Why::Header | Why::Name | Why::Usage | Why::Marker | Why::Progress)
     }
 }

@@ -1,7 +1,8 @@
 //! How the sessions of a project hang together.
 
-use super::look::{Look, forked_from};
-use super::{Reading, text::on_object};
+use super::Reading;
+use super::line_facts::{Look, forked_from};
+use super::text::on_object;
 use crate::format::{Layout, OtherKind, Session};
 use crate::model::{Ix, Key, Source};
 use std::collections::HashMap;

@@ -1,6 +1,6 @@
 //! Whose an agent is, and the entry that started it.
 
-use super::look::{Look, first_text};
+use super::line_facts::{Look, first_text};
 use super::text::{normal, told};
 use crate::format::{Layout, NotedKind, Session};
 use crate::model::{Flags, Ix, Key, Kind, Source};

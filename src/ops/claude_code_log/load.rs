@@ -3,12 +3,12 @@
 use super::record::{NONE, Names, Record, Records, Sort, call, each_line};
 use crate::format::Layout;
 use crate::model::{Key, Source};
-use crate::ops::linearize::text::{each_block, each_content, normal, on_object, told};
+use crate::ops::thread::text::{each_block, each_content, normal, on_object, told};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
 /// Reads the main files of a layout, each with the agents that it refers to.
-pub(super) fn load(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<Records> {
+pub(crate) fn load(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<Records> {
     let mut loader = Loader { layout, source, names, records: Records::default() };
     let mut all = Vec::new();
     for file in 0..layout.mains {

@@ -1,7 +1,7 @@
 //! bough's own reading of Claude Code's transcripts; the rules are in [`super`].
 
+use super::line_facts::{Look, Prompt};
 use super::links::{Links, NONE};
-use super::look::{Look, Prompt};
 use crate::format::Session;
 use crate::model::{Flags, Ix, Key, Kind, Source, Time, Tree};
 use std::collections::{HashMap, HashSet, VecDeque};

@@ -1,6 +1,6 @@
 //! One copy: which fields of its line change, and nothing else.
 
-use super::{Made, Options, Referred, Refusal, Why, foreign, tool_ids_on};
+use super::{Made, Options, Referred, Refusal, Why, tool_ids_on, translate};
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Object, claude};
 use crate::json::{Edits, each_item, each_member, end_of_string, member, place_in, string, string_of};
@@ -11,7 +11,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// Makes copies, one after the other.
-pub(super) struct Copier<'c> {
+pub(crate) struct Copier<'c> {
     from: Whole<'c>,
     into: Whole<'c>,
     options: &'c Options<'c>,
@@ -33,17 +33,17 @@ pub(super) struct Copier<'c> {
     /// The old ids with the new ones, in order.
     map: Vec<(String, String)>,
     /// The entries copied, with the ids of their copies.
-    pub(super) copies: Vec<(Ix, String)>,
+    pub(crate) copies: Vec<(Ix, String)>,
     /// The place of each in that list.
     copied: HashMap<Ix, usize>,
     /// The entries by their ids, and which is above which: once a compaction asks for it.
     above: OnceCell<(HashMap<Key, Ix>, Ancestry)>,
     /// How many replies with tokens were copied.
-    pub(super) usage: usize,
+    pub(crate) usage: usize,
 }
 
 impl<'c> Copier<'c> {
-    pub(super) fn new(
+    pub(crate) fn new(
         from: Whole<'c>,
         into: Whole<'c>,
         options: &'c Options<'c>,
@@ -90,15 +90,15 @@ impl<'c> Copier<'c> {
     }
 
     /// Copies an entry, as a part of a unit; gives the reason where it can't be.
-    pub(super) fn add(&mut self, ix: Ix, unit: usize) -> io::Result<Result<(), Why>> {
+    pub(crate) fn add(&mut self, ix: Ix, unit: usize) -> io::Result<Result<(), Why>> {
         if self.unit != Some(unit) {
             self.unit = Some(unit);
             self.unit_ids.clear();
         }
         let (from, to) = (self.from.session.format, self.into.session.format);
         let mut line = self.from.line(ix)?;
-        if foreign::differ(from, to) {
-            match foreign::translate(to, &line, self.options.blob) {
+        if translate::differ(from, to) {
+            match translate::translate(to, &line, self.options.blob) {
                 Ok(Some(translated)) => line = translated,
                 Ok(None) => {}
                 Err(why) => return Ok(Err(why)),
@@ -325,7 +325,7 @@ impl<'c> Copier<'c> {
     }
 
     /// The lines, with what stands before and behind them.
-    pub(super) fn finish(self) -> io::Result<Made> {
+    pub(crate) fn finish(self) -> io::Result<Made> {
         let format = self.into.session.format;
         let mut lines = self.lines;
         let mut names: Vec<(String, &'static str)> =

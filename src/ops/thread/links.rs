@@ -1,36 +1,36 @@
 //! Where each entry hangs in bough's own reading: what the lines say, and what is made of a parent that is not there.
 
-use super::look::{Look, first_text};
+use super::line_facts::{Look, first_text};
 use super::text::{Standing, normal};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Time};
 use std::collections::{HashMap, VecDeque};
 use std::io;
 
-pub(super) const NONE: u32 = u32::MAX;
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// The links of a reading.
-pub(super) struct Links {
+pub(crate) struct Links {
     /// The entry above each, in its own file or in another; [`NONE`] where there is none.
-    pub(super) up: Vec<u32>,
+    pub(crate) up: Vec<u32>,
     /// The entries that another copy stands for, in file order.
-    pub(super) shadowed: Vec<u32>,
+    pub(crate) shadowed: Vec<u32>,
     /// Entries whose parent is missing and that hang where they stand, sorted.
-    pub(super) holes: Vec<u32>,
+    pub(crate) holes: Vec<u32>,
     /// Compactions, with the entries that they keep.
-    pub(super) kept: HashMap<u32, Vec<u32>>,
+    pub(crate) kept: HashMap<u32, Vec<u32>>,
     /// The first entries of agents that stand in a session's own file, with the entry that each is taken to hang at.
-    pub(super) agents: Vec<(u32, u32)>,
+    pub(crate) agents: Vec<(u32, u32)>,
     /// Of each of the shadowed, the entry that stands for it, where that is in another file.
-    pub(super) stand_for: HashMap<u32, u32>,
+    pub(crate) stand_for: HashMap<u32, u32>,
     /// Of files that repeat entries of others: how many, and the file that has most of them.
-    pub(super) repeats: Vec<(u16, u32, u16)>,
+    pub(crate) repeats: Vec<(u16, u32, u16)>,
 }
 
 impl Links {
     /// Finds where the entries of a session hang, or of several with their agents.
     ///
     /// `agent` says of each file whether it is an agent's, and at which entry that hangs.
-    pub(super) fn find(look: &Look<'_>, agent: &dyn Fn(u16) -> Option<Option<Ix>>) -> io::Result<Links> {
+    pub(crate) fn find(look: &Look<'_>, agent: &dyn Fn(u16) -> Option<Option<Ix>>) -> io::Result<Links> {
         let session = look.session;
         let mut links = Links {
             up: Vec::new(),
@@ -320,7 +320,7 @@ fn ages(look: &Look<'_>) -> io::Result<Vec<Age>> {
             let range = entries.of_file(*file);
             let age = &mut ages[usize::from(*file)];
             if !range.is_empty() {
-                age.1 = look.line(Ix(range.start), |line| super::look::forked_from(line).is_some())?;
+                age.1 = look.line(Ix(range.start), |line| super::line_facts::forked_from(line).is_some())?;
             }
             let from = others.partition_point(|other| other.span.file < *file);
             let between = others[from..]

@@ -1,6 +1,6 @@
 //! Which branch an entry is shown with, where several go through it.
 
-use super::listing;
+use super::filter;
 use crate::format::Session;
 use crate::model::Ix;
 
@@ -27,7 +27,7 @@ impl Owners {
                     known = known.or(Some(tip[ix.at()]));
                     break;
                 }
-                if known.is_none() && listing::conversation(session, ix) {
+                if known.is_none() && filter::conversation(session, ix) {
                     known = Some(ix.0);
                 }
                 above.push(ix);

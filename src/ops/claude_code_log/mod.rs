@@ -16,14 +16,14 @@
 //! What hangs below a stitched record is skipped, on no line, and so in no output. Where walked and skipped records are
 //! fewer than there are, the session falls back to the order of times. A line hangs at the parent of its first record.
 //!
-//! Times are compared as text. The order that bough itself takes is that of [`super::read()`].
+//! Times are compared as text. The order that bough itself takes is that of [`super::thread::build()`].
 
 mod graph;
 mod load;
 mod record;
 mod walk;
 
-use super::text::on_object;
+use super::thread::text::on_object;
 use crate::format::{Layout, main_of};
 use crate::model::{Key, Source, Span};
 use graph::Graph;

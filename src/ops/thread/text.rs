@@ -8,12 +8,12 @@ use std::borrow::Cow;
 use std::fmt;
 
 /// Gives the object that a line is to `with`; `None` where it is none. Bytes that are no UTF-8 count as U+FFFD.
-pub(super) fn on_object<T>(line: &[u8], with: impl FnOnce(&Object<'_>) -> Option<T>) -> Option<T> {
+pub(crate) fn on_object<T>(line: &[u8], with: impl FnOnce(&Object<'_>) -> Option<T>) -> Option<T> {
     with(&Object::read(String::from_utf8_lossy(line).trim())?)
 }
 
 /// Gives the blocks of a message's content, in order; none where the content is no list.
-pub(super) fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
+pub(crate) fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
     on_object(line, |line| {
         each_block(line.object("message")?.get("content")?, each);
         Some(())
@@ -21,7 +21,7 @@ pub(super) fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
 }
 
 /// Gives the objects of a content that is a list, in order.
-pub(super) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)) {
+pub(crate) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)) {
     if !content.starts_with('[') {
         return;
     }
@@ -34,13 +34,13 @@ pub(super) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)
 }
 
 /// A JSON object as its members stand in the text; of repeated keys the last counts.
-pub(super) struct Object<'t> {
+pub(crate) struct Object<'t> {
     members: Vec<(Cow<'t, str>, &'t str)>,
 }
 
 impl<'t> Object<'t> {
     /// Reads an object; `None` where the text is none, or is broken.
-    pub(super) fn read(text: &'t str) -> Option<Object<'t>> {
+    pub(crate) fn read(text: &'t str) -> Option<Object<'t>> {
         if !text.starts_with('{') {
             return None;
         }
@@ -51,22 +51,22 @@ impl<'t> Object<'t> {
     }
 
     /// The JSON text at a key.
-    pub(super) fn get(&self, key: &str) -> Option<&'t str> {
+    pub(crate) fn get(&self, key: &str) -> Option<&'t str> {
         self.members.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
     }
 
-    pub(super) fn is_text(&self, key: &str) -> bool {
+    pub(crate) fn is_text(&self, key: &str) -> bool {
         self.get(key).is_some_and(|value| value.starts_with('"'))
     }
 
     /// The string at a key.
-    pub(super) fn text(&self, key: &str) -> Option<Cow<'t, str>> {
+    pub(crate) fn text(&self, key: &str) -> Option<Cow<'t, str>> {
         let value = self.get(key)?.strip_prefix('"')?.strip_suffix('"')?;
         Some(decode(value.as_bytes()))
     }
 
     /// The object at a key.
-    pub(super) fn object(&self, key: &str) -> Option<Object<'t>> {
+    pub(crate) fn object(&self, key: &str) -> Option<Object<'t>> {
         Object::read(self.get(key)?)
     }
 }
@@ -91,12 +91,12 @@ impl<'t> Visitor<'t> for Members {
 }
 
 /// What an agent was told first, as prompts are compared.
-pub(super) fn told(text: &str) -> String {
+pub(crate) fn told(text: &str) -> String {
     normal(lead_body(text).filter(|body| !body.is_empty()).unwrap_or(text))
 }
 
 /// White space collapsed, in lower case.
-pub(super) fn normal(text: &str) -> String {
+pub(crate) fn normal(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
@@ -137,15 +137,15 @@ fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
 
 /// What a compaction says of its place.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Standing {
+pub(crate) struct Standing {
     /// The entry before it.
-    pub(super) logical: Option<String>,
+    pub(crate) logical: Option<String>,
     /// The entries that it keeps, the last first; some of them, where it names only the first and the last.
-    pub(super) kept: Vec<String>,
+    pub(crate) kept: Vec<String>,
 }
 
 impl Standing {
-    pub(super) fn read(line: &[u8]) -> Standing {
+    pub(crate) fn read(line: &[u8]) -> Standing {
         let lists = KeptLists::of(line);
         let mut kept: Vec<String> = lists.uuids().filter_map(string).map(Cow::into_owned).collect();
         kept.extend(lists.ends().into_iter().flatten().filter_map(string).map(Cow::into_owned));
@@ -154,7 +154,7 @@ impl Standing {
     }
 
     /// The entries that it may go on from, the likeliest first.
-    pub(super) fn targets(&self) -> impl Iterator<Item = &String> {
+    pub(crate) fn targets(&self) -> impl Iterator<Item = &String> {
         self.logical.iter().chain(&self.kept)
     }
 }

@@ -98,7 +98,7 @@ fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str))
             "toolCall" | "tool_use" | "server_tool_use" => {
                 leaves(Part::Call, member(block, "arguments").or(member(block, "input")), each);
             }
-            "tool_result" => self::result(member(block, "content"), each),
+            "tool_result" => super::said_text::result(member(block, "content"), each),
             _ => {}
         }
     }

@@ -8,19 +8,19 @@ use std::cell::RefCell;
 use std::io;
 
 /// A session with its bytes.
-pub(super) struct Look<'s> {
-    pub(super) session: &'s Session,
+pub(crate) struct Look<'s> {
+    pub(crate) session: &'s Session,
     source: &'s dyn Source,
     buffer: RefCell<Vec<u8>>,
 }
 
 impl<'s> Look<'s> {
-    pub(super) fn new(session: &'s Session, source: &'s dyn Source) -> Look<'s> {
+    pub(crate) fn new(session: &'s Session, source: &'s dyn Source) -> Look<'s> {
         Look { session, source, buffer: RefCell::default() }
     }
 
     /// Gives the line of an entry to `with`.
-    pub(super) fn line<T>(&self, ix: Ix, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+    pub(crate) fn line<T>(&self, ix: Ix, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         let mut buffer = self.buffer.borrow_mut();
         self.source.read(self.session.span(ix), &mut buffer)?;
         let out = with(&buffer);
@@ -31,18 +31,18 @@ impl<'s> Look<'s> {
     }
 
     /// Gives the bytes of a span to `with`.
-    pub(super) fn span<T>(&self, span: Span, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
+    pub(crate) fn span<T>(&self, span: Span, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         self.source.read(span, &mut self.buffer.borrow_mut())?;
         Ok(with(&self.buffer.borrow()))
     }
 
     /// Whether a user typed this entry: a prompt, and nothing that the client put in.
-    pub(super) fn is_typed(&self, ix: Ix) -> io::Result<bool> {
+    pub(crate) fn is_typed(&self, ix: Ix) -> io::Result<bool> {
         Ok(self.prompt(ix)? == Some(Prompt::Typed))
     }
 
     /// What sort of prompt an entry is; `None` where it is none.
-    pub(super) fn prompt(&self, ix: Ix) -> io::Result<Option<Prompt>> {
+    pub(crate) fn prompt(&self, ix: Ix) -> io::Result<Option<Prompt>> {
         let entries = &self.session.entries;
         if entries.kind(ix) != Kind::User {
             return Ok(None);
@@ -55,7 +55,7 @@ impl<'s> Look<'s> {
     }
 
     /// The ids of the calls in an entry, or of the calls that it answers.
-    pub(super) fn tools(&self, ix: Ix) -> io::Result<Vec<Key>> {
+    pub(crate) fn tools(&self, ix: Ix) -> io::Result<Vec<Key>> {
         self.line(ix, |line| {
             let mut ids = Vec::new();
             each_content(line, |block| {
@@ -71,7 +71,7 @@ impl<'s> Look<'s> {
     }
 
     /// The prompts of the calls in an entry that start agents.
-    pub(super) fn spawns(&self, ix: Ix) -> io::Result<Vec<String>> {
+    pub(crate) fn spawns(&self, ix: Ix) -> io::Result<Vec<String>> {
         self.line(ix, |line| {
             let mut prompts = Vec::new();
             each_content(line, |block| {
@@ -89,7 +89,7 @@ impl<'s> Look<'s> {
     /// What an entry says, apart from its own id and its place: equal for copies of one entry.
     ///
     /// Given as a key, since many may be asked for at one fork.
-    pub(super) fn content(&self, ix: Ix) -> io::Result<Key> {
+    pub(crate) fn content(&self, ix: Ix) -> io::Result<Key> {
         self.line(ix, |line| {
             let keys: &[&str] = match self.session.entries.kind(ix).is_turn() {
                 true => &["message"],
@@ -106,7 +106,7 @@ impl<'s> Look<'s> {
 
 /// The sorts of prompts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Prompt {
+pub(crate) enum Prompt {
     /// Typed by the user.
     Typed,
     /// Put in by the client: a caveat, the output of a command, a notification, a summary.
@@ -127,7 +127,7 @@ impl Prompt {
 }
 
 /// The text of a message, or the first block of text in it.
-pub(super) fn first_text(line: &[u8]) -> String {
+pub(crate) fn first_text(line: &[u8]) -> String {
     let text = on_object(line, |line| {
         let message = line.object("message")?;
         if let Some(text) = message.text("content") {

@@ -7,11 +7,11 @@
 //! anywhere in the file.
 
 mod copy;
-mod foreign;
-mod said;
+mod report;
+mod translate;
 pub mod units;
 
-pub use said::{Note, Refusal, Why};
+pub use report::{Note, Refusal, Why};
 
 use super::Whole;
 use crate::format::tools::{ToolRole, tool_ids};
@@ -269,9 +269,9 @@ fn never(from: Whole<'_>, into: Whole<'_>, picked: Picked) -> Result<Option<Why>
         },
     };
     match why {
-        None if foreign::differ(from.session.format, into.session.format) => {
+        None if translate::differ(from.session.format, into.session.format) => {
             let line = from.line(ix)?;
-            Ok(foreign::unknown(into.session.format, entries.ty(ix), &line))
+            Ok(translate::unknown(into.session.format, entries.ty(ix), &line))
         }
         why => Ok(why),
     }

@@ -19,12 +19,12 @@ const OMP_ROLES: &[&[u8]] = &[b"\"developer\"", b"\"fileMention\"", b"\"pythonEx
 const PI: &[&str] = &["context_edit", "active_tools_change"];
 
 /// Whether entries have to be translated from one format to another.
-pub(super) fn differ(from: Format, into: Format) -> bool {
+pub(crate) fn differ(from: Format, into: Format) -> bool {
     (from == Format::Omp) != (into == Format::Omp) && from != Format::Claude && from != Format::Chimera
 }
 
 /// Why an entry has no place with the other agent; `None` where it has one.
-pub(super) fn unknown(into: Format, ty: &str, line: &[u8]) -> Option<Why> {
+pub(crate) fn unknown(into: Format, ty: &str, line: &[u8]) -> Option<Why> {
     let role = crate::json::value(line, &["message", "role"]).unwrap_or_default();
     let unknown = if into == Format::Omp {
         PI.contains(&ty) || role == b"\"system\""
@@ -38,7 +38,7 @@ pub(super) fn unknown(into: Format, ty: &str, line: &[u8]) -> Option<Why> {
 }
 
 /// Spells a line as the other agent does; `None` where both spell it the same.
-pub(super) fn translate(
+pub(crate) fn translate(
     into: Format,
     line: &[u8],
     blob: &dyn Fn(&str) -> Option<Vec<u8>>,
