@@ -1,10 +1,10 @@
-use super::checks::{Check, Set};
 use super::finding::{Finding, Findings};
-use super::lines::Probe;
-use super::mend::{Mending, pass};
+use super::lines::classify::Probe;
+use super::lines::recover::{Mending, pass};
+use super::rope::{Patched, Text};
 use super::scan::{from_utf16, scan, scan_as_agent, told};
-use super::text::{Patched, Text};
-use super::{Around, find};
+use super::table::{Check, Set};
+use super::{Around, checks};
 use crate::format::{Detected, Format, Program, Session};
 use crate::model::{Copies, Ix, Key, Source};
 use std::io;
@@ -185,7 +185,7 @@ pub fn examine(
     let mut findings = Findings::default();
     mending.findings.iter().cloned().for_each(|finding| findings.push(finding));
     let patched = Patched { text: &text, base: source, file: 0 };
-    find::all(&session, &patched, around, &mending.deep, &mut findings)?;
+    checks::all(&session, &patched, around, &mending.deep, &mut findings)?;
     findings.sort();
     if session.program.is_some() {
         findings.list.iter_mut().for_each(|finding| finding.mendable = false);
@@ -296,7 +296,7 @@ pub(super) fn look_through(
     let mut probe = Probe::new(session.format);
     pass(source, &session, &mut probe, &mut mending)?;
     mending.findings.into_iter().for_each(|finding| findings.push(finding));
-    find::all(&session, source, around, &mending.deep, &mut findings)?;
+    checks::all(&session, source, around, &mending.deep, &mut findings)?;
     findings.sort();
     Ok(Some((session, findings)))
 }

@@ -1,4 +1,4 @@
-use super::checks::{Check, Level, Set};
+use super::table::{Check, Level, Set};
 use crate::model::Ix;
 
 /// What a check found.

@@ -27,25 +27,22 @@
 //! assert_eq!(repair.proof.path, (1, 2));
 //! ```
 
-mod around;
 mod checks;
 mod examine;
-mod find;
+mod excerpt;
 mod finding;
 mod lines;
-mod mend;
 mod ownership;
 mod repair;
+mod rope;
 mod scan;
-mod shown;
-mod slot;
-mod text;
-mod walk;
+mod surroundings;
+mod table;
 
-pub use around::{Alone, Around};
-pub use checks::{CHECKS, Check, Level, Mend, Row, Set};
 pub use examine::{Examined, Unreadable, examine};
 pub use finding::{Finding, Findings};
-pub use mend::Aside;
+pub use lines::recover::Aside;
 pub use ownership::ownership;
 pub use repair::{NoRepair, Proof, Repair, Wishes, in_the_way, repair};
+pub use surroundings::{Alone, Around};
+pub use table::{CHECKS, Check, Level, Mend, Row, Set};

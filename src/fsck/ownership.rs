@@ -1,5 +1,5 @@
-use super::checks::Check;
 use super::finding::Finding;
+use super::table::Check;
 use crate::model::{Count, Key};
 use std::collections::HashMap;
 

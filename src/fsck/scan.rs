@@ -1,4 +1,4 @@
-use super::text::{Patched, Text};
+use super::rope::{Patched, Text};
 use crate::format::{Builder, Detected, Format, Session, detect_in_blocks};
 use crate::model::{Copies, Source, Span};
 use std::io;

@@ -1,9 +1,9 @@
 use crate::format::{OtherKind, Session};
 use crate::fsck::Check;
-use crate::fsck::find::id_of;
-use crate::fsck::mend::Aside;
-use crate::fsck::shown::{MOST, differing, short, shortened};
-use crate::fsck::text::{Edit, Patched};
+use crate::fsck::checks::id_of;
+use crate::fsck::excerpt::{MOST, differing, short, shortened};
+use crate::fsck::lines::recover::Aside;
+use crate::fsck::rope::{Edit, Patched};
 use crate::json::{Escapes, each_item, quoted, set_field, value};
 use crate::model::{Change, Count, Ix, Piece, Source, Span};
 use std::collections::{BTreeMap, HashSet};
@@ -11,7 +11,7 @@ use std::io;
 use std::ops::Range;
 
 /// Changes to the lines of a session, gathered before they are made all at once.
-pub(super) struct Draft<'a> {
+pub(in crate::fsck) struct Draft<'a> {
     pub session: &'a Session,
     pub source: &'a Patched<'a>,
     lines: BTreeMap<u64, Line>,
@@ -53,7 +53,7 @@ impl Line {
 }
 
 impl<'a> Draft<'a> {
-    pub(super) fn new(session: &'a Session, source: &'a Patched<'a>) -> Draft<'a> {
+    pub(in crate::fsck) fn new(session: &'a Session, source: &'a Patched<'a>) -> Draft<'a> {
         Draft {
             session,
             source,
@@ -68,7 +68,7 @@ impl<'a> Draft<'a> {
         }
     }
 
-    pub(super) fn is_empty(&self) -> bool {
+    pub(in crate::fsck) fn is_empty(&self) -> bool {
         self.lines.is_empty() && self.top.is_empty() && self.end.is_empty()
     }
 
@@ -82,7 +82,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The line of an entry as it is by now.
-    pub(super) fn bytes(&mut self, ix: Ix) -> io::Result<Vec<u8>> {
+    pub(in crate::fsck) fn bytes(&mut self, ix: Ix) -> io::Result<Vec<u8>> {
         self.bytes_at(self.session.span(ix))
     }
 
@@ -105,17 +105,17 @@ impl<'a> Draft<'a> {
     }
 
     /// Whether an entry was taken out.
-    pub(super) fn is_gone(&self, ix: Ix) -> bool {
+    pub(in crate::fsck) fn is_gone(&self, ix: Ix) -> bool {
         self.lines.get(&self.session.span(ix).offset).is_some_and(|line| line.gone)
     }
 
-    pub(super) fn id(&mut self, ix: Ix) -> io::Result<String> {
+    pub(in crate::fsck) fn id(&mut self, ix: Ix) -> io::Result<String> {
         Ok(id_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
     }
 
     /// The id as the links to an entry have to spell it: a number leads nowhere as a string. `None` where nothing can hang under
     /// the entry.
-    pub(super) fn link_to(&mut self, ix: Ix) -> io::Result<Option<Vec<u8>>> {
+    pub(in crate::fsck) fn link_to(&mut self, ix: Ix) -> io::Result<Option<Vec<u8>>> {
         let (line, field) = (self.bytes(ix)?, self.session.format.names().id);
         let id = id_of(&line, field).and_then(|_| crate::json::value(&line, &[field]));
         Ok(id.map(<[u8]>::to_vec))
@@ -126,14 +126,14 @@ impl<'a> Draft<'a> {
     }
 
     /// Sets one field of an entry to a JSON value, and nothing else.
-    pub(super) fn set(&mut self, ix: Ix, path: &[&str], value: &[u8], why: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn set(&mut self, ix: Ix, path: &[&str], value: &[u8], why: Check) -> io::Result<()> {
         let id = self.id(ix)?;
         let span = self.session.span(ix);
         self.set_at(span, self.session.entries.line(ix), &id, path, value, why)
     }
 
     /// The same for a line that is no entry.
-    pub(super) fn set_at(
+    pub(in crate::fsck) fn set_at(
         &mut self,
         span: Span,
         number: u64,
@@ -164,7 +164,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Gives the title slot, which is `now` by now, as many blanks as it takes to keep its length.
-    pub(super) fn pad_slot(&mut self, span: Span, now: &[u8], fitted: &[u8]) -> io::Result<()> {
+    pub(in crate::fsck) fn pad_slot(&mut self, span: Span, now: &[u8], fitted: &[u8]) -> io::Result<()> {
         let blanks = |slot: &[u8]| {
             let pad = crate::json::value(slot, &["pad"]).unwrap_or_default();
             Count("blank", "blanks", pad.len().saturating_sub(2)).to_string()
@@ -196,7 +196,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Puts other bytes in the place of an entry's line.
-    pub(super) fn replace(&mut self, ix: Ix, new: Vec<u8>, field: &str, why: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn replace(
+        &mut self,
+        ix: Ix,
+        new: Vec<u8>,
+        field: &str,
+        why: Check,
+    ) -> io::Result<()> {
         let id = self.id(ix)?;
         let (span, number) = (self.session.span(ix), self.session.entries.line(ix));
         let old_line = self.origin(number, span);
@@ -221,7 +227,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes an entry out.
-    pub(super) fn set_aside(&mut self, ix: Ix, why: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn set_aside(&mut self, ix: Ix, why: Check) -> io::Result<()> {
         let id = self.id(ix)?;
         if self.session.tree.stands(ix) {
             self.gone.push(ix);
@@ -230,7 +236,13 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes a line out.
-    pub(super) fn set_aside_at(&mut self, span: Span, number: u64, id: &str, why: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn set_aside_at(
+        &mut self,
+        span: Span,
+        number: u64,
+        id: &str,
+        why: Check,
+    ) -> io::Result<()> {
         let origin = self.source.text.origin(number, span.offset);
         let file = self.source.file;
         let old = self.start_of(span)?;
@@ -258,7 +270,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes items out of a list in the line of an entry.
-    pub(super) fn take_items_out(
+    pub(in crate::fsck) fn take_items_out(
         &mut self,
         ix: Ix,
         path: &[&str],
@@ -294,7 +306,7 @@ impl<'a> Draft<'a> {
     }
 
     /// Takes a line from its place and puts it at the top.
-    pub(super) fn move_to_top(&mut self, span: Span, number: u64, why: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn move_to_top(&mut self, span: Span, number: u64, why: Check) -> io::Result<()> {
         let old_line = self.origin(number, span);
         let bytes = self.bytes_at(span)?;
         self.line(span, number).gone = true;
@@ -312,19 +324,19 @@ impl<'a> Draft<'a> {
     }
 
     /// Puts a new line above all, but for a title slot.
-    pub(super) fn insert_at_top(&mut self, new: Vec<u8>, why: Check) {
+    pub(in crate::fsck) fn insert_at_top(&mut self, new: Vec<u8>, why: Check) {
         self.inserted("insert", &new, why);
         self.top.push(new);
     }
 
     /// Puts a new line behind that of an entry.
-    pub(super) fn insert_behind(&mut self, ix: Ix, new: Vec<u8>, why: Check) {
+    pub(in crate::fsck) fn insert_behind(&mut self, ix: Ix, new: Vec<u8>, why: Check) {
         self.inserted("insert", &new, why);
         self.of(ix).behind.push(new);
     }
 
     /// Puts a new line at the end.
-    pub(super) fn append(&mut self, new: Vec<u8>, why: Check) {
+    pub(in crate::fsck) fn append(&mut self, new: Vec<u8>, why: Check) {
         self.inserted("append", &new, why);
         self.end.push(new);
     }
@@ -342,7 +354,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The changes as edits of the text.
-    pub(super) fn edits(&self) -> io::Result<Vec<Edit>> {
+    pub(in crate::fsck) fn edits(&self) -> io::Result<Vec<Edit>> {
         let mut edits = Vec::new();
         let facts = &self.session.files[0];
         let usual: &[u8] = if facts.crlf > facts.lines / 2 { b"\r\n" } else { b"\n" };
@@ -402,7 +414,7 @@ impl<'a> Draft<'a> {
     }
 
     /// The ending of a line; empty where it has none.
-    pub(super) fn ending_of(&self, span: Span) -> io::Result<Vec<u8>> {
+    pub(in crate::fsck) fn ending_of(&self, span: Span) -> io::Result<Vec<u8>> {
         Ok(self.end_of(span)?.1)
     }
 
@@ -425,6 +437,6 @@ fn breaks(bytes: &[u8]) -> u64 {
 }
 
 /// A JSON string, or `null` for none.
-pub(super) fn json(text: Option<&str>) -> Vec<u8> {
+pub(in crate::fsck) fn json(text: Option<&str>) -> Vec<u8> {
     text.map_or_else(|| b"null".to_vec(), |text| quoted(text, Escapes::Needed))
 }

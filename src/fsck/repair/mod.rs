@@ -1,25 +1,19 @@
 //! Plans that mend a session, and the proof that they do.
 
-mod draft;
-mod flaws;
-mod forest;
-mod links;
-mod links_of_agent;
+pub(super) mod draft;
 mod proof;
 mod rules;
-mod sent;
-mod tools;
 
 pub use proof::Proof;
 
-use super::checks::{Check, Level, Mend, Set};
+use super::checks::Lineage;
 use super::examine::{Aim, Examined};
-use super::find::Lineage;
 use super::finding::{Finding, Findings};
-use super::mend::{Aside, Mending};
+use super::lines::recover::{Aside, Mending};
+use super::rope::{Patched, Text};
 use super::scan::scan;
-use super::text::{Patched, Text};
-use super::{Around, find};
+use super::table::{Check, Level, Mend, Set};
+use super::{Around, checks};
 use crate::format::{Format, Ids, Program, Session};
 use crate::model::{Change, Ix, Plan, Source, Target, Time};
 use draft::Draft;
@@ -58,7 +52,7 @@ impl Wishes {
         }
     }
 
-    fn strategy(&self, check: Check) -> Option<&str> {
+    pub(super) fn strategy(&self, check: Check) -> Option<&str> {
         self.strategies.iter().rfind(|(of, _)| *of == check).map(|(_, name)| name.as_str())
     }
 }
@@ -123,17 +117,17 @@ impl NoRepair {
 const ROUNDS: usize = 8;
 
 /// One round: what was found in a session, and what it was read from.
-struct Round<'a> {
-    session: &'a Session,
-    source: &'a Patched<'a>,
-    mending: &'a Mending,
-    around: &'a dyn Around,
-    lineage: Lineage,
+pub(super) struct Round<'a> {
+    pub(super) session: &'a Session,
+    pub(super) source: &'a Patched<'a>,
+    pub(super) mending: &'a Mending,
+    pub(super) around: &'a dyn Around,
+    pub(super) lineage: Lineage,
 }
 
 impl Round<'_> {
     /// Whether an entry is another's ancestor, or the entry itself.
-    fn is_above(&self, above: Ix, below: Ix) -> bool {
+    pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
         self.lineage.is_above(self.session, above, below)
     }
 }
@@ -191,7 +185,7 @@ pub fn repair(
         let patched = Patched { text: &next, base: source, file: examined.file };
         let read = scan(examined.session.format, &patched)?;
         findings = Findings::default();
-        find::all(&read, &patched, around, &examined.mending.deep, &mut findings)?;
+        checks::all(&read, &patched, around, &examined.mending.deep, &mut findings)?;
         text = next;
         session = Some(read);
     }

@@ -1,15 +1,16 @@
 //! The proof of a repair: the planned result is read again, and compared with what was there.
 
-use super::sent::{self, Meant, Reading};
 use super::{NoRepair, Wishes};
 use crate::format::Session;
 use crate::fsck::Around;
-use crate::fsck::checks::{CHECKS, Check, Level, Row};
+use crate::fsck::checks::refused_reply;
+use crate::fsck::checks::sent::repair;
+use crate::fsck::checks::sent::repair::{Meant, Reading};
 use crate::fsck::examine::{Aim, Examined, look_through};
-use crate::fsck::find::refused_reply;
 use crate::fsck::finding::Findings;
+use crate::fsck::rope::{Patched, Text};
 use crate::fsck::scan::{each_block, scan_as_agent};
-use crate::fsck::text::{Patched, Text};
+use crate::fsck::table::{CHECKS, Check, Level, Row};
 use crate::model::{Change, Count, Ix, Key, Source};
 use std::collections::HashSet;
 use std::io;
@@ -117,7 +118,7 @@ pub(super) fn prove(
         };
         let one = Reading { session: read.as_ref().unwrap_or(&examined.session), source: &was };
         let other = Reading { session: agents.as_ref().unwrap_or(&session), source: &patched };
-        let loss = sent::compare(examined, &one, &other, result.text, &meant)?;
+        let loss = repair::compare(examined, &one, &other, result.text, &meant)?;
         (lost_position, head_moves_to, compared) = (loss.position, loss.head_moves_to, loss.compared);
         failed.extend(loss.failed);
     }
@@ -348,7 +349,7 @@ fn pairs_on_path(session: &Session) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::fsck::text::Edit;
+    use crate::fsck::rope::Edit;
     use crate::fsck::{Alone, examine};
     use crate::model::Table;
 

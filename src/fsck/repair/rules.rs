@@ -4,11 +4,12 @@ use super::draft::{Draft, json};
 use super::{Round, Wishes};
 use crate::format::claude::write;
 use crate::format::{Format, Ids, NotedKind, OtherKind, image};
-use crate::fsck::checks::Check;
+use crate::fsck::checks::{Original, Same, id_of, kept_lists, own_session, tip};
 use crate::fsck::examine::{Aim, Examined};
-use crate::fsck::find::{Original, Same, id_of, kept_lists, own_session, tip};
 use crate::fsck::finding::Finding;
-use crate::fsck::slot::{self, Fitted, fitted};
+use crate::fsck::lines::title_slot;
+use crate::fsck::lines::title_slot::{Fitted, fitted};
+use crate::fsck::table::Check;
 use crate::json::{each_item, place_in, set_field, string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Source, Span, Time};
 use std::collections::{HashMap, HashSet};
@@ -16,7 +17,7 @@ use std::io;
 
 impl Round<'_> {
     /// Drafts what is to be done about all findings that are to be mended.
-    pub(super) fn all(
+    pub(in crate::fsck) fn all(
         &self,
         draft: &mut Draft<'_>,
         findings: &[Finding],
@@ -127,7 +128,7 @@ impl Round<'_> {
         let in_header = |field| string_of(&header, field);
         let (line, ending) = (self.source.bytes(slot.span)?, draft.ending_of(slot.span)?);
         let mut fields = Vec::new();
-        for field in slot::wrong(&line) {
+        for field in title_slot::wrong(&line) {
             let new = match field {
                 "v" => b"1".to_vec(),
                 "title" => json(Some(&in_header("title").unwrap_or_default())),
@@ -290,7 +291,7 @@ impl Round<'_> {
     }
 
     /// Takes an entry out, and hangs its children under its parent.
-    pub(super) fn take_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
+    pub(in crate::fsck) fn take_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
         if draft.is_gone(ix) {
             return Ok(());
         }
@@ -485,7 +486,7 @@ const MOST_LOOKED_UP: usize = 1000;
 const MOST_RISEN: usize = 64;
 
 /// Puts the position back to where it was before a repair.
-pub(super) fn return_to(
+pub(in crate::fsck) fn return_to(
     draft: &mut Draft<'_>,
     examined: &Examined,
     aim: Aim,

@@ -4,7 +4,7 @@ use super::proof::{self, Planned};
 use super::*;
 use crate::fsck::Alone;
 use crate::fsck::examine::examine;
-use crate::fsck::text::Edit;
+use crate::fsck::rope::Edit;
 use crate::model::Table;
 
 /// A call with its result; from the prompt after that, a branch and the path to HEAD.

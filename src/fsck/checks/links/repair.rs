@@ -1,13 +1,13 @@
 //! Lost links: where an entry is hung whose parent is not there.
 
-use super::draft::{Draft, json};
 use super::forest::Forest;
-use super::{Round, Wishes};
 use crate::format::{Format, Noted, NotedKind, Session};
-use crate::fsck::checks::Check;
-use crate::fsck::find::{id_of, kept_lists};
+use crate::fsck::checks::{id_of, kept_lists};
 use crate::fsck::finding::Finding;
-use crate::fsck::mend::{Above, Mending, Torn};
+use crate::fsck::lines::recover::{Above, Mending, Torn};
+use crate::fsck::repair::draft::{Draft, json};
+use crate::fsck::repair::{Round, Wishes};
+use crate::fsck::table::Check;
 use crate::json::{string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::{HashMap, HashSet};
@@ -32,7 +32,7 @@ const MOST_TRIED: usize = 20_000;
 
 impl Round<'_> {
     /// Mends all links at once, in the order of the file, so that none makes a ring with another.
-    pub(super) fn links(
+    pub(crate) fn links(
         &self,
         draft: &mut Draft<'_>,
         findings: &[Finding],
@@ -320,7 +320,7 @@ impl Round<'_> {
         Ok(at)
     }
 
-    pub(super) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &Noted> {
+    pub(crate) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &Noted> {
         self.session.side.iter().flat_map(|side| &side.notes).filter(move |noted| noted.kind == kind)
     }
 }

@@ -1,12 +1,12 @@
 //! Tool calls and results: what is done about them, nearly all of it on request.
 
-use super::draft::{Draft, json};
-use super::{Round, Wishes};
 use crate::format::tools::{ToolId, ToolRole, tool_ids};
 use crate::format::{Format, Ids, Session, ToolRef};
-use crate::fsck::checks::Check;
-use crate::fsck::find::{Intervals, Lineage, is_not_sent, repeated};
+use crate::fsck::checks::{Intervals, Lineage, is_not_sent, repeated};
 use crate::fsck::finding::Finding;
+use crate::fsck::repair::draft::{Draft, json};
+use crate::fsck::repair::{Round, Wishes};
+use crate::fsck::table::Check;
 use crate::json::{Edits, each_item, place_in, string_of, value};
 use crate::model::{Ix, Key, Kind, Source, Time};
 use std::collections::{HashMap, HashSet};
@@ -87,7 +87,7 @@ impl Tools {
 }
 
 impl Round<'_> {
-    pub(super) fn tools(
+    pub(crate) fn tools(
         &self,
         draft: &mut Draft<'_>,
         wanted: &[&Finding],

@@ -1,13 +1,13 @@
 use super::Finder;
 use super::claude::{Kept, kept_lists};
 use crate::format::{Format, NotedKind};
-use crate::fsck::checks::Check;
+use crate::fsck::table::Check;
 use crate::model::{Ix, Kind};
 use std::io;
 
 impl Finder<'_> {
     /// Reads the lists of Claude Code's compactions, which are rare.
-    pub(super) fn read_lists(&self) -> io::Result<Vec<(Ix, Kept)>> {
+    pub(crate) fn read_lists(&self) -> io::Result<Vec<(Ix, Kept)>> {
         let session = self.session;
         let mut lists = Vec::new();
         if session.format == Format::Claude {
@@ -19,7 +19,7 @@ impl Finder<'_> {
     }
 
     /// What compactions keep and is not there.
-    pub(super) fn compactions(&mut self) -> io::Result<()> {
+    pub(crate) fn compactions(&mut self) -> io::Result<()> {
         let session = self.session;
         for noted in self.noted(NotedKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
             let ix = noted.entry;

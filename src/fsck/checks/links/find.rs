@@ -1,7 +1,7 @@
-use super::Finder;
 use crate::format::{Format, NotedKind, image};
-use crate::fsck::checks::Check;
-use crate::fsck::shown::short;
+use crate::fsck::checks::Finder;
+use crate::fsck::excerpt::short;
+use crate::fsck::table::Check;
 use crate::json::value;
 use crate::model::{Flags, Ix, Key, Parent, Source, Span};
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::io;
 
 impl Finder<'_> {
     /// The ids that orphans name as their parents, in all the spellings that may be meant.
-    pub(super) fn ids_of_orphans(&self) -> io::Result<Vec<Key>> {
+    pub(crate) fn ids_of_orphans(&self) -> io::Result<Vec<Key>> {
         let mut out = Vec::new();
         for ix in self.session.tree.orphans() {
             let parent = self.parent_id(ix)?;
@@ -20,7 +20,7 @@ impl Finder<'_> {
     }
 
     /// What is wrong with links, times and labels.
-    pub(super) fn tree(&mut self) -> io::Result<()> {
+    pub(crate) fn tree(&mut self) -> io::Result<()> {
         let session = self.session;
         self.orphans()?;
         for noted in self.noted(NotedKind::NoType).filter(|noted| noted.key.is_some()) {
@@ -76,7 +76,7 @@ impl Finder<'_> {
         self.leaves_and_tail()
     }
 
-    pub(super) fn origin_line(&self, ix: Ix) -> u64 {
+    pub(crate) fn origin_line(&self, ix: Ix) -> u64 {
         self.source.text.origin(self.session.entries.line(ix), self.session.span(ix).offset).line
     }
 
@@ -234,7 +234,7 @@ impl Finder<'_> {
     }
 
     /// What is wrong inside of entries.
-    pub(super) fn content(&mut self) -> io::Result<()> {
+    pub(crate) fn content(&mut self) -> io::Result<()> {
         let words = |kind| {
             Some(match kind {
                 NotedKind::EmptyText => (Check::EmptyTextBlock, "a text block has no text"),

@@ -4,7 +4,7 @@ use crate::json::DEPTH;
 ///
 /// What the reader says of a whole line, this says of a piece: where the object ends, or where and why it does not. It takes
 /// raw control characters in strings, and line breaks anywhere, and gives the object back without them.
-pub(super) struct Walk {
+pub(crate) struct Walk {
     stack: Vec<u8>,
     state: State,
     /// Whether a raw control character stood in a string.
@@ -16,7 +16,7 @@ pub(super) struct Walk {
     /// Whether `NaN` and the like are values.
     python: bool,
     /// The object so far, mended.
-    pub(super) mended: Vec<u8>,
+    pub(crate) mended: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -61,7 +61,7 @@ enum Digits {
 
 /// An object that ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     /// The byte behind it.
     pub end: usize,
     /// Whether raw control characters stand in its strings.
@@ -70,7 +70,7 @@ pub(super) struct Whole {
 
 /// How far a [`Walk`] came.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Step {
+pub(crate) enum Step {
     /// The object ended; the byte behind it.
     Done(usize),
     /// The bytes ended first.
@@ -81,7 +81,7 @@ pub(super) enum Step {
 
 impl Walk {
     /// A walk that begins at an opening brace.
-    pub(super) fn new(python: bool) -> Walk {
+    pub(crate) fn new(python: bool) -> Walk {
         Walk {
             stack: Vec::new(),
             state: State::Value { empty: false },
@@ -95,7 +95,7 @@ impl Walk {
 
     /// The object that begins at `from`, however deep it is: the byte behind it, and whether it is deeper than the reader goes.
     /// Else where it went wrong.
-    pub(super) fn of_any_depth(bytes: &[u8], from: usize, python: bool) -> Result<(usize, bool), usize> {
+    pub(crate) fn of_any_depth(bytes: &[u8], from: usize, python: bool) -> Result<(usize, bool), usize> {
         let mut walk = Walk { most: usize::MAX, ..Walk::new(python) };
         match walk.go(&bytes[from..], false) {
             Step::Done(end) if !walk.raw => Ok((from + end, walk.deepest > DEPTH)),
@@ -106,7 +106,7 @@ impl Walk {
     }
 
     /// The object that begins at `from`; nothing but raw control characters may be wrong with it. Else where it went wrong.
-    pub(super) fn object(bytes: &[u8], from: usize, python: bool) -> Result<Whole, usize> {
+    pub(crate) fn object(bytes: &[u8], from: usize, python: bool) -> Result<Whole, usize> {
         let mut walk = Walk::new(python);
         match walk.go(&bytes[from..], false) {
             Step::Done(end) => Ok(Whole { end: from + end, raw: walk.raw }),
@@ -116,21 +116,21 @@ impl Walk {
     }
 
     /// An object with its raw control characters escaped.
-    pub(super) fn mended(object: &[u8]) -> Vec<u8> {
+    pub(crate) fn mended(object: &[u8]) -> Vec<u8> {
         let mut walk = Walk::new(true);
         walk.go(object, true);
         walk.mended
     }
 
     /// A line ended here, and the next goes on. In a string the break stays, as an escape; elsewhere it was never meant.
-    pub(super) fn line_break(&mut self) {
+    pub(crate) fn line_break(&mut self) {
         if self.state == (State::Text { key: false }) {
             self.mended.extend_from_slice(b"\\n");
         }
     }
 
     /// Takes further bytes. With `mend`, they are kept, and raw control characters in strings are escaped.
-    pub(super) fn go(&mut self, bytes: &[u8], mend: bool) -> Step {
+    pub(crate) fn go(&mut self, bytes: &[u8], mend: bool) -> Step {
         for (at, byte) in bytes.iter().enumerate() {
             if !self.take(*byte, mend) {
                 return Step::Wrong(at);

@@ -1,17 +1,17 @@
 //! What is done about fields that an agent can't read, or can't send.
 
-use super::Round;
-use super::draft::Draft;
 use crate::format::flaws::{Cure, flaws};
-use crate::fsck::checks::Check;
-use crate::fsck::find::check_of;
+use crate::fsck::checks::check_of;
+use crate::fsck::repair::Round;
+use crate::fsck::repair::draft::Draft;
+use crate::fsck::table::Check;
 use crate::json::value;
 use crate::model::Ix;
 use std::io;
 
 impl Round<'_> {
     /// Makes good what one check finds in an entry.
-    pub(super) fn flaws(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
+    pub(crate) fn flaws(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
         if draft.is_gone(ix) {
             return Ok(());
         }

@@ -6,18 +6,18 @@ use crate::json::{Field, Line, Reader, Shape, Value, each_item, place_in};
 use std::ops::Range;
 
 /// Reads single lines with the reader that reads whole files.
-pub(super) struct Probe {
+pub(crate) struct Probe {
     reader: Reader,
     /// Whether entries have no ids, as in version 1 of pi's format.
-    pub(super) without_ids: bool,
+    pub(crate) without_ids: bool,
     /// The field of an id that makes an object an entry to the agent though it has no type; of some formats.
     linked_by: Option<Field>,
     /// Whether the agent takes `NaN` and the like for values.
-    pub(super) python: bool,
+    pub(crate) python: bool,
 }
 
 impl Probe {
-    pub(super) fn new(format: Format) -> Probe {
+    pub(crate) fn new(format: Format) -> Probe {
         let linked_by = match format {
             Format::Claude | Format::Chimera | Format::PiV1 | Format::HarnessV4 => None,
             Format::PiDesign => Some(Field::Uuid),
@@ -32,7 +32,7 @@ impl Probe {
     }
 
     /// Has the reader look at one line.
-    pub(super) fn look<T>(&mut self, line: &[u8], mut with: impl FnMut(&Line<'_>) -> T) -> Option<T> {
+    pub(crate) fn look<T>(&mut self, line: &[u8], mut with: impl FnMut(&Line<'_>) -> T) -> Option<T> {
         // Not the first line: there a byte order mark would be passed over.
         self.reader.restart(0, 1);
         self.reader.feed(line, |_| {});
@@ -42,7 +42,7 @@ impl Probe {
     }
 
     /// Whether bytes are a whole entry: a record that says where it belongs.
-    pub(super) fn is_entry(&mut self, line: &[u8]) -> bool {
+    pub(crate) fn is_entry(&mut self, line: &[u8]) -> bool {
         let without_ids = self.without_ids;
         self.look(line, |line| line.shape == Shape::Object && says_where(line, without_ids)).unwrap_or(false)
     }
@@ -50,7 +50,7 @@ impl Probe {
     /// Whether an entry says all that a line of its own says.
     ///
     /// The messages of subagents that Claude Code puts into other lines have an id, and neither parent nor session.
-    pub(super) fn is_line(&mut self, entry: &[u8]) -> bool {
+    pub(crate) fn is_line(&mut self, entry: &[u8]) -> bool {
         const OF_LINES: [Field; 2] = [Field::ParentUuid, Field::SessionId];
         let has = |line: &Line<'_>, field| line.fields.get(field) != Value::Absent;
         self.is_entry(entry)
@@ -93,7 +93,7 @@ fn says_where(line: &Line<'_>, without_ids: bool) -> bool {
 
 /// What a line is.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Class {
+pub(crate) enum Class {
     /// White space alone.
     Blank,
     /// A record, sound in itself.
@@ -114,7 +114,7 @@ pub(super) enum Class {
 
 /// A stretch of a damaged line.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Part {
+pub(crate) enum Part {
     /// A whole entry.
     Entry(Range<usize>),
     /// What becomes a whole entry once control characters are escaped.
@@ -124,13 +124,13 @@ pub(super) enum Part {
 }
 
 impl Part {
-    pub(super) fn is_entry(&self) -> bool {
+    pub(crate) fn is_entry(&self) -> bool {
         !matches!(self, Part::Piece(_))
     }
 }
 
 /// The class of a line, the first that fits.
-pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
+pub(crate) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     if memchr::memchr(0, line).is_some() {
         return Class::Nul(line.iter().copied().filter(|byte| *byte != 0).collect());
     }
@@ -164,7 +164,7 @@ pub(super) fn classify(line: &[u8], probe: &mut Probe) -> Class {
 /// The first whole object on a line that is nested deeper than the reader goes, with `null` for all values that are nested.
 ///
 /// Agents may read such a line. `None` where there is none, as on a line that was torn in the middle of one.
-pub(super) fn too_deep(line: &[u8], python: bool) -> Option<Vec<u8>> {
+pub(crate) fn too_deep(line: &[u8], python: bool) -> Option<Vec<u8>> {
     let mut at = 0;
     loop {
         let brace = at + memchr::memchr(b'{', line.get(at..)?)?;
@@ -200,7 +200,7 @@ fn flat(object: &[u8]) -> Vec<u8> {
 }
 
 /// The line without the white space around it that JSON has: other, such as a form feed, is what agents stumble over.
-pub(super) fn inked(line: &[u8]) -> Range<usize> {
+pub(crate) fn inked(line: &[u8]) -> Range<usize> {
     let is_ink = |byte: &u8| !is_space(byte);
     let start = line.iter().position(is_ink).unwrap_or(line.len());
     start..line.iter().rposition(is_ink).map_or(start, |last| last + 1)
@@ -272,7 +272,7 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
 }
 
 /// Where in a piece an object begins that goes on behind it, the outermost first.
-pub(super) fn unfinished(piece: &[u8], python: bool) -> Vec<usize> {
+pub(crate) fn unfinished(piece: &[u8], python: bool) -> Vec<usize> {
     let mut out = Vec::new();
     let mut braces = Braces::of(piece, 0..piece.len(), python);
     while let Some(brace) = braces.next() {
@@ -331,7 +331,7 @@ fn piece(line: &[u8], range: Range<usize>) -> Option<Part> {
 }
 
 /// Puts `\ufffd` in the place of each unpaired half of a surrogate pair. Gives `None` where there is none.
-pub(super) fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| -> Option<u32> {
         let digits = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
         digits.iter().try_fold(0, |unit, digit| Some(unit << 4 | char::from(*digit).to_digit(16)?))

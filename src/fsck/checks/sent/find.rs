@@ -3,10 +3,10 @@
 //! Most sessions are cleared by their columns: on the part of the path that is sent, each result follows its call. Only if
 //! that is not so, the context is built, which reads the lines of that part.
 
-use super::Finder;
 use crate::context::{Context, NoCall, Patch};
 use crate::format::{Content, Format, NotedKind, Side, ToolRef};
-use crate::fsck::checks::Check;
+use crate::fsck::checks::Finder;
+use crate::fsck::table::Check;
 use crate::json::{member, text};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::HashSet;
@@ -24,7 +24,7 @@ enum Pairing {
 
 impl Finder<'_> {
     /// Calls and results that are sent without each other at HEAD, if both are in the file.
-    pub(super) fn sent(&mut self) -> io::Result<()> {
+    pub(crate) fn sent(&mut self) -> io::Result<()> {
         let session = self.session;
         let is_of_pi = matches!(session.format, Format::Pi | Format::PiV1 | Format::PiV2 | Format::Harness);
         if !is_of_pi && session.format != Format::Chimera {

@@ -1,6 +1,6 @@
-use super::{Finder, Lineage};
 use crate::format::{Content, Format, Session, ToolRef};
-use crate::fsck::checks::Check;
+use crate::fsck::checks::{Finder, Lineage};
+use crate::fsck::table::Check;
 use crate::model::{Flags, Ix, Key, Kind, Seen, Source};
 use std::cell::OnceCell;
 use std::collections::hash_map::Entry;
@@ -100,7 +100,7 @@ pub(in crate::fsck) fn is_not_sent(session: &Session, source: &dyn Source, ix: I
 
 impl Finder<'_> {
     /// Tool calls without results, and results that are out of place.
-    pub(super) fn tools(&mut self) -> io::Result<()> {
+    pub(crate) fn tools(&mut self) -> io::Result<()> {
         let session = self.session;
         let Some(side) = &session.side else { return Ok(()) };
         let all = || side.tools.iter().filter(|tool| session.tree.stands(tool.entry)).copied();

@@ -4,7 +4,7 @@ use crate::format::claude::graph::Rule;
 use crate::format::claude::request;
 use crate::format::claude::request::Role;
 use crate::format::{Format, NotedKind, Session};
-use crate::fsck::checks::Check;
+use crate::fsck::table::Check;
 use crate::json::{each_item, string, string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Source};
 use std::collections::HashSet;
@@ -22,7 +22,7 @@ pub(in crate::fsck) struct Kept {
 }
 
 impl Kept {
-    pub(super) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
+    pub(crate) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
         self.uuids.iter().chain(&self.anchor).chain(&self.ends).map(|id| Key::of(id.as_bytes()))
     }
 }
@@ -92,7 +92,7 @@ fn is_uuid(name: &str) -> bool {
 
 impl Finder<'_> {
     /// What is wrong with a transcript of Claude Code beside its links.
-    pub(super) fn claude(&mut self) -> io::Result<()> {
+    pub(crate) fn claude(&mut self) -> io::Result<()> {
         if self.session.format != Format::Claude {
             return self.name_of_pi();
         }

@@ -4,24 +4,24 @@
 //! ([`Images`]), nothing of the path is missing, and what came to it hides nothing. All branches share that walk. For what is
 //! left, the messages themselves are compared, as [`crate::context`] builds them.
 
-use super::links_of_agent::{AgentTree, Path, bad_pairs, paths};
 use crate::context::{Context, Patch, Why};
 use crate::format::{Block, Format, Session};
 use crate::fsck::Check;
+use crate::fsck::checks::links::agent::{AgentTree, Path, bad_pairs, paths};
 use crate::fsck::examine::Examined;
-use crate::fsck::text::Text;
+use crate::fsck::rope::Text;
 use crate::model::{Change, Count, Flags, Ix, Key, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// A file as its agent reads it.
-pub(super) struct Reading<'a> {
+pub(crate) struct Reading<'a> {
     pub session: &'a Session,
     pub source: &'a dyn Source,
 }
 
 /// What a repair did on purpose.
-pub(super) struct Meant<'a> {
+pub(crate) struct Meant<'a> {
     /// The changes, those of damaged lines left out.
     pub changes: &'a [Change],
     /// The ids of entries that were put on another branch.
@@ -36,7 +36,7 @@ impl Meant<'_> {
 
 /// What does not hold, and what happens to HEAD.
 #[derive(Default)]
-pub(super) struct Loss {
+pub(crate) struct Loss {
     pub failed: Vec<String>,
     pub position: bool,
     /// The line of the entry that HEAD moves to, if it leaves the branch that it was on, and nothing is lost by that.
@@ -52,7 +52,7 @@ const MOST_COMPARED: usize = 1 << 19;
 const MOST_TOLD: usize = 3;
 
 /// Compares what is sent.
-pub(super) fn compare(
+pub(crate) fn compare(
     examined: &Examined,
     before: &Reading<'_>,
     after: &Reading<'_>,

@@ -1,7 +1,7 @@
 use super::Finder;
 use crate::format::Format;
 use crate::format::claude::KeptLists;
-use crate::fsck::checks::Check;
+use crate::fsck::table::Check;
 use crate::json::member;
 use crate::model::{Ix, Key, Kind};
 use std::collections::HashSet;
@@ -9,7 +9,7 @@ use std::io;
 
 impl Finder<'_> {
     /// Entries with an id that an earlier one has.
-    pub(super) fn copies(&mut self) -> io::Result<()> {
+    pub(crate) fn copies(&mut self) -> io::Result<()> {
         let session = self.session;
         if session.tree.shadowed().len() == 0 {
             return Ok(());

@@ -3,22 +3,22 @@
 mod claude;
 mod compaction;
 mod copies;
-mod flaws;
+pub(super) mod flaws;
 mod header;
-mod sent;
-mod tools;
-mod tree;
+pub(super) mod links;
+pub(super) mod sent;
+pub(super) mod tools;
 
 use claude::Kept;
 pub(super) use claude::{kept_lists, own_session, refused_reply, tip};
 pub(super) use copies::{Original, Same};
-pub(super) use flaws::check_of;
-pub(super) use tools::{is_not_sent, repeated};
+pub(super) use flaws::find::check_of;
+pub(super) use tools::find::{is_not_sent, repeated};
 
 use super::Around;
-use super::checks::{Check, Mend};
 use super::finding::{Finding, Findings};
-use super::text::Patched;
+use super::rope::Patched;
+use super::table::{Check, Mend};
 use crate::format::{Noted, NotedKind, Session, ToolRef};
 use crate::json::{string_of, value};
 use crate::model::{Flags, Found, Ix, Key, Source, Span, Tree};

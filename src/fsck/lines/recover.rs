@@ -1,13 +1,13 @@
 //! Lines made whole: each damaged line becomes the records that can be had of it, and what is left goes aside.
 
-use super::checks::Check;
-use super::finding::Finding;
-use super::lines::{Class, Part, Probe, classify, inked, too_deep, unfinished, without_halves};
-use super::shown::{differing, short};
-use super::slot::{Fitted, SLOT, fitted};
-use super::text::{Edit, Patched, Text};
+use super::classify::{Class, Part, Probe, classify, inked, too_deep, unfinished, without_halves};
+use super::title_slot::{Fitted, SLOT, fitted};
 use super::walk::{Step, Walk};
 use crate::format::{Format, NotedKind, OtherKind, Session};
+use crate::fsck::excerpt::{differing, short};
+use crate::fsck::finding::Finding;
+use crate::fsck::rope::{Edit, Patched, Text};
+use crate::fsck::table::Check;
 use crate::json::{Field, Str, TOO_DEEP, Value, string_of};
 use crate::model::{Change, Count, Fault, FaultKind, Key, Piece, Source, Span};
 use std::collections::HashSet;
@@ -28,7 +28,7 @@ pub struct Aside {
 
 /// What was found and done while lines were made whole.
 #[derive(Default)]
-pub(super) struct Mending {
+pub(crate) struct Mending {
     pub findings: Vec<Finding>,
     pub aside: Vec<Aside>,
     pub changes: Vec<Change>,
@@ -44,7 +44,7 @@ pub(super) struct Mending {
 
 /// What a torn line still shows.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) struct Torn {
+pub(crate) struct Torn {
     /// The line of the file.
     pub line: u64,
     pub ty: Option<String>,
@@ -61,7 +61,7 @@ pub(super) struct Torn {
 
 /// What a torn line shows of its parent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub(super) enum Above {
+pub(crate) enum Above {
     #[default]
     Unseen,
     /// It had none.
@@ -70,7 +70,7 @@ pub(super) enum Above {
 }
 
 impl Above {
-    pub(super) fn id(&self) -> Option<&str> {
+    pub(crate) fn id(&self) -> Option<&str> {
         match self {
             Above::Id(id) => Some(id),
             Above::Unseen | Above::Root => None,
@@ -91,12 +91,12 @@ struct Bad {
 
 impl Mending {
     /// Whether a line of the file went into a record that begins above it.
-    pub(super) fn consumed(&self, line: u64) -> bool {
+    pub(crate) fn consumed(&self, line: u64) -> bool {
         self.classed.contains(&line)
     }
 
     /// Notes that the encoding of the whole file was changed.
-    pub(super) fn recoded(&mut self, old: u64, new: u64) {
+    pub(crate) fn recoded(&mut self, old: u64, new: u64) {
         self.changes.push(Change {
             path: None,
             op: "recode",
@@ -119,7 +119,7 @@ const MOST_LINES: usize = 10_000;
 ///
 /// `session` is what was read of the text. What comes out may be damaged in another way (records that were glued may have bytes
 /// that are no UTF-8), so it is read, and this done, again.
-pub(super) fn pass(
+pub(crate) fn pass(
     source: &Patched<'_>,
     session: &Session,
     probe: &mut Probe,

@@ -3,11 +3,11 @@
 use crate::json::{members, value};
 
 /// How many bytes the slot has, its line feed included.
-pub(super) const SLOT: usize = 256;
+pub(crate) const SLOT: usize = 256;
 
 /// What becomes of a line that may be the slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub(super) enum Fitted {
+pub(crate) enum Fitted {
     /// It is none.
     NoSlot,
     /// The slot with as many blanks in its `pad` as give it its length.
@@ -19,7 +19,7 @@ pub(super) enum Fitted {
 /// The fields of a slot without which oh-my-pi does not take it for one, in the order in which it writes them.
 ///
 /// Measured: the program asks for no length and no order, and passes over what else is there.
-pub(super) fn wrong(line: &[u8]) -> Vec<&'static str> {
+pub(crate) fn wrong(line: &[u8]) -> Vec<&'static str> {
     let is_text = |value: Option<&[u8]>| value.is_some_and(|value| value.starts_with(b"\""));
     let is_right = |field: &str| {
         let value = value(line, &[field]);
@@ -33,7 +33,7 @@ pub(super) fn wrong(line: &[u8]) -> Vec<&'static str> {
 }
 
 /// The slot at its length; `ending` says how long its line ending is.
-pub(super) fn fitted(line: &[u8], ending: usize) -> Fitted {
+pub(crate) fn fitted(line: &[u8], ending: usize) -> Fitted {
     let Some(members) = members(line) else { return Fitted::NoSlot };
     let at =
         |key: &str| members.iter().rfind(|member| member.key == key).map(|member| member.value_at.clone());

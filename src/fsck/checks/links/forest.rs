@@ -4,7 +4,7 @@ use crate::model::Ix;
 /// Which trees the entries of a session are in, while trees are hung under each other.
 ///
 /// A tree that is hung under an entry of its own would be a ring; this tells.
-pub(super) struct Forest {
+pub(crate) struct Forest {
     /// The root of each entry, in the session as it was read.
     top: Vec<u32>,
     /// The root of the tree that each root was hung into.
@@ -14,7 +14,7 @@ pub(super) struct Forest {
 const NONE: u32 = u32::MAX;
 
 impl Forest {
-    pub(super) fn of(session: &Session) -> Forest {
+    pub(crate) fn of(session: &Session) -> Forest {
         let count = session.entries.len();
         let mut top = vec![NONE; count];
         let mut way = Vec::new();
@@ -38,7 +38,7 @@ impl Forest {
     }
 
     /// The root of the tree that an entry is in by now.
-    pub(super) fn root(&mut self, ix: Ix) -> Ix {
+    pub(crate) fn root(&mut self, ix: Ix) -> Ix {
         let first = self.top[ix.at()];
         if first == NONE {
             return ix;
@@ -55,7 +55,7 @@ impl Forest {
     }
 
     /// Hangs the tree of which `root` is the root under an entry; says whether that makes no ring.
-    pub(super) fn hang(&mut self, root: Ix, under: Ix) -> bool {
+    pub(crate) fn hang(&mut self, root: Ix, under: Ix) -> bool {
         let (tree, target) = (self.root(root), self.root(under));
         if tree == target {
             return false;
@@ -65,7 +65,7 @@ impl Forest {
     }
 
     /// Whether two entries are in one tree.
-    pub(super) fn together(&mut self, one: Ix, other: Ix) -> bool {
+    pub(crate) fn together(&mut self, one: Ix, other: Ix) -> bool {
         self.root(one) == self.root(other)
     }
 }

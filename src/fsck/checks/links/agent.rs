@@ -2,12 +2,12 @@
 
 use crate::format::claude::graph::Loader;
 use crate::format::{Format, Session, ToolRef};
-use crate::fsck::find::Intervals;
+use crate::fsck::checks::Intervals;
 use crate::model::{Flags, Ix, Key, Kind, Tree};
 use std::collections::HashSet;
 
 /// The tree that the agent sees.
-pub(super) struct AgentTree {
+pub(crate) struct AgentTree {
     tree: Tree,
     /// Whether what is sent follows from more than the links: in version 1 of pi, from the numbers of lines.
     pub goes_by_lines: bool,
@@ -17,7 +17,7 @@ pub(super) struct AgentTree {
 }
 
 impl AgentTree {
-    pub(super) fn of(session: &Session) -> AgentTree {
+    pub(crate) fn of(session: &Session) -> AgentTree {
         let entries = &session.entries;
         let (tree, each) = match session.format {
             Format::Claude => {
@@ -34,37 +34,37 @@ impl AgentTree {
         AgentTree { tree, goes_by_lines, intervals, each }
     }
 
-    pub(super) fn leaves(&self) -> impl Iterator<Item = Ix> + '_ {
+    pub(crate) fn leaves(&self) -> impl Iterator<Item = Ix> + '_ {
         self.tree.leaves()
     }
 
-    pub(super) fn is_leaf(&self, ix: Ix) -> bool {
+    pub(crate) fn is_leaf(&self, ix: Ix) -> bool {
         self.tree.is_leaf(ix)
     }
 
-    pub(super) fn ancestors(&self, ix: Ix) -> impl Iterator<Item = Ix> + '_ {
+    pub(crate) fn ancestors(&self, ix: Ix) -> impl Iterator<Item = Ix> + '_ {
         self.tree.ancestors(ix)
     }
 
-    pub(super) fn path(&self, ix: Ix) -> Vec<Ix> {
+    pub(crate) fn path(&self, ix: Ix) -> Vec<Ix> {
         self.tree.path(ix)
     }
 
-    pub(super) fn parent(&self, ix: Ix) -> Option<Ix> {
+    pub(crate) fn parent(&self, ix: Ix) -> Option<Ix> {
         self.tree.parent(ix)
     }
 
-    pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
+    pub(crate) fn is_above(&self, above: Ix, below: Ix) -> bool {
         self.intervals.is_above(above, below)
     }
 
     /// What it costs to build the context of an entry.
-    pub(super) fn cost(&self, ix: Ix) -> usize {
+    pub(crate) fn cost(&self, ix: Ix) -> usize {
         self.each + self.tree.ancestors(ix).count()
     }
 
     /// All entries of the tree with the one above, each after that.
-    pub(super) fn walk(&self) -> impl Iterator<Item = (Ix, Option<Ix>)> + '_ {
+    pub(crate) fn walk(&self) -> impl Iterator<Item = (Ix, Option<Ix>)> + '_ {
         let mut stack: Vec<Ix> = self.tree.roots().collect();
         std::iter::from_fn(move || {
             let ix = stack.pop()?;
@@ -76,7 +76,7 @@ impl AgentTree {
 
 /// What the types of the entries on a path say of what is sent at its end.
 #[derive(Clone, Copy)]
-pub(super) struct Path {
+pub(crate) struct Path {
     /// How many entries it has.
     pub depth: u32,
     /// The last compaction.
@@ -90,7 +90,7 @@ pub(super) struct Path {
 }
 
 /// The path to each entry; entries that are not in the tree have paths of no length.
-pub(super) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
+pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
     let entries = &session.entries;
     let named = |name: &str| entries.types().iter().position(|ty| ty == name);
     let (compaction, reset, edit) = (named("compaction"), named("reset_boundary"), named("context_edit"));
@@ -130,7 +130,7 @@ pub(super) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
 
 /// Entries with a result that has no call above it of which it is sure that it is sent with it, or that is not the first of the call;
 /// and entries with a call whose id one above has.
-pub(super) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
+pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
     let mut bad = HashSet::new();
     let Some(side) = &session.side else { return bad };
     let mut tools: Vec<ToolRef> =

@@ -1,9 +1,9 @@
 //! Entries that their agent can't read, or can't send.
 
-use super::Finder;
 use crate::format::flaws::{Flaw, FlawKind, flaws};
 use crate::format::{Format, NotedKind};
-use crate::fsck::checks::Check;
+use crate::fsck::checks::Finder;
+use crate::fsck::table::Check;
 use std::io;
 
 /// The check that a kind of flaw belongs to.
@@ -20,7 +20,7 @@ pub(in crate::fsck) fn check_of(kind: FlawKind) -> Check {
 
 impl Finder<'_> {
     /// Fields that end the agent, or the request.
-    pub(super) fn flaws(&mut self) -> io::Result<()> {
+    pub(crate) fn flaws(&mut self) -> io::Result<()> {
         let v1 = self.session.format == Format::PiV1;
         for noted in self.noted(NotedKind::Flawed) {
             let found = flaws(self.session.format, &self.line(noted.entry)?);

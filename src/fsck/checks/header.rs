@@ -1,14 +1,14 @@
 use super::{Finder, Original, Same};
 use crate::format::{Format, NotedKind, OtherKind};
-use crate::fsck::checks::Check;
-use crate::fsck::slot;
+use crate::fsck::lines::title_slot;
+use crate::fsck::table::Check;
 use crate::json::value;
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::io;
 
 impl Finder<'_> {
     /// What is wrong with headers, versions, and the file as a whole.
-    pub(super) fn headers(&mut self) -> io::Result<()> {
+    pub(crate) fn headers(&mut self) -> io::Result<()> {
         let session = self.session;
         let facts = &session.files[0];
         if facts.crlf > 0 {
@@ -100,7 +100,7 @@ impl Finder<'_> {
         }
         let slot = session.others.first().filter(|other| other.kind == OtherKind::Title);
         if let Some(slot) = slot
-            && let Some(wrong) = slot::wrong(&self.source.bytes(slot.span)?).first()
+            && let Some(wrong) = title_slot::wrong(&self.source.bytes(slot.span)?).first()
         {
             let message = || format!("`{wrong}` of the title slot is missing or wrong");
             self.at(Check::TitleSlot, slot.line, slot.span.offset, message);
