@@ -1,8 +1,11 @@
 //! `bough branches`: one row for each branch of a session.
 
-use super::reading::{self, Read};
-use super::view::{View, ink_of};
-use super::{Exit, Failure, clock, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::render::{View, ink_of};
+use super::shared::thread_arg;
+use super::shared::thread_arg::Read;
+use super::shared::{session_arg, time};
+use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
 use crate::ops::branches::{self, Branch, Of};
 use crate::ops::{filter, ids, revision};
@@ -79,7 +82,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.order == "document" {
         return lines(args, global, ui);
     }
-    let mut read = Read::of(open::session(global, args.file.as_deref(), ui)?);
+    let mut read = Read::of(session_arg::session(global, args.file.as_deref(), ui)?);
     let opened = &read.opened;
     let contains = match &args.contains {
         Some(rev) => Some(revision::one(&opened.session, &opened.files, rev)?),
@@ -138,7 +141,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 
 /// Prints the lines of the documented reading.
 fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let documented = reading::documented(global, args.file.as_deref(), ui)?;
+    let documented = thread_arg::documented(global, args.file.as_deref(), ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
     let view = View::new(opened);
     let end = if args.nul { '\0' } else { '\n' };
@@ -166,7 +169,7 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
                 object["attachment"] = attachment.into();
             }
             let first = documented.entries[line.nodes[0] as usize];
-            if let Some(time) = first.and_then(|ix| clock::iso(opened.session.entries.time(ix))) {
+            if let Some(time) = first.and_then(|ix| time::iso(opened.session.entries.time(ix))) {
                 object["first_time"] = time.into();
             }
             object["entries"] =
@@ -226,7 +229,7 @@ fn as_json(view: &mut View<'_>, branch: &Branch) -> anyhow::Result<Value> {
         object["fork_point"] = view.id(fork)?.into();
     }
     for (key, time) in [("first_time", branch.first), ("last_time", branch.last)] {
-        if let Some(time) = clock::iso(time) {
+        if let Some(time) = time::iso(time) {
             object[key] = time.into();
         }
     }
@@ -274,7 +277,7 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         let name = ui.paint(ink, text::pad(&name, names));
         let mark = if branch.current { ui.paint(Ink::Path, "*") } else { " ".into() };
         let fork = ui.paint(Ink::Quiet, text::pad(&fork, forks));
-        let age = ui.paint(Ink::Quiet, format!("{:>4}", clock::age(branch.last, view.now)));
+        let age = ui.paint(Ink::Quiet, format!("{:>4}", time::age(branch.last, view.now)));
         let prompt = branch.prompt.map(|ix| view.summary(ix)).transpose()?.unwrap_or_default();
         let prompt = text::fit(&prompt, look.width.saturating_sub(used));
         let (entries, own) = (branch.entries, branch.own);

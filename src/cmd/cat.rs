@@ -1,6 +1,8 @@
 //! `bough cat`: the stored bytes of entries.
 
-use super::{Exit, complete, global::Global, open, reading};
+use super::shared::options::Global;
+use super::shared::{session_arg, thread_arg};
+use super::{Exit, complete};
 use crate::json;
 use crate::model::Source;
 use crate::ui::Ui;
@@ -29,10 +31,10 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = open::split(global, &args.words);
-    let opened = open::session(global, named, ui)?;
+    let (named, revisions) = session_arg::split(global, &args.words);
+    let opened = session_arg::session(global, named, ui)?;
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
-    let (opened, entries) = reading::named(opened, revisions, ui)?;
+    let (opened, entries) = thread_arg::named(opened, revisions, ui)?;
     let mut line = Vec::new();
     for ix in entries {
         opened.files.read(opened.session.span(ix), &mut line)?;

@@ -1,7 +1,10 @@
 //! `bough cherry-pick`: copies of entries at another place.
 
-use super::writing::{self, Writing};
-use super::{Exit, Failure, clock, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::shared::{session_arg, time};
+use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix, Moved};
 use crate::ops::cherry_pick;
 use crate::ops::cherry_pick::{Note, Picked, Picks, Why};
@@ -86,7 +89,7 @@ impl Copying {
             strip_thinking: self.strip_thinking,
             zero_usage: self.zero_usage,
             force: writing.force,
-            now: clock::now(),
+            now: time::now(),
             session_id: session_id(into),
             blob,
         }
@@ -94,7 +97,7 @@ impl Copying {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = open::split_for_writing(global, &args.words);
+    let (named, revisions) = session_arg::split_for_writing(global, &args.words);
     if revisions.is_empty() {
         return Err(Failure::Usage {
             what: "no entry given".into(),
@@ -104,8 +107,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let other = match &args.from {
         Some(word) => {
-            let opened = open::by_path(global, &open::by_word(global, word)?)?;
-            open::warn(&opened, ui);
+            let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
+            session_arg::warn(&opened, ui);
             Some(opened)
         }
         None => None,
@@ -121,15 +124,15 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
         let options = args.copying.options(args.writing, opened, onto, &blob);
         let made = cherry_pick::cherry_pick(
-            open::whole(from),
-            open::whole(opened),
+            session_arg::whole(from),
+            session_arg::whole(opened),
             &picked,
             &options,
-            &mut writing::ids(),
+            &mut write::ids(),
         )?;
         Ok((with_move(opened, &made)?, made))
     };
-    let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
+    let (opened, _, made) = write::run(global, args.writing, named, ui, make)?;
     let from = other.as_ref().unwrap_or(&opened);
     say(from, &opened, &made, args.writing, global, ui)?;
     Ok(Exit::Done)

@@ -1,6 +1,8 @@
 //! `bough context`: what the model would be sent.
 
-use super::{Exit, Failure, complete, entry, global::Global, open};
+use super::shared::options::Global;
+use super::shared::{entry_json, session_arg};
+use super::{Exit, Failure, complete};
 use crate::context::{Context, Dropped, Message, Patch, Said};
 use crate::format::{Block, Session};
 use crate::model::{Count, Ix, Source};
@@ -48,8 +50,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.nul && (ui.look.json || args.oneline) {
         ui.end_rows_with_nul();
     }
-    let (named, revisions) = open::split(global, &args.words);
-    let opened = open::session(global, named, ui)?;
+    let (named, revisions) = session_arg::split(global, &args.words);
+    let opened = session_arg::session(global, named, ui)?;
     let (session, source) = (&opened.session, &opened.files);
     let at = match revisions {
         [] => Context::position(session),
@@ -274,7 +276,7 @@ impl Show<'_> {
         }
         object["origin"] = message.origin.word().into();
         object["text"] = said.all().into();
-        object["blocks"] = said.blocks.iter().map(entry::block).collect();
+        object["blocks"] = said.blocks.iter().map(entry_json::block).collect();
         if !message.is_sent() {
             object["sent"] = false.into();
         }

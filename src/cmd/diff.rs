@@ -1,8 +1,10 @@
 //! `bough diff`: what two branches have that the other has not.
 
-use super::reading::Read;
-use super::view::ink_of;
-use super::{Exit, Failure, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::render::ink_of;
+use super::shared::session_arg;
+use super::shared::thread_arg::Read;
+use super::{Exit, Failure, complete};
 use crate::context::Context;
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind, Tree, grouped};
@@ -124,13 +126,13 @@ impl Sides {
     fn open(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Sides> {
         let (one, other, words) = match (&args.from, &args.to) {
             (None, None) => {
-                let (named, words) = open::split(global, &args.words);
-                (open::session(global, named, ui)?, None, words)
+                let (named, words) = session_arg::split(global, &args.words);
+                (session_arg::session(global, named, ui)?, None, words)
             }
             (from, Some(to)) => {
                 let one = match from {
                     Some(from) => open_word(from, global, ui)?,
-                    None => open::session(global, None, ui)?,
+                    None => session_arg::session(global, None, ui)?,
                 };
                 (one, Some(open_word(to, global, ui)?), &args.words[..])
             }
@@ -171,17 +173,17 @@ impl Sides {
     }
 
     fn a(&self) -> Whole<'_> {
-        open::whole(&self.one.opened)
+        session_arg::whole(&self.one.opened)
     }
 
     fn b(&self) -> Whole<'_> {
-        open::whole(&self.other.as_ref().unwrap_or(&self.one).opened)
+        session_arg::whole(&self.other.as_ref().unwrap_or(&self.one).opened)
     }
 }
 
 fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened> {
-    let opened = open::by_path(global, &open::by_word(global, word)?)?;
-    open::warn(&opened, ui);
+    let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
+    session_arg::warn(&opened, ui);
     Ok(opened)
 }
 

@@ -1,7 +1,10 @@
 //! `bough export-branch`: cuts a branch out as a session of its own.
 
-use super::writing::{self, Writing};
-use super::{Exit, Failure, clock, complete, global::Global, landing, open};
+use super::shared::options::Global;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::shared::{after_move, session_arg, time};
+use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::format::claude::stored_results;
 use crate::fsck::{self, Check};
@@ -59,8 +62,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, words) = open::split(global, &args.words);
-    let mut opened = open::session(global, named, ui)?;
+    let (named, words) = session_arg::split(global, &args.words);
+    let mut opened = session_arg::session(global, named, ui)?;
     let entry = match words {
         [] => label::default_target(&opened.session)?,
         [only] => revision::one(&opened.session, &opened.files, only)?,
@@ -73,7 +76,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             .into());
         }
     };
-    let (mut ids, now) = (writing::ids(), clock::now());
+    let (mut ids, now) = (write::ids(), time::now());
     let format = opened.session.format;
     let from = real_path(opened.files.path(0));
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
@@ -111,7 +114,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         from: from.clone(),
         moved,
     };
-    let mut export = export::plan(open::whole(&opened), &wish, &mut ids, now)?;
+    let mut export = export::plan(session_arg::whole(&opened), &wish, &mut ids, now)?;
     match &to {
         Some(to) => add_companions(&mut opened, all.files, to, &wish, &mut export)?,
         None => left.companions = all.files.len(),
@@ -122,7 +125,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         return Err(Refusal::Exists { path: to.clone() }.into());
     }
     let damage = Damage::of(&opened, &export.plan, &session)?;
-    writing::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
+    write::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
     if args.writing.dry_run {
         damage.tell(to.as_deref(), ui);
         return Ok(Exit::Done);
@@ -131,7 +134,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     ui.out().flush()?;
     let is_found = |to: &Path| format != Format::Claude || finds(to, &session);
     let resume = to.as_deref().filter(|to| is_found(to));
-    let resume = resume.and_then(|to| landing::resume_command(format, to));
+    let resume = resume.and_then(|to| after_move::resume_command(format, to));
     if args.store
         && let Some(resume) = &resume
     {

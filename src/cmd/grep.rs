@@ -1,9 +1,12 @@
 //! `bough grep`: what was said, searched.
 
-use super::config::Config;
-use super::files::Files;
-use super::reading::Read;
-use super::{Exit, Failure, complete, exit::Failures, global::Global, parallel};
+use super::shared::config::Config;
+use super::shared::exit::Failures;
+use super::shared::file_args::Files;
+use super::shared::options::Global;
+use super::shared::parallel;
+use super::shared::thread_arg::Read;
+use super::{Exit, Failure, complete};
 use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Other, OtherKind, Session};
 use crate::model::{Count, Ix, Kind, Source, Span};
@@ -415,7 +418,7 @@ impl<'s> Shown<'s> {
         let Some(other) = self.session.others.iter().find(at) else { return Ok(()) };
         let hits = self.search.pattern.hits_in_text(Part::Text, &queued.text);
         if self.search.look.json {
-            let start: String = queued.text.chars().take(super::entry::TEXT).collect();
+            let start: String = queued.text.chars().take(super::shared::entry_json::TEXT).collect();
             let matches: Vec<Value> = hits.iter().map(match_object).collect();
             let object = json!({
                 "schema": "bough.entry/1",
@@ -597,8 +600,14 @@ impl<'s> Shown<'s> {
     }
 
     fn object(&self, entry: Ix, hits: &[Hit]) -> io::Result<Value> {
-        let mut object =
-            super::entry::object(self.session, self.source, entry, &self.line, &self.path, false)?;
+        let mut object = super::shared::entry_json::object(
+            self.session,
+            self.source,
+            entry,
+            &self.line,
+            &self.path,
+            false,
+        )?;
         object["branch"] = match self.owners.tip(self.on_branch(entry)) {
             Some(tip) => ids::name(self.session, self.source, tip)?.into(),
             None => Value::Null,

@@ -1,7 +1,10 @@
 //! `bough label`: names entries.
 
-use super::writing::{self, Writing};
-use super::{Exit, Failure, clock, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::shared::{session_arg, time};
+use super::{Exit, Failure, complete};
 use crate::format::{Content, Ids, Session};
 use crate::model::{Flags, Ix, Kind, Source};
 use crate::ops::{ids, label, revision};
@@ -43,7 +46,7 @@ pub struct Args {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
-    let (named, words) = open::split(global, &args.words);
+    let (named, words) = session_arg::split(global, &args.words);
     let (name, at) = match words {
         [] if !args.delete => {
             if args.nul {
@@ -60,7 +63,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             );
         }
     };
-    let seed = writing::seed();
+    let seed = write::seed();
     let make = |opened: &Opened| {
         let target = match at {
             _ if args.delete => labelled(opened, name)?,
@@ -70,18 +73,18 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             true => label::Wish::Clear { target },
             false => label::Wish::Set { name, target, take: args.take },
         };
-        let plan = label::plan(open::whole(opened), wish, &mut Ids::seeded(&seed), clock::now())?;
+        let plan = label::plan(session_arg::whole(opened), wish, &mut Ids::seeded(&seed), time::now())?;
         Ok((plan, target))
     };
-    let path = open::path(global, named, ui)?;
+    let path = session_arg::path(global, named, ui)?;
     let open = || {
         let part = (!args.delete && !args.take)
             .then(|| open_some(&path, global, name, at.map(String::as_str), &seed))
             .flatten();
         // Whatever is wrong is said by who knows the whole session.
-        part.filter(|opened| make(opened).is_ok()).map_or_else(|| open::by_path(global, &path), Ok)
+        part.filter(|opened| make(opened).is_ok()).map_or_else(|| session_arg::by_path(global, &path), Ok)
     };
-    let (opened, _, target) = writing::run_with(open, args.writing, ui, make)?;
+    let (opened, _, target) = write::run_with(open, args.writing, ui, make)?;
     if !ui.look.quiet && !args.writing.dry_run {
         let id = ids::ShortIds::default().of(&opened.session, &opened.files, target)?;
         let before = opened.session.labels.of(target).map(text::one_line);
@@ -139,12 +142,12 @@ fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     match found.as_slice() {
         [only] => Ok(*only),
         [] => target(opened, Some(word)),
-        several => Err(revision::ambiguous(open::whole(opened), word, several)?.into()),
+        several => Err(revision::ambiguous(session_arg::whole(opened), word, several)?.into()),
     }
 }
 
 fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let opened = open::session(global, named, ui)?;
+    let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let short = ids::ShortIds::default();
     let widest = session.labels.all().map(|(_, line)| text::width(&text::one_line(line.text))).max();

@@ -1,8 +1,11 @@
 //! `bough merge`: what another branch has, brought over.
 
 use super::cherry_pick::{self as copies, Copying};
-use super::writing::{self, Writing};
-use super::{Exit, Failure, clock, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::shared::{session_arg, time};
+use super::{Exit, Failure, complete};
 use crate::model::{Moved, Plan};
 use crate::ops::cherry_pick;
 use crate::ops::cherry_pick::Picks;
@@ -48,7 +51,7 @@ enum Made {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = open::split_for_writing(global, &args.words);
+    let (named, revisions) = session_arg::split_for_writing(global, &args.words);
     let [tip] = revisions else {
         return Err(Failure::Usage {
             what: format!("expected one branch, got {}", revisions.len()),
@@ -56,11 +59,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     };
-    let summary = args.summary.as_deref().map(writing::summary).transpose()?;
+    let summary = args.summary.as_deref().map(write::summary).transpose()?;
     let make = |opened: &Opened| {
         let (session, source) = (&opened.session, &opened.files);
         let tip = revision::one(session, source, tip)?;
-        let side = open::whole(opened);
+        let side = session_arg::whole(opened);
         let picked = match merge::missing(side, tip)? {
             Bring::Nothing => return Ok((Plan::default(), Made::Nothing)),
             Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),
@@ -68,15 +71,15 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         };
         let onto = copies::here(opened)?;
         if let Some(summary) = &summary {
-            let now = clock::now();
-            let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut writing::ids())?;
+            let now = time::now();
+            let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut write::ids())?;
             let from = session.head.entry.map(|ix| ids::name(session, source, ix)).transpose()?;
             plan.moved = Some(Moved { from, to: Some(id.clone()) });
             return Ok((plan, Made::Summary(id)));
         }
         let none = |_: &str| None;
         let options = args.copying.options(args.writing, opened, onto, &none);
-        let made = match cherry_pick::cherry_pick(side, side, &picked, &options, &mut writing::ids()) {
+        let made = match cherry_pick::cherry_pick(side, side, &picked, &options, &mut write::ids()) {
             Err(cherry_pick::Refusal::Nothing { .. }) => return Ok((Plan::default(), Made::Nothing)),
             made => made?,
         };
@@ -84,7 +87,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         plan.verb = "merge".into();
         Ok((plan, Made::Copies(made)))
     };
-    let (opened, _, made) = writing::run(global, args.writing, named, ui, make)?;
+    let (opened, _, made) = write::run(global, args.writing, named, ui, make)?;
     match made {
         Made::Copies(made) => copies::say(&opened, &opened, &made, args.writing, global, ui)?,
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {

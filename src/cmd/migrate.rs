@@ -1,7 +1,11 @@
 //! `bough migrate`: old versions of pi's format taken to the newest.
 
-use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
+use super::shared::exit::Failures;
+use super::shared::options::Global;
+use super::shared::session_arg;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::{Exit, Failure, complete};
 use crate::format::Ids;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export;
@@ -77,7 +81,7 @@ impl Args {
     }
 
     fn ids(&self) -> Ids {
-        self.id_seed.as_deref().map_or_else(writing::ids, Ids::seeded)
+        self.id_seed.as_deref().map_or_else(write::ids, Ids::seeded)
     }
 }
 
@@ -122,7 +126,7 @@ struct File {
 
 fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<Vec<File>> {
     if args.files.is_empty() {
-        return Ok(vec![File { path: open::path(global, None, ui)?, found: false }]);
+        return Ok(vec![File { path: session_arg::path(global, None, ui)?, found: false }]);
     }
     let mut out = Vec::new();
     for word in &args.files {
@@ -131,7 +135,7 @@ fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> 
             out.extend(locate::in_folder(path).into_iter().map(|path| File { path, found: true }));
             continue;
         }
-        match open::by_word(global, word) {
+        match session_arg::by_word(global, word) {
             Ok(path) => out.push(File { path, found: false }),
             Err(error) if args.files.len() == 1 => return Err(error),
             Err(error) => failures.add(error, true, ui)?,
@@ -153,13 +157,13 @@ fn number(opened: &Opened) -> Option<serde_json::Value> {
     match (migrate::age(&opened.session), opened.session.version()) {
         (Age::Old(migrate::Form::V1), _) => Some(1.into()),
         (Age::Old(_), _) => Some(2.into()),
-        (_, version) => version.and_then(super::entry::version),
+        (_, version) => version.and_then(super::shared::entry_json::version),
     }
 }
 
 /// Says whether a file is old.
 fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut Ui) -> anyhow::Result<()> {
-    let opened = open::by_path(global, &file.path)?;
+    let opened = session_arg::by_path(global, &file.path)?;
     let old = match migrate::age(&opened.session) {
         Age::Old(form) => form == migrate::Form::V1 || args.options().to >= migrate::NEWEST,
         Age::Newest | Age::Beyond => false,
@@ -191,7 +195,7 @@ fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result
         let notes = made.notes.clone();
         Ok((plan(args, file, opened, made), (changed, notes)))
     };
-    let (opened, _, (changed, notes)) = writing::run_on(&file.path, global, args.writing, ui, make)?;
+    let (opened, _, (changed, notes)) = write::run_on(&file.path, global, args.writing, ui, make)?;
     let path = text::one_line(&file.path.display().to_string());
     for note in &notes {
         let at = if note.line > 0 { format!("{path}:{}", note.line) } else { path.clone() };

@@ -3,51 +3,36 @@
 mod branches;
 mod cat;
 mod cherry_pick;
-mod clock;
 mod complete;
 mod completions;
-mod config;
 mod context;
 mod diff;
-mod entry;
-mod exit;
 mod export_branch;
-mod files;
 mod fsck;
-mod global;
 mod grep;
 mod label;
-mod landing;
 mod log;
 mod man;
 mod merge;
 mod migrate;
 mod op;
-mod open;
-mod parallel;
-mod reading;
 mod rev_parse;
-mod session_tree;
 mod sessions;
+mod shared;
 mod show;
 mod stats;
 mod status;
-mod stored;
-mod summary;
 mod switch;
-mod template;
 mod undo;
-mod view;
-mod writing;
 
-pub use exit::{Exit, Failure, tell_bugs};
 pub use man::pages as man_pages;
+pub use shared::exit::{Exit, Failure, tell_bugs};
 
 use crate::ui::Ui;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, ValueEnum};
-use config::Config;
-use global::Global;
+use shared::config::Config;
+use shared::options::Global;
 use std::ffi::OsString;
 
 /// git for coding-agent sessions
@@ -72,7 +57,7 @@ enum Command {
     Cat(cat::Args),
     CherryPick(cherry_pick::Args),
     Completions(completions::Args),
-    Config(config::Args),
+    Config(shared::config::Args),
     Context(context::Args),
     Diff(diff::Args),
     ExportBranch(export_branch::Args),
@@ -112,14 +97,14 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     if std::env::var_os("COMPLETE").is_some() {
         complete::answer();
     }
-    let (config, broken) = match config::load() {
+    let (config, broken) = match shared::config::load() {
         Ok(config) => (config, None),
         Err(error) => (Config::default(), Some(error)),
     };
-    let json = exit::wants_json(&words);
+    let json = shared::exit::wants_json(&words);
     let mut cli = match parse(words, &config) {
         Ok(cli) => cli,
-        Err(error) => return exit::usage(&error, json),
+        Err(error) => return shared::exit::usage(&error, json),
     };
     cli.global.roots.clone_from(&config.session.roots);
     cli.global.unshown =
@@ -134,7 +119,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let result = result.and_then(|exit| Ok(ui.finish().map(|()| exit)?));
     match result {
         Ok(exit) => exit,
-        Err(error) => exit::report(&error, &mut ui),
+        Err(error) => shared::exit::report(&error, &mut ui),
     }
 }
 
@@ -145,7 +130,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Cat(args) => cat::run(args, global, ui),
         Command::CherryPick(args) => cherry_pick::run(args, global, ui),
         Command::Completions(args) => completions::run(args, ui),
-        Command::Config(args) => config::run(args, global, config, ui),
+        Command::Config(args) => shared::config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Grep(args) => grep::run(args, global, config, ui),

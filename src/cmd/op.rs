@@ -1,6 +1,8 @@
 //! `bough op`: the operation log.
 
-use super::{Exit, clock, complete, global::Global, open, undo};
+use super::shared::options::Global;
+use super::shared::{session_arg, time};
+use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::oplog::{Backup, Log, Operation, Progress, State};
 use crate::store::write::leftovers as leftovers_in;
@@ -77,7 +79,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     if args.nul {
         ui.end_rows_with_nul();
     }
-    let (named, _) = open::split(global, &args.words);
+    let (named, _) = session_arg::split(global, &args.words);
     let named = named.or(args.words.first().map(String::as_str));
     let log = undo::log()?;
     let path = undo::session(global, named)?.map(|path| path.canonicalize().unwrap_or(path));
@@ -169,7 +171,7 @@ fn row(log: &Log, operation: &Operation, undone_by: Option<&str>) -> String {
     let mut row = format!(
         "{}  {}  {:<13}  {}",
         operation.op_id,
-        clock::second(time),
+        time::second(time),
         operation.command,
         text::one_line(&operation.file.display().to_string())
     );
@@ -238,7 +240,7 @@ fn as_json(operation: &Operation, undone: bool) -> Value {
 
 fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
-    let since = clock::now().0 - i64::from(args.keep_days) * 86_400_000;
+    let since = time::now().0 - i64::from(args.keep_days) * 86_400_000;
     let is_old = |time: Time| time.is_some() && time.0 < since;
     // Nobody else writes meanwhile.
     let alone = if log.folder().is_dir() { log.alone()? } else { None };

@@ -1,6 +1,8 @@
 //! `bough rev-parse`: what revisions stand for.
 
-use super::{Exit, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::session_arg;
+use super::{Exit, complete};
 use crate::model::Ix;
 use crate::ops::{self, ids, revision};
 use crate::ui::Ui;
@@ -38,8 +40,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = open::split(global, &args.words);
-    let opened = open::session(global, named, ui)?;
+    let (named, revisions) = session_arg::split(global, &args.words);
+    let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
     let found: Vec<Ix> = if args.verify {

@@ -1,10 +1,12 @@
 //! `bough show`: whole entries.
 
-use super::entry::is_hidden;
-use super::stored::Stored;
-use super::summary::Facts;
-use super::view::{Body, View, ink_of};
-use super::{Exit, clock, complete, global::Global, open, reading};
+use super::shared::entry_json::is_hidden;
+use super::shared::options::Global;
+use super::shared::render::{Body, View, ink_of};
+use super::shared::stored_results::Stored;
+use super::shared::summary_facts::Facts;
+use super::shared::{session_arg, thread_arg, time};
+use super::{Exit, complete};
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind};
 use crate::ops::tool_calls;
@@ -42,14 +44,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !args.raw {
         ui.for_people();
     }
-    let (named, revisions) = open::split(global, &args.words);
+    let (named, revisions) = session_arg::split(global, &args.words);
     let is_head = matches!(revisions, [] | [_]) && revisions.iter().all(|word| word == "HEAD" || word == "@");
     let opened = match args.raw && is_head && !global.json {
         true => open_end(global, named, ui)?,
-        false => open::session(global, named, ui)?,
+        false => session_arg::session(global, named, ui)?,
     };
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
-    let (opened, entries) = reading::named(opened, revisions, ui)?;
+    let (opened, entries) = thread_arg::named(opened, revisions, ui)?;
     ui.page();
     let mut view = View::new(&opened);
     view.stored = Some(Stored);
@@ -75,7 +77,7 @@ fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result
     let enough = |session: &Session| {
         session.head.entry.is_some_and(|head| tool_calls::are_known(session, [head].into_iter()))
     };
-    open::part(global, named, &Part { side: true, enough: &enough, ..Part::default() }, ui)
+    session_arg::part(global, named, &Part { side: true, enough: &enough, ..Part::default() }, ui)
 }
 
 fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
@@ -108,8 +110,8 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     };
     rows.push(("parent", parent));
     if entries.time(ix).is_some() {
-        let age = clock::age(entries.time(ix), view.now);
-        rows.push(("date", format!("{} ({age} ago)", clock::date(entries.time(ix)))));
+        let age = time::age(entries.time(ix), view.now);
+        rows.push(("date", format!("{} ({age} ago)", time::date(entries.time(ix)))));
     }
     if let Some(model) = &content.model {
         rows.push(("model", text::one_line(model)));

@@ -1,8 +1,11 @@
 //! `bough stats`: entries, tools, tokens, cost and sizes.
 
-use super::config::Config;
-use super::files::Files;
-use super::{Exit, clock, complete, exit::Failures, global::Global, parallel, reading};
+use super::shared::config::Config;
+use super::shared::exit::Failures;
+use super::shared::file_args::Files;
+use super::shared::options::Global;
+use super::shared::{parallel, thread_arg, time};
+use super::{Exit, complete};
 use crate::format::{Format, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Kind, Source, Time};
@@ -180,7 +183,7 @@ impl Counted {
         let (path, opened, facts) = &self.files[0];
         let (session, source) = (&opened.session, &opened.files);
         let io = |source| store::Error::Io { path: path.clone(), source };
-        let joined = reading::joined(session, source).map_err(io)?;
+        let joined = thread_arg::joined(session, source).map_err(io)?;
         let talked = joined.as_ref().map_or(session, |(joined, _)| joined);
         let owners = Owners::of(talked);
         let on_path = OnPath::of(talked, facts);
@@ -234,7 +237,7 @@ impl OnPath {
 
 /// The day of a time, in the user's time zone.
 fn day(time: Time) -> Option<String> {
-    let date = clock::date(time);
+    let date = time::date(time);
     date.get(..10).map(str::to_owned)
 }
 
@@ -363,9 +366,9 @@ impl Shown<'_> {
         }
         writeln!(ui.out(), "{}", words.join(" · "))?;
         if let (Some(first), Some(last)) = (sum.first, sum.last) {
-            let span = clock::age(first, last);
+            let span = time::age(first, last);
             let span = if span.is_empty() { "0s".into() } else { span };
-            writeln!(ui.out(), "{} – {} ({span})", clock::minute(first), clock::minute(last))?;
+            writeln!(ui.out(), "{} – {} ({span})", time::minute(first), time::minute(last))?;
         }
         if self.total.copies > 0 {
             let copies = Count("entry is a copy", "entries are copies", self.total.copies as usize);
@@ -616,7 +619,7 @@ fn grouped(number: u64) -> String {
 
 /// Bytes, in the largest unit that leaves a whole number before the point.
 fn bytes(bytes: u64) -> String {
-    super::files::size(bytes)
+    super::shared::file_args::size(bytes)
 }
 
 fn dollars(cost: f64) -> String {
@@ -697,7 +700,7 @@ fn sum_json(sum: &Sum) -> Map<String, Value> {
     }
     set(&mut object, "compactions", sum.of_kind(Kind::Compaction).into());
     for (key, time) in [("first_time", sum.first), ("last_time", sum.last)] {
-        if let Some(time) = time.and_then(clock::iso) {
+        if let Some(time) = time.and_then(time::iso) {
             set(&mut object, key, time.into());
         }
     }

@@ -1,6 +1,8 @@
 //! `bough status`: a session in short.
 
-use super::{Exit, complete, fsck, global::Global, open, writing};
+use super::shared::options::Global;
+use super::shared::{session_arg, write};
+use super::{Exit, complete, fsck};
 use crate::format::claude::graph::Loader;
 use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
@@ -27,7 +29,7 @@ pub struct Args {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
-    let opened = open::with_side(global, args.file.as_deref(), ui)?;
+    let opened = session_arg::with_side(global, args.file.as_deref(), ui)?;
     if ui.look.json {
         let mut object = as_json(&opened)?;
         object["faults"] = json!(faults(opened, global)?);
@@ -109,7 +111,7 @@ fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
 /// Why it looks as if somebody were writing to the session, if it does.
 fn signs_of_life(opened: &Opened) -> Option<Signs> {
     let is_link = opened.files.path(0).is_symlink();
-    writing::signs_of_life(&opened.files, is_link, false, Log::of_user().as_ref())
+    write::signs_of_life(&opened.files, is_link, false, Log::of_user().as_ref())
 }
 
 /// A reader of transcripts, for people and for scripts.
@@ -179,7 +181,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         }
         set("other_heads", Some(heads.into()));
     }
-    set("version", session.version().and_then(super::entry::version));
+    set("version", session.version().and_then(super::shared::entry_json::version));
     for (key, ix) in [("head", session.head.entry), ("leaf", session.head.leaf)] {
         if let Some(ix) = ix {
             set(key, Some(ids::name(session, source, ix)?.into()));

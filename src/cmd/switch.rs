@@ -1,7 +1,10 @@
 //! `bough switch`: moves the position.
 
-use super::writing::{self, Writing};
-use super::{Exit, Failure, clock, complete, global::Global, landing, open};
+use super::shared::options::Global;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::shared::{after_move, session_arg, time};
+use super::{Exit, Failure, complete};
 use crate::model::Ix;
 use crate::ops::{revision, switch};
 use crate::store::Opened;
@@ -51,25 +54,25 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, words) = open::split_for_writing(global, &args.words);
+    let (named, words) = session_arg::split_for_writing(global, &args.words);
     let wish = switch::Wish {
         rewind: args.rewind,
-        summary: args.summary.as_deref().map(writing::summary).transpose()?,
+        summary: args.summary.as_deref().map(write::summary).transpose()?,
         label: args.create.clone().map(|name| (name, args.take)),
     };
     let make = |opened: &Opened| {
         let to = wanted(args.root, words, opened)?;
-        let switch = switch::plan(open::whole(opened), to, &wish, &mut writing::ids(), clock::now())?;
+        let switch = switch::plan(session_arg::whole(opened), to, &wish, &mut write::ids(), time::now())?;
         Ok((switch.plan.clone(), switch))
     };
-    let (opened, _, switch) = writing::run(global, args.writing, named, ui, make)?;
+    let (opened, _, switch) = write::run(global, args.writing, named, ui, make)?;
     if let Some(prompt) = &switch.prompt
         && !args.writing.dry_run
     {
         let prompt = ui.look.shown(prompt).into_owned();
         writeln!(ui.out(), "{prompt}")?;
     }
-    landing::tell(&opened, &switch, args.writing.dry_run, ui)?;
+    after_move::tell(&opened, &switch, args.writing.dry_run, ui)?;
     Ok(Exit::Done)
 }
 
@@ -82,7 +85,7 @@ fn wanted(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switc
         [_, ..] if root => {
             Err(usage("`--root` moves to before the first entry and takes no revision", "").into())
         }
-        [only] if only == "-" || only == "@{-1}" => match landing::position_before(opened)? {
+        [only] if only == "-" || only == "@{-1}" => match after_move::position_before(opened)? {
             Some(None) => Ok(switch::To::Start),
             _ => Ok(switch::To::Entry(one(opened, only)?)),
         },

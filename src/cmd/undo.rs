@@ -1,7 +1,10 @@
 //! `bough undo`: takes operations back.
 
-use super::writing::{self, Writing};
-use super::{Exit, Failure, complete, global::Global, open};
+use super::shared::options::Global;
+use super::shared::session_arg;
+use super::shared::write;
+use super::shared::write::Writing;
+use super::{Exit, Failure, complete};
 use crate::store::oplog::{Log, Operation, StepKind};
 use crate::store::undo;
 use crate::ui::{Ui, text};
@@ -31,7 +34,7 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, words) = open::split(global, &args.words);
+    let (named, words) = session_arg::split(global, &args.words);
     let op = match words {
         [] => None,
         [op] => Some(op.as_str()),
@@ -49,14 +52,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let wanted = undo::find(&log, op, path.as_deref())?;
     let operation = &wanted.operation;
-    let orders = writing::orders(args.writing, Some(&log), None, false);
+    let orders = write::orders(args.writing, Some(&log), None, false);
     let done = undo::undo(&log, &wanted, only.as_deref(), &orders)?;
     if args.writing.dry_run {
         let (changes, files) = undo::changes(operation, only.as_deref());
-        writing::show(&changes, |file| &files[usize::from(file)], ui)?;
+        write::show(&changes, |file| &files[usize::from(file)], ui)?;
         return Ok(Exit::Done);
     }
-    writing::tell_kept(&done, ui);
+    write::tell_kept(&done, ui);
     if !ui.look.quiet {
         ui.note(told(operation, only.as_deref()));
         if !done.op_id.is_empty() {
@@ -101,13 +104,13 @@ pub(super) fn log() -> anyhow::Result<Log> {
 
 /// The session that is named, if one is. Its file may be gone: an undo may bring it back.
 pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
-    let variable = super::global::session_variable();
+    let variable = super::shared::options::session_variable();
     let Some(word) = global.session.as_deref().or(named).or(variable.as_deref()) else { return Ok(None) };
     let path = PathBuf::from(word);
-    if open::looks_like_a_file(word) && !path.exists() {
+    if session_arg::looks_like_a_file(word) && !path.exists() {
         return Ok(Some(real(&path)));
     }
-    Ok(Some(open::by_word(global, word)?))
+    Ok(Some(session_arg::by_word(global, word)?))
 }
 
 /// A path as the log has it: symbolic links followed, as far as there are folders.

@@ -1,7 +1,9 @@
 //! What stands on the command line already, before the word that is completed.
 
-use crate::cmd::config::{self, Config};
-use crate::cmd::{global::Global, open};
+use crate::cmd::shared::config;
+use crate::cmd::shared::config::Config;
+use crate::cmd::shared::options::Global;
+use crate::cmd::shared::session_arg;
 use crate::store::{self, Opened};
 use clap::{Arg, Command};
 use std::ffi::OsString;
@@ -162,12 +164,12 @@ impl Typed {
         // The first word of `grep` is the expression, whatever it looks like.
         if typed.session.is_none()
             && at.get_name() != "grep"
-            && typed.words.first().is_some_and(|word| open::looks_like_a_file(&at_home(word)))
+            && typed.words.first().is_some_and(|word| session_arg::looks_like_a_file(&at_home(word)))
         {
             typed.session = Some(typed.words.remove(0));
         }
         if typed.session.is_none() {
-            typed.session = crate::cmd::global::session_variable();
+            typed.session = crate::cmd::shared::options::session_variable();
         }
         typed
     }
@@ -212,8 +214,8 @@ impl Typed {
         };
         let path = match word {
             Some("-") => return None,
-            Some(word) => open::by_word(&global, &at_home(word)).ok()?,
-            None => open::latest(&global).ok()?,
+            Some(word) => session_arg::by_word(&global, &at_home(word)).ok()?,
+            None => session_arg::latest(&global).ok()?,
         };
         store::open(&path, global.options()).ok()
     }

@@ -1,7 +1,7 @@
 //! What can be offered: files, sessions, revisions, labels, operations.
 
 use super::line::at_home;
-use crate::cmd::parallel;
+use crate::cmd::shared::parallel;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
 use crate::ops::{branches, ids, revision};

@@ -1,22 +1,25 @@
 //! `bough fsck`: what is wrong with sessions, and mending it.
 
-mod around;
-mod mending;
-mod show;
+mod repair;
+mod report;
+mod surroundings;
 
-use super::writing::Writing;
-use super::{Exit, Failure, complete, exit::Failures, global::Global, open, parallel};
+use super::shared::exit::Failures;
+use super::shared::options::Global;
+use super::shared::write::Writing;
+use super::shared::{parallel, session_arg};
+use super::{Exit, Failure, complete};
 use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
 use crate::store;
 use crate::store::{Error, Files, Opened, Options, locate, remains};
 use crate::ui::{Progress, Ui, text};
-use around::Place;
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
+use surroundings::Place;
 
 /// Check sessions for damage, and mend it
 ///
@@ -93,11 +96,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.end_rows_with_nul();
     }
     if args.list_checks {
-        show::list_checks(ui)?;
+        report::list_checks(ui)?;
         return Ok(Exit::Done);
     }
     if let Some(check) = args.explain.as_deref().and_then(Check::named) {
-        show::explain(check, ui)?;
+        report::explain(check, ui)?;
         return Ok(Exit::Done);
     }
     if args.writing.dry_run && !args.repair {
@@ -111,7 +114,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.note("no session files found, nothing was checked");
     }
     if args.repair {
-        mending::run(args, global, &targets, &wishes, total, ui)
+        repair::run(args, global, &targets, &wishes, total, ui)
     } else {
         look(args, global, &targets, &wishes, total, ui)
     }
@@ -142,7 +145,7 @@ fn look(
                 if let Some(id) = report.session.as_ref().filter(|id| !id.is_empty()) {
                     ids.entry(id.clone()).or_default().push(&target.path);
                 }
-                show::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
+                report::findings(&target.path, &report.findings, args.porcelain, global, ui)?;
                 if let Some(program) = report.program
                     && !report.findings.list.is_empty()
                     && !ui.look.quiet
@@ -155,7 +158,7 @@ fn look(
             Err(error) => total.failures.add(error.into(), target.named, ui)?,
         }
     }
-    show::total(&total, args.porcelain, ui)?;
+    report::total(&total, args.porcelain, ui)?;
     if !global.json {
         tell_equal_ids(ids, ui);
     }
@@ -249,7 +252,7 @@ fn selected(args: &Args) -> Set {
 
 fn wishes(args: &Args) -> anyhow::Result<Wishes> {
     let usage = |what: String, hint: String| Failure::Usage { what, hint };
-    let mut wishes = Wishes { now: Some(super::clock::now()), ..Wishes::default() };
+    let mut wishes = Wishes { now: Some(super::shared::time::now()), ..Wishes::default() };
     for id in &args.with {
         let check = Check::named(id).expect("clap takes names of checks alone");
         if check.mend() == Mend::No {
@@ -298,7 +301,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
     words.extend(args.files.iter().map(String::as_str));
     if words.is_empty() {
-        let path = open::path(global, None, ui)?;
+        let path = session_arg::path(global, None, ui)?;
         add(path, true);
     }
     let only = words.len() == 1;
@@ -306,10 +309,10 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
             locate::below(path).into_iter().for_each(|path| add(path, false));
-            open::tell_remains(&remains::remains(path), ui);
+            session_arg::tell_remains(&remains::remains(path), ui);
             continue;
         }
-        let path = match open::by_word(global, word) {
+        let path = match session_arg::by_word(global, word) {
             Ok(path) => path,
             Err(error) if only => return Err(error),
             Err(error) => {
@@ -359,14 +362,14 @@ impl Subject {
     }
 
     fn repair(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
-        fsck::repair(&self.examined, &self.files, &self.place, wishes, &mut super::writing::ids())
+        fsck::repair(&self.examined, &self.files, &self.place, wishes, &mut super::shared::write::ids())
     }
 
     /// The same; where it can't be proved, with the check that stands in the way.
     fn repair_or_say_why_not(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
         self.repair(wishes).map_err(|error| match error {
             NoRepair::Unproven { failed, .. } => {
-                let ids = &mut super::writing::ids();
+                let ids = &mut super::shared::write::ids();
                 let check = fsck::in_the_way(&self.examined, &self.files, &self.place, wishes, ids);
                 NoRepair::Unproven { failed, check }
             }

@@ -1,8 +1,8 @@
 //! `log --graph`: the branches beside the entries.
 
 use super::Log;
-use super::choose::Chosen;
 use super::print::Beside;
+use super::select::Chosen;
 use crate::ops::Forest;
 use crate::ops::graph::{Graph, Row};
 use crate::ops::outline::outline;

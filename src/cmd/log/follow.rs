@@ -1,9 +1,10 @@
 //! `log --follow`: the end of a session, and what comes behind it.
 
 use super::Args;
-use super::choose::Keep;
 use super::print::Printer;
-use crate::cmd::{Exit, Failure, global::Global};
+use super::select::Keep;
+use crate::cmd::shared::options::Global;
+use crate::cmd::{Exit, Failure};
 use crate::format::Session;
 use crate::model::{Ix, Key};
 use crate::ops::tool_calls;

@@ -1,22 +1,26 @@
 //! `bough log`: the entries on a path, or all of them, as a list or as a picture.
 
-mod choose;
 mod draw;
 mod follow;
 mod print;
+mod select;
 
-use super::reading::{self, Manner, Read};
-use super::template;
-use super::{Exit, Failure, complete, exit::Failures, global::Global, open};
+use super::shared::exit::Failures;
+use super::shared::options::Global;
+use super::shared::session_arg;
+use super::shared::template;
+use super::shared::thread_arg;
+use super::shared::thread_arg::{Manner, Read};
+use super::{Exit, Failure, complete};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
 use crate::ops::filter::Mode;
 use crate::store::Opened;
 use crate::ui::{Ink, Ui, text};
-use choose::{Chosen, Keep};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
 use print::{Printer, Reason};
+use select::{Chosen, Keep};
 use std::path::PathBuf;
 
 /// Show the entries on the path to HEAD, newest first
@@ -138,9 +142,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !args.raw && args.format.is_none() {
         ui.for_people();
     }
-    let (named, revisions) = open::split(global, &args.words);
+    let (named, revisions) = session_arg::split(global, &args.words);
     let keep = Keep::new(args)?;
-    match reading::sessions(global, named) {
+    match thread_arg::sessions(global, named) {
         Some(sessions) => each(args, &sessions, revisions, &keep, global, ui),
         None => one(args, named, revisions, &keep, global, ui),
     }
@@ -191,14 +195,14 @@ fn one(
         return documented(args, named, keep, global, ui);
     }
     if args.skipped {
-        let read = reading::read(global, named, Manner { agents: args.agents, ..Manner::default() }, ui)?;
+        let read = thread_arg::read(global, named, Manner { agents: args.agents, ..Manner::default() }, ui)?;
         return skipped(args, &read, keep, global, ui);
     }
-    if reading::folder(global, named).is_some() || args.agents {
+    if thread_arg::folder(global, named).is_some() || args.agents {
         let manner = Manner { dag: args.dag, agents: args.agents };
-        return together(args, revisions, reading::read(global, named, manner, ui)?, keep, global, ui);
+        return together(args, revisions, thread_arg::read(global, named, manner, ui)?, keep, global, ui);
     }
-    let opened = choose::open_some(args, global, named, revisions, keep, ui)?;
+    let opened = select::open_some(args, global, named, revisions, keep, ui)?;
     if args.follow {
         return follow::follow(args, global, ui, opened, keep);
     }
@@ -269,7 +273,7 @@ fn documented(
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
-    let documented = reading::documented(global, named, ui)?;
+    let documented = thread_arg::documented(global, named, ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
     // All lines take part here, whatever they are.
     let everything = keep.of_everything();

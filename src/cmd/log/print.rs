@@ -1,11 +1,11 @@
 //! How `log` prints an entry.
 
 use super::Args;
-use super::choose::Keep;
-use crate::cmd::global::Global;
-use crate::cmd::reading;
-use crate::cmd::template::Template;
-use crate::cmd::view::{Body, View};
+use super::select::Keep;
+use crate::cmd::shared::options::Global;
+use crate::cmd::shared::render::{Body, View};
+use crate::cmd::shared::template::Template;
+use crate::cmd::shared::thread_arg;
 use crate::model::Ix;
 use crate::store::Opened;
 use crate::ui::{Ink, Look, Ui, paint, text};
@@ -51,7 +51,7 @@ pub(super) struct Reason {
 impl Reason {
     fn words(&self) -> String {
         match &self.by {
-            Some(by) => format!("left out: {} of {}", self.why, reading::short(by)),
+            Some(by) => format!("left out: {} of {}", self.why, thread_arg::short(by)),
             None => format!("left out: {}", self.why),
         }
     }

@@ -1,8 +1,8 @@
 //! `bough sessions --tree`: which session came from which, and the agents of each.
 
-use super::exit::Failures;
-use super::reading::{anchors, short, short_agent, tell_left_out};
-use crate::cmd::global::Global;
+use crate::cmd::shared::exit::Failures;
+use crate::cmd::shared::options::Global;
+use crate::cmd::shared::thread_arg::{anchors, short, short_agent, tell_left_out};
 use crate::format::{Layout, is_agents};
 use crate::model::{Count, Ix};
 use crate::ops::{ids, thread};
@@ -14,45 +14,45 @@ use std::path::{Path, PathBuf};
 
 /// Where a listed session came from.
 #[derive(Clone, Debug)]
-pub(super) struct Origin {
+pub(crate) struct Origin {
     /// The other's file.
-    pub(super) path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The other's id.
-    pub(super) session: String,
+    pub(crate) session: String,
     /// How: `continues`, `forks`, `takes over`.
-    pub(super) how: &'static str,
+    pub(crate) how: &'static str,
     /// The entry at which it left the other, if that is known.
-    pub(super) at: Option<String>,
+    pub(crate) at: Option<String>,
     /// How many entries it repeats.
-    pub(super) repeated: u32,
+    pub(crate) repeated: u32,
 }
 
 /// An agent of a listed session.
 #[derive(Clone, Debug)]
-pub(super) struct AgentRow {
-    pub(super) path: PathBuf,
-    pub(super) id: String,
-    pub(super) name: Option<String>,
-    pub(super) ty: Option<String>,
-    pub(super) description: Option<String>,
-    pub(super) entries: usize,
+pub(crate) struct AgentRow {
+    pub(crate) path: PathBuf,
+    pub(crate) id: String,
+    pub(crate) name: Option<String>,
+    pub(crate) ty: Option<String>,
+    pub(crate) description: Option<String>,
+    pub(crate) entries: usize,
     /// The entry that started it, and how that is known.
-    pub(super) at: Option<String>,
-    pub(super) by: &'static str,
+    pub(crate) at: Option<String>,
+    pub(crate) by: &'static str,
     /// How many agents stand between it and the session.
-    pub(super) depth: usize,
+    pub(crate) depth: usize,
 }
 
 /// What is known of a project's sessions beside what each file says alone.
 #[derive(Default)]
-pub(super) struct Kinship {
-    pub(super) origins: HashMap<PathBuf, Origin>,
-    pub(super) agents: HashMap<PathBuf, Vec<AgentRow>>,
+pub(crate) struct Kinship {
+    pub(crate) origins: HashMap<PathBuf, Origin>,
+    pub(crate) agents: HashMap<PathBuf, Vec<AgentRow>>,
 }
 
 impl Kinship {
     /// Reads the projects that the sessions of Claude Code at these paths lie in, each as a whole.
-    pub(super) fn read<'p>(
+    pub(crate) fn read<'p>(
         paths: impl Iterator<Item = &'p Path>,
         agents: bool,
         failures: &mut Failures,
@@ -73,7 +73,7 @@ impl Kinship {
     }
 
     /// Adds the subagents of a session of oh-my-pi, which are files in a folder of its name; returns what went wrong.
-    pub(super) fn omp(&mut self, session: &Path, global: &Global) -> Vec<store::Error> {
+    pub(crate) fn omp(&mut self, session: &Path, global: &Global) -> Vec<store::Error> {
         let mut errors = Vec::new();
         let top = session.with_extension("");
         for path in locate::agents_of_omp(session) {
@@ -203,7 +203,7 @@ fn depth(
 
 impl Origin {
     /// `continues 5e550001 at 00000007, 4 entries repeated`
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let mut words = format!("{} {}", self.how, short(&self.session));
         if let Some(at) = &self.at {
             words += &format!(" at {}", short(at));
@@ -215,7 +215,7 @@ impl Origin {
     }
 
     /// The same for scripts.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         let mut object = serde_json::json!({
             "session": self.session,
             "file": self.path.display().to_string(),
@@ -231,7 +231,7 @@ impl Origin {
 
 impl AgentRow {
     /// `agent Explore bb55ee66 · 12 entries · at 00000003 · Find the tests`
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let called = self.name.as_deref().or(self.ty.as_deref());
         let mut words = match called {
             Some(called) => format!("agent {called} {}", short_agent(&self.id)),
@@ -250,7 +250,7 @@ impl AgentRow {
     }
 
     /// The same for scripts.
-    pub(super) fn json(&self) -> serde_json::Value {
+    pub(crate) fn json(&self) -> serde_json::Value {
         let mut object = serde_json::json!({
             "agent": self.id,
             "file": self.path.display().to_string(),
@@ -270,16 +270,16 @@ impl AgentRow {
 }
 
 /// A row of the tree: which of the rows it is, what is drawn before it, and what before the lines below it.
-pub(super) struct Place {
-    pub(super) row: usize,
-    pub(super) branch: String,
-    pub(super) below: String,
+pub(crate) struct Place {
+    pub(crate) row: usize,
+    pub(crate) branch: String,
+    pub(crate) below: String,
 }
 
 /// Orders rows so that each comes below the one that it came from; siblings and roots keep their order.
 ///
 /// `parents` gives the row that each came from. A row that came from itself, over others or not, is a root.
-pub(super) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
+pub(crate) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents.len()];
     let mut roots = Vec::new();
     let circles = circles(parents);

@@ -1,8 +1,10 @@
 //! Which entries `log` prints.
 
 use super::{Args, follow};
-use crate::cmd::reading::Read;
-use crate::cmd::{Failure, clock, global::Global, open};
+use crate::cmd::Failure;
+use crate::cmd::shared::options::Global;
+use crate::cmd::shared::thread_arg::Read;
+use crate::cmd::shared::{session_arg, time};
 use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::filter;
@@ -29,7 +31,7 @@ pub(super) struct Keep {
 impl Keep {
     pub(super) fn new(args: &Args) -> Result<Keep, Failure> {
         let time =
-            |text: &Option<String>| text.as_deref().map(|text| clock::parse(text, clock::now())).transpose();
+            |text: &Option<String>| text.as_deref().map(|text| time::parse(text, time::now())).transpose();
         Ok(Keep {
             kinds: args.kinds.iter().filter_map(|kind| Kind::named(kind)).collect(),
             mode: args.filter.as_deref().and_then(|name| {
@@ -128,7 +130,7 @@ pub(super) fn open_some(
     let anywhere = keep.grep.is_some() || keep.since.is_some() || keep.until.is_some();
     let count = args.count.or(args.follow.then_some(follow::FIRST));
     let Some(count) = count.filter(|_| !whole && !anywhere) else {
-        return open::session(global, named, ui);
+        return session_arg::session(global, named, ui);
     };
     let count = count.saturating_add(args.skip);
     let enough = |session: &Session| {
@@ -139,7 +141,7 @@ pub(super) fn open_some(
     };
     // A label stands behind the entry that it names, so that those of the end stand in the end.
     let part = Part { side: true, enough: &enough, ..Part::default() };
-    open::part(global, named, &part, ui)
+    session_arg::part(global, named, &part, ui)
 }
 
 /// What revisions choose.

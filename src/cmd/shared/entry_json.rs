@@ -1,6 +1,6 @@
 //! Entries as `bough.entry/1`, for scripts.
 
-use super::summary::Facts;
+use super::summary_facts::Facts;
 use crate::format::{Block, Content, Format, Session};
 use crate::json::{self, member, string};
 use crate::model::{Flags, Ix, Kind, Source};
@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 use std::io;
 
 /// How many characters of a text lists give.
-pub(super) const TEXT: usize = 200;
+pub(crate) const TEXT: usize = 200;
 
 /// An entry, given its line; what a format has not is left out.
 ///
 /// `whole` gives the whole text, the model and the parts of the message, instead of the start of the text.
-pub(super) fn object(
+pub(crate) fn object(
     session: &Session,
     source: &dyn Source,
     entry: Ix,
@@ -67,12 +67,12 @@ pub(super) fn object(
 }
 
 /// Whether a message of an extension goes to the model, and is not shown by the agent.
-pub(super) fn is_hidden(line: &[u8]) -> bool {
+pub(crate) fn is_hidden(line: &[u8]) -> bool {
     json::text(line, "type") == "custom_message" && member(line, "display") == Some(b"false")
 }
 
 /// A part of a message.
-pub(super) fn block(block: &Block<'_>) -> Value {
+pub(crate) fn block(block: &Block<'_>) -> Value {
     match block {
         Block::Text(text) => json!({ "type": "text", "text": text }),
         Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
@@ -101,7 +101,7 @@ fn timestamp(line: &[u8]) -> Option<Value> {
 }
 
 /// Returns the version of a format as it is stored: a number or a string, and nothing if it is neither.
-pub(super) fn version(stored: &str) -> Option<Value> {
+pub(crate) fn version(stored: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(stored).unwrap_or(stored.into());
     Some(value).filter(|value| value.is_number() || value.is_string())
 }

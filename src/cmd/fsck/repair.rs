@@ -1,8 +1,9 @@
 //! `bough fsck --repair`: plans are made, carried out, and proved on what was written.
 
-use super::{Args, Report, Subject, Target, Total, selected, show};
-use crate::cmd::global::Global;
-use crate::cmd::{Exit, clock, writing};
+use super::{Args, Report, Subject, Target, Total, report, selected};
+use crate::cmd::Exit;
+use crate::cmd::shared::options::Global;
+use crate::cmd::shared::{time, write};
 use crate::format::Format;
 use crate::fsck::{Findings, Repair, Wishes};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
@@ -37,7 +38,7 @@ pub(super) fn run(
         }
     }
     group.end();
-    show::total(&total, args.porcelain, ui)?;
+    report::total(&total, args.porcelain, ui)?;
     total.mendable = 0;
     total.hint(args, global, wishes, ui);
     Ok(total.exit(args.strict))
@@ -58,7 +59,7 @@ fn mend(
     group: &Group,
     ui: &mut Ui,
 ) -> anyhow::Result<(Report, u64)> {
-    let (subject, repair, side_file) = writing::again(|round| {
+    let (subject, repair, side_file) = write::again(|round| {
         let subject = Subject::open(&target.path, global)?;
         let repair = subject.repair_or_say_why_not(wishes)?;
         if repair.plan.is_empty() {
@@ -75,7 +76,7 @@ fn mend(
     }
     let left = repair.left.only(selected(args));
     if !args.writing.dry_run {
-        show::findings(&target.path, &left, args.porcelain, global, ui)?;
+        report::findings(&target.path, &left, args.porcelain, global, ui)?;
     }
     if !ui.look.quiet {
         say_what_has_no_way(&subject, &left, wishes, ui);
@@ -134,7 +135,7 @@ fn carry(
         proved(path, subject, repair)
     };
     let (files, format) = (&subject.files, subject.format());
-    writing::finish_in(Some(group), args.writing, files, format, &plan, Some(&prove), last_try, ui)?;
+    write::finish_in(Some(group), args.writing, files, format, &plan, Some(&prove), last_try, ui)?;
     Ok(side_file)
 }
 
@@ -166,7 +167,7 @@ fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
     let stem = of.file_stem().unwrap_or_default().to_string_lossy();
     // Names of files have at most 255 bytes.
     let stem: String = stem.chars().take(50).collect();
-    let time = clock::now().iso().replace([':', '.'], "-");
+    let time = time::now().iso().replace([':', '.'], "-");
     (0..)
         .map(|at| match at {
             0 => folder.join(format!("{stem}.{time}.jsonl")),
@@ -189,7 +190,7 @@ fn tell(
     }
     let file = subject.files.path(0);
     if ui.look.json {
-        writing::show(&repair.plan.changes, |_| file, ui)?;
+        write::show(&repair.plan.changes, |_| file, ui)?;
     } else if !args.porcelain {
         for change in &repair.plan.changes {
             told(&file.display().to_string(), change, ui)?;

@@ -1,8 +1,12 @@
 //! `bough sessions`: the sessions of a folder, or of all.
 
-use super::config::Config;
-use super::session_tree::{self, AgentRow, Kinship, Origin};
-use super::{Exit, Failure, clock, complete, exit::Failures, files, global::Global, open, parallel, writing};
+mod tree;
+
+use super::shared::config::Config;
+use super::shared::exit::Failures;
+use super::shared::options::Global;
+use super::shared::{file_args, parallel, session_arg, time, write};
+use super::{Exit, Failure, complete};
 use crate::format::Format;
 use crate::model::{Count, Time};
 use crate::ops::sessions::{self, Summary};
@@ -19,6 +23,7 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
+use tree::{AgentRow, Kinship, Origin};
 
 /// List sessions
 ///
@@ -90,10 +95,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if !args.paths {
         ui.for_people();
     }
-    let now = clock::now();
+    let now = time::now();
     let mut found = found(args, config)?;
     if let Some(since) = &args.since {
-        let since = clock::parse(since, now)?;
+        let since = time::parse(since, now)?;
         found.retain(|found| time(found.modified()) >= since);
     }
     let by = Sort::of(&args.sort)?;
@@ -137,7 +142,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     } else {
         table(&rows, args, now, ui)?;
     }
-    open::tell_remains(&remains(args, config)?, ui);
+    session_arg::tell_remains(&remains(args, config)?, ui);
     if rows.is_empty() && failures.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
         ui.note(if args.agent.is_some() || args.since.is_some() {
             "no such session"
@@ -235,7 +240,7 @@ impl List<'_> {
             stamp.map_or((0, SystemTime::UNIX_EPOCH), |stamp| (stamp.bytes(), stamp.modified()));
         let lately = modified.elapsed().is_ok_and(|age| age < ASLEEP);
         let Found { is_link, is_unlocked, .. } = *found;
-        let signs = || writing::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
+        let signs = || write::signs_of_life(&opened.files, is_link, is_unlocked, self.log);
         let alive = lately && signs().is_some();
         Ok(Row { path, format: opened.session.format, bytes, modified, summary, alive })
     }
@@ -269,7 +274,7 @@ impl Row {
             object["branches"] = counts.branches.into();
             object["faults"] = counts.faults.into();
         }
-        if let Some(modified) = clock::iso(time(self.modified)) {
+        if let Some(modified) = time::iso(time(self.modified)) {
             object["mtime"] = modified.into();
         }
         object
@@ -387,7 +392,7 @@ fn tree(
             None => family.parent(row),
         })
         .collect();
-    let places = session_tree::arrange(&parents, ui.look.ascii);
+    let places = tree::arrange(&parents, ui.look.ascii);
     let agents = |row: &Row| kinship.agents.get(&row.path).map_or(&[][..], |agents| agents);
     if ui.look.json {
         let end = if args.null { '\0' } else { '\n' };
@@ -504,7 +509,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let home = etcetera::home_dir().unwrap_or_default();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
     let ids = short_ids(rows);
-    let sizes: Vec<String> = rows.iter().map(|row| files::size(row.bytes)).collect();
+    let sizes: Vec<String> = rows.iter().map(|row| file_args::size(row.bytes)).collect();
     let counts: Vec<[String; 2]> = rows
         .iter()
         .map(|row| match &row.summary.counts {
@@ -520,7 +525,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let branches_width = widest(&mut counts.iter().map(|[_, branches]| branches));
     let folder_width = if with_folder { widest(&mut folders.iter()).min(24) } else { 0 };
     for (at, row) in rows.iter().enumerate() {
-        let age = clock::age(time(row.modified), now);
+        let age = time::age(time(row.modified), now);
         let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, format!("{age:>4}")), row.format.agent());
         let id = text::pad(&ids[at], id_width);
         out.push_str(&ui.paint(Ink::Id, id));

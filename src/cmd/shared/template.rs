@@ -1,20 +1,20 @@
 //! Templates of `log --format`: text with placeholders, as git has them.
 
-use super::clock;
-use super::view::View;
+use super::render::View;
+use super::time;
 use crate::json;
 use crate::model::Ix;
 use crate::ui::text;
 use std::io;
 
 /// The table of placeholders, as the help shows it.
-pub(super) const HELP: &str = "\
+pub(crate) const HELP: &str = "\
 %H %h id, short id · %P %p parent's id, short id · %T type · %r role · %s one-line summary · %b whole text ·
 %d names (HEAD, label) · %ad %ar date, age · %m model · %ti %to tokens in, out ·
 %n newline · %x00 a NUL byte · %% a percent sign";
 
 /// A template, ready to be filled in.
-pub(super) struct Template(Vec<Part>);
+pub(crate) struct Template(Vec<Part>);
 
 #[derive(Clone)]
 enum Part {
@@ -59,7 +59,7 @@ const KNOWN: &[(&str, Part)] = &[
 
 impl Template {
     /// Reads a template. A placeholder that is none stays as it is.
-    pub(super) fn new(text: &str) -> Template {
+    pub(crate) fn new(text: &str) -> Template {
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -98,7 +98,7 @@ impl Template {
     }
 
     /// Fills the template in for an entry.
-    pub(super) fn fill(&self, view: &mut View<'_>, ix: Ix) -> io::Result<String> {
+    pub(crate) fn fill(&self, view: &mut View<'_>, ix: Ix) -> io::Result<String> {
         let line = if self.wants_the_line() { view.line(ix)? } else { Vec::new() };
         let content = view.content(&line);
         let usage = content.usage();
@@ -136,8 +136,8 @@ impl Template {
                         out += &format!(" ({})", names.join(", "));
                     }
                 }
-                Part::Date => out += &clock::date(entries.time(ix)),
-                Part::Age => out += &clock::age(entries.time(ix), view.now),
+                Part::Date => out += &time::date(entries.time(ix)),
+                Part::Age => out += &time::age(entries.time(ix), view.now),
                 Part::Model => out += content.model.as_deref().unwrap_or_default(),
                 Part::In => {
                     out += &usage.map(|usage| usage.sent().to_string()).unwrap_or_default();

@@ -1,6 +1,9 @@
 //! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
 
-use super::{Failure, exit::Failures, global::Global, open};
+use super::exit::Failures;
+use super::options::Global;
+use super::session_arg;
+use crate::cmd::Failure;
 use crate::format::{Format, Head, Layout, Session};
 use crate::json::string_of;
 use crate::model::{Count, Ix, Source};
@@ -16,50 +19,50 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A session, or a project, as a command shows it.
-pub(super) struct Read {
+pub(crate) struct Read {
     /// The session; its tree is that of the reading, where there is one.
-    pub(super) opened: Opened,
+    pub(crate) opened: Opened,
     /// The reading; `None` for other formats, and where stored links are asked for.
-    pub(super) reading: Option<Reading>,
+    pub(crate) reading: Option<Reading>,
     /// Its files, where more than the main one were read.
-    pub(super) layout: Option<Layout>,
+    pub(crate) layout: Option<Layout>,
     /// The agents whose files were read.
-    pub(super) agents: Vec<Agent>,
+    pub(crate) agents: Vec<Agent>,
     /// What of several files went wrong.
-    pub(super) failures: Failures,
+    pub(crate) failures: Failures,
 }
 
 /// How a session is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) struct Manner {
+pub(crate) struct Manner {
     /// By the stored links alone.
-    pub(super) dag: bool,
+    pub(crate) dag: bool,
     /// With the agents' files.
-    pub(super) agents: bool,
+    pub(crate) agents: bool,
 }
 
 /// The project folder that a command was given instead of a session; `None` where it was given a session.
 ///
 /// A folder with one session is that session.
-pub(super) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
+pub(crate) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
     let word = global.session.as_deref().or(named)?;
     let path = Path::new(word);
     let is_project = path.is_dir() && project::is_project(path);
-    (is_project && open::has_several(global, path)).then(|| path.to_owned())
+    (is_project && session_arg::has_several(global, path)).then(|| path.to_owned())
 }
 
 /// The sessions of the folder that a command was given instead of one, where they are not to be read together; `None` where
 /// it was given one session, or a project.
-pub(super) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathBuf>> {
+pub(crate) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathBuf>> {
     let path = Path::new(global.session.as_deref().or(named)?);
     if !path.is_dir() || project::is_project(path) {
         return None;
     }
-    Some(open::in_folder(global, path)).filter(|found| found.len() > 1)
+    Some(session_arg::in_folder(global, path)).filter(|found| found.len() > 1)
 }
 
 /// Opens the session that a command works on, or the project.
-pub(super) fn read(
+pub(crate) fn read(
     global: &Global,
     named: Option<&str>,
     manner: Manner,
@@ -76,7 +79,7 @@ pub(super) fn read(
         }
         return Ok(read);
     }
-    let mut read = Read::of(open::session(global, named, ui)?);
+    let mut read = Read::of(session_arg::session(global, named, ui)?);
     if manner.agents
         && let Some(more) = with_agents(&read.opened, ui)?
     {
@@ -111,7 +114,7 @@ fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
 
 /// The entries that revisions name, in their order, with the session that they are in: where the main file has no such
 /// entries, those of its agents are looked at too.
-pub(super) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow::Result<(Opened, Vec<Ix>)> {
+pub(crate) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow::Result<(Opened, Vec<Ix>)> {
     let all = |opened: &Opened| -> Result<Vec<Ix>, ops::Error> {
         let one = |word| revision::set(&opened.session, &opened.files, std::slice::from_ref(word));
         Ok(revisions.iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
@@ -130,7 +133,7 @@ pub(super) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow
 }
 
 /// The files of a project that can be read, and what went wrong with the others.
-pub(super) fn layout(folder: &Path, ui: &mut Ui) -> anyhow::Result<(Layout, Failures)> {
+pub(crate) fn layout(folder: &Path, ui: &mut Ui) -> anyhow::Result<(Layout, Failures)> {
     let mut unread = Vec::new();
     let layout = project::readable_layout(folder, &mut unread)?;
     tell_left_out(&layout, ui);
@@ -147,7 +150,7 @@ fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failure
 }
 
 /// Says how many files of a project are too many to be read together.
-pub(super) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
+pub(crate) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
     if layout.left_out > 0 {
         ui.note(format_args!(
             "warning: {} left out: at most {} are read together; `-s` or FILE reads one session",
@@ -168,7 +171,7 @@ fn whole(layout: Layout) -> anyhow::Result<Read> {
 }
 
 /// Says of each file whether it is an agent's, and at which entry that hangs.
-pub(super) fn anchors<'a>(
+pub(crate) fn anchors<'a>(
     agents: &'a [Agent],
     layout: &Layout,
 ) -> impl Fn(u16) -> Option<Option<Ix>> + use<'a> {
@@ -181,7 +184,7 @@ pub(super) fn anchors<'a>(
 
 /// A session with its links joined to what was talked, beside the one whose links are as they are stored; `None` for
 /// formats whose links need no joining.
-pub(super) fn joined(session: &Session, source: &dyn Source) -> io::Result<Option<(Session, Reading)>> {
+pub(crate) fn joined(session: &Session, source: &dyn Source) -> io::Result<Option<(Session, Reading)>> {
     if session.format != Format::Claude {
         return Ok(None);
     }
@@ -202,17 +205,17 @@ fn stand_in(session: &mut Session, reading: &Reading) {
 
 impl Read {
     /// A session that was opened, links as they are stored.
-    pub(super) fn of(opened: Opened) -> Read {
+    pub(crate) fn of(opened: Opened) -> Read {
         Read { opened, reading: None, layout: None, agents: Vec::new(), failures: Failures::default() }
     }
 
     /// Whether it is several sessions.
-    pub(super) fn is_project(&self) -> bool {
+    pub(crate) fn is_project(&self) -> bool {
         self.layout.as_ref().is_some_and(|layout| layout.mains != 1)
     }
 
     /// Joins the links of Claude Code's entries to what was talked.
-    pub(super) fn join(&mut self) -> io::Result<()> {
+    pub(crate) fn join(&mut self) -> io::Result<()> {
         let session = &mut self.opened.session;
         if session.format != Format::Claude || self.reading.is_some() {
             return Ok(());
@@ -228,7 +231,7 @@ impl Read {
     }
 
     /// What is said of entries in parentheses: where agents began, and where sessions came from.
-    pub(super) fn marks(&self) -> io::Result<HashMap<Ix, Vec<String>>> {
+    pub(crate) fn marks(&self) -> io::Result<HashMap<Ix, Vec<String>>> {
         let mut marks: HashMap<Ix, Vec<String>> = HashMap::new();
         let (session, files) = (&self.opened.session, &self.opened.files);
         let Some(reading) = &self.reading else { return Ok(marks) };
@@ -289,7 +292,7 @@ impl Read {
     }
 
     /// The entries on the path to `end`, newest first, and of agents that were started on it what they did, in its place.
-    pub(super) fn path_with_agents(&self, end: Option<Ix>) -> Vec<Ix> {
+    pub(crate) fn path_with_agents(&self, end: Option<Ix>) -> Vec<Ix> {
         let Some(reading) = &self.reading else { return Vec::new() };
         let tree = &self.opened.session.tree;
         let mut on_path = vec![false; self.opened.session.entries.len()];
@@ -325,7 +328,7 @@ impl Read {
     }
 
     /// What was set aside.
-    pub(super) fn aside(&self) -> &[Aside] {
+    pub(crate) fn aside(&self) -> &[Aside] {
         self.reading.as_ref().map_or(&[], |reading| &reading.aside)
     }
 }
@@ -342,33 +345,33 @@ fn agent_name(layout: &Layout, agent: &Agent) -> String {
 }
 
 /// The first characters of the id of an agent; all of one that says what the agent is for, as `acompact-f5ecdb` does.
-pub(super) fn short_agent(id: &str) -> &str {
+pub(crate) fn short_agent(id: &str) -> &str {
     if id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') { short(id) } else { id }
 }
 
 /// The first characters of an id.
-pub(super) fn short(id: &str) -> &str {
+pub(crate) fn short(id: &str) -> &str {
     id.char_indices().nth(8).map_or(id, |(at, _)| &id[..at])
 }
 
 /// A project, or the session in one file, by the documented rules.
-pub(super) struct Documented {
+pub(crate) struct Documented {
     /// What the rules make of it.
-    pub(super) document: Document,
+    pub(crate) document: Document,
     /// All files, unknown kinds of lines counting as entries.
-    pub(super) opened: Opened,
+    pub(crate) opened: Opened,
     /// The entry of each node.
-    pub(super) entries: Vec<Option<Ix>>,
+    pub(crate) entries: Vec<Option<Ix>>,
     /// What of several files went wrong.
-    pub(super) failures: Failures,
+    pub(crate) failures: Failures,
 }
 
 /// Reads by the documented rules what a command was given.
-pub(super) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Documented> {
+pub(crate) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Documented> {
     let path = match folder(global, named) {
         Some(folder) => folder,
         None => {
-            let path = open::path(global, named, ui)?;
+            let path = session_arg::path(global, named, ui)?;
             let word = global.session.as_deref().or(named).map(Path::new);
             // A folder with one session is still a folder: what lies in it is read together.
             word.filter(|word| word.is_dir() && project::is_project(word)).map_or(path, Path::to_owned)

@@ -1,6 +1,7 @@
 //! Which session a command works on, and opening it.
 
-use super::{Failure, global::Global};
+use super::options::Global;
+use crate::cmd::Failure;
 use crate::format::Previous;
 use crate::model::{Count, Key};
 use crate::ops::Whole;
@@ -16,7 +17,7 @@ use std::path::{Path, PathBuf};
 ///
 /// A word names a session if it looks like a file: `-`, `*.jsonl`, or a word with a slash that is there. A bare word is
 /// always a revision.
-pub(super) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
+pub(crate) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
     match words.split_first() {
         Some((first, rest)) if global.session.is_none() && looks_like_a_file(first) => (Some(first), rest),
         _ => (None, words),
@@ -24,7 +25,7 @@ pub(super) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str
 }
 
 /// The same for a command that writes: there a first `-` is the revision, not standard input.
-pub(super) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
+pub(crate) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
     match words.first() {
         Some(first) if first == "-" => (None, words),
         _ => split(global, words),
@@ -32,18 +33,18 @@ pub(super) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Op
 }
 
 /// Whether a word looks like a file.
-pub(super) fn looks_like_a_file(word: &str) -> bool {
+pub(crate) fn looks_like_a_file(word: &str) -> bool {
     word == "-"
         || word.ends_with(".jsonl")
         || word.contains('/') && !word.starts_with(":/") && Path::new(word).exists()
 }
 
 /// The file of the session that a command works on.
-pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<PathBuf> {
+pub(crate) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<PathBuf> {
     if let Some(word) = global.session.as_deref().or(named) {
         return by_word(global, word);
     }
-    if let Some(word) = super::global::session_variable() {
+    if let Some(word) = super::options::session_variable() {
         return by_word(global, &word);
     }
     let path = latest(global)?;
@@ -54,7 +55,7 @@ pub(super) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
 }
 
 /// Opens the session that a command works on, and says on standard error how many faults it has.
-pub(super) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
+pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
     let opened = by_path(global, &path)?;
     warn(&opened, ui);
@@ -62,23 +63,23 @@ pub(super) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 }
 
 /// A session that was opened, as `ops` takes it.
-pub(super) fn whole(opened: &Opened) -> Whole<'_> {
+pub(crate) fn whole(opened: &Opened) -> Whole<'_> {
     Whole { session: &opened.session, source: &opened.files }
 }
 
 /// Opens the session of a command that looks for its faults itself, with the side columns that this takes.
-pub(super) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
+pub(crate) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
     Ok(store::open(&path, store::Options { side: true, ..global.options() })?)
 }
 
 /// Opens a session, and looks up where it stood before its last switch.
-pub(super) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
+pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     let mut opened = store::open(path, global.options())?;
     if !global.asks_back {
         return Ok(opened);
     }
-    opened.session.previous = match super::landing::position_before(&opened) {
+    opened.session.previous = match super::after_move::position_before(&opened) {
         Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::of(id.as_bytes()))),
         // Few commands ask for it: only to those it is an error.
         Err(error) => Previous::Unread(error.to_string()),
@@ -87,7 +88,7 @@ pub(super) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
 }
 
 /// Opens no more of the session that a command names than a part, where that will do.
-pub(super) fn part(
+pub(crate) fn part(
     global: &Global,
     named: Option<&str>,
     part: &Part<'_>,
@@ -99,14 +100,14 @@ pub(super) fn part(
 }
 
 /// Says what is left of sessions whose own file is gone.
-pub(super) fn tell_remains(all: &[Remains], ui: &mut Ui) {
+pub(crate) fn tell_remains(all: &[Remains], ui: &mut Ui) {
     for remains in all {
         ui.note(format_args!("warning: {}", text::one_line(&remains.words())));
     }
 }
 
 /// Says in one line how many faults were met, and what to do.
-pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
+pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     let faults = opened.session.faults.len();
     if faults == 0 {
         return;
@@ -122,7 +123,7 @@ pub(super) fn warn(opened: &Opened, ui: &mut Ui) {
 }
 
 /// The session files below a folder. Beside sessions a folder holds files of all sorts; of several only sessions count.
-pub(super) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
     let mut found = locate::in_folder(folder);
     if found.len() > 1 {
         found.retain(|path| may_be_session(global, path));
@@ -131,7 +132,7 @@ pub(super) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Whether there are several of the files that [`in_folder`] gives. Looks at no more of them than it takes to know.
-pub(super) fn has_several(global: &Global, folder: &Path) -> bool {
+pub(crate) fn has_several(global: &Global, folder: &Path) -> bool {
     locate::in_folder(folder).iter().filter(|path| may_be_session(global, path)).nth(1).is_some()
 }
 
@@ -141,7 +142,7 @@ fn may_be_session(global: &Global, path: &Path) -> bool {
 }
 
 /// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.
-pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
+pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(word);
     // A pipe that stands for a file is as good as one.
     if word == "-" || path.metadata().is_ok_and(|facts| !facts.is_dir()) {
@@ -173,7 +174,7 @@ pub(super) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
 
 /// The session of the current folder that the agent's own `--continue` opens: the newest over all stores, without those
 /// that its agent passes over.
-pub(super) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
+pub(crate) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
     let mut passed_over = None;
     for found in locate::of_folder(&locate::stores(&global.roots), &folder, locate::Worktrees::LeftOut) {

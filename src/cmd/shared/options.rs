@@ -1,5 +1,5 @@
-use super::complete;
 use super::config::Config;
+use crate::cmd::complete;
 use crate::format::Format;
 use crate::fsck::Check;
 use crate::store;
@@ -11,53 +11,53 @@ use std::path::PathBuf;
 /// Options that every command takes.
 #[derive(clap::Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Global options")]
-pub(super) struct Global {
+pub(crate) struct Global {
     /// The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`
     ///
     /// If omitted, the first argument is used if it looks like a file; then `BOUGH_SESSION`; then
     /// the newest session of the current folder, as the agent's own `--continue` finds it.
     #[arg(short, long, global = true, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
-    pub(super) session: Option<String>,
+    pub(crate) session: Option<String>,
 
     /// Read the session as this format instead of detecting it
     #[arg(long, global = true, value_name = "FORMAT", value_parser = format_names())]
-    pub(super) input_format: Option<String>,
+    pub(crate) input_format: Option<String>,
 
     /// Do not use a pager
     #[arg(long, global = true)]
-    pub(super) no_pager: bool,
+    pub(crate) no_pager: bool,
 
     /// Print more detail
     #[arg(long, global = true)]
-    pub(super) verbose: bool,
+    pub(crate) verbose: bool,
 
     /// Suppress hints and notes
     #[arg(short, long, global = true)]
-    pub(super) quiet: bool,
+    pub(crate) quiet: bool,
 
     /// When to use color
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
-    pub(super) color: When,
+    pub(crate) color: When,
 
     /// Draw with ASCII characters only
     #[arg(long, global = true)]
-    pub(super) ascii: bool,
+    pub(crate) ascii: bool,
 
     /// Print JSON Lines, for scripts
     #[arg(long, global = true)]
-    pub(super) json: bool,
+    pub(crate) json: bool,
 
     /// Whether the position before the last switch is asked for, so that the operation log is to be read.
     #[arg(skip)]
-    pub(super) asks_back: bool,
+    pub(crate) asks_back: bool,
 
     /// Folders with sessions beside the stores of the agents, by the config file.
     #[arg(skip)]
-    pub(super) roots: Vec<PathBuf>,
+    pub(crate) roots: Vec<PathBuf>,
 
     /// Checks of fsck whose findings a person is not shown, by the config file.
     #[arg(skip)]
-    pub(super) unshown: Vec<Check>,
+    pub(crate) unshown: Vec<Check>,
 }
 
 fn format_names() -> clap::builder::PossibleValuesParser {
@@ -65,7 +65,7 @@ fn format_names() -> clap::builder::PossibleValuesParser {
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(super) enum When {
+pub(crate) enum When {
     #[default]
     Auto,
     Always,
@@ -74,7 +74,7 @@ pub(super) enum When {
 
 /// Where a setting comes from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Origin {
+pub(crate) enum Origin {
     Option,
     Variable(&'static str),
     /// The config file.
@@ -84,20 +84,20 @@ pub(super) enum Origin {
 
 impl Global {
     /// How sessions are opened.
-    pub(super) fn options(&self) -> store::Options {
+    pub(crate) fn options(&self) -> store::Options {
         let named = |format: &Format| Some(format.name()) == self.input_format.as_deref();
         store::Options { format: Format::ALL.into_iter().find(named), ..store::Options::default() }
     }
 
     /// The pager, as a command; `None` where none is wanted.
-    pub(super) fn pager(&self, config: &Config) -> Option<String> {
+    pub(crate) fn pager(&self, config: &Config) -> Option<String> {
         let (command, _) = self.pager_in_force(config);
         // An empty one, or `cat`, is how users say that they want none.
         Some(command).filter(|command| !self.json && !matches!(command.trim(), "" | "cat"))
     }
 
     /// The setting of the pager, and where it comes from.
-    pub(super) fn pager_in_force(&self, config: &Config) -> (String, Origin) {
+    pub(crate) fn pager_in_force(&self, config: &Config) -> (String, Origin) {
         let variable = |name: &'static str| Some((std::env::var(name).ok()?, Origin::Variable(name)));
         let of_file = || Some((config.ui.pager.clone()?, Origin::File));
         match self.no_pager {
@@ -111,7 +111,7 @@ impl Global {
     }
 
     /// The setting of colors, and where it comes from.
-    pub(super) fn color_in_force(&self, config: &Config) -> (When, Origin) {
+    pub(crate) fn color_in_force(&self, config: &Config) -> (When, Origin) {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|is| is == value);
         let of_file = config.ui.color.as_deref();
@@ -131,7 +131,7 @@ impl Global {
     }
 
     /// Whether ASCII alone is drawn, and what decides it.
-    pub(super) fn ascii_in_force(&self, config: &Config) -> (bool, Origin) {
+    pub(crate) fn ascii_in_force(&self, config: &Config) -> (bool, Origin) {
         match (self.ascii, config.ui.ascii) {
             (true, _) => (true, Origin::Option),
             (false, Some(ascii)) => (ascii, Origin::File),
@@ -143,7 +143,7 @@ impl Global {
     }
 
     /// How things look.
-    pub(super) fn look(&self, config: &Config) -> Look {
+    pub(crate) fn look(&self, config: &Config) -> Look {
         let terminal = std::io::stdout().is_terminal();
         let color = match self.color_in_force(config).0 {
             When::Always => true,
@@ -165,7 +165,7 @@ impl Global {
 }
 
 /// The session that the environment names.
-pub(super) fn session_variable() -> Option<String> {
+pub(crate) fn session_variable() -> Option<String> {
     std::env::var("BOUGH_SESSION").ok().filter(|session| !session.is_empty())
 }
 

@@ -1,7 +1,7 @@
 //! What is shown of an entry: its row in a list, its text, and its object for scripts.
 
-use super::stored::Stored;
-use super::{clock, entry};
+use super::stored_results::Stored;
+use super::{entry_json, time};
 use crate::format::{Block, Content, Session};
 use crate::json;
 use crate::model::{Count, Ix, Kind, Time};
@@ -15,32 +15,32 @@ use std::collections::HashMap;
 use std::io;
 
 /// The entries of one session, as they are shown. Only what is asked for is read.
-pub(super) struct View<'s> {
-    pub(super) session: &'s Session,
-    pub(super) files: &'s Files,
-    pub(super) now: Time,
+pub(crate) struct View<'s> {
+    pub(crate) session: &'s Session,
+    pub(crate) files: &'s Files,
+    pub(crate) now: Time,
     short: ShortIds,
     calls: Calls,
     id_width: usize,
     /// The entry that is marked as the position.
     marked: Option<Ix>,
     /// What else is said of entries.
-    pub(super) marks: HashMap<Ix, Vec<String>>,
+    pub(crate) marks: HashMap<Ix, Vec<String>>,
     /// The results that lie in files of their own, if they are to be shown.
-    pub(super) stored: Option<Stored>,
+    pub(crate) stored: Option<Stored>,
     /// The folder of the session as it stands at the start of paths, and the command that goes there.
     folder: Option<(String, String)>,
 }
 
 /// A line of an entry's text, without its indent.
-pub(super) struct Printed {
+pub(crate) struct Printed {
     ink: Option<Ink>,
     text: String,
 }
 
 /// How much of an entry is printed below its heading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Body {
+pub(crate) enum Body {
     /// Some lines; what is left out is said.
     Some,
     /// All of it, thinking and the arguments of calls too.
@@ -51,7 +51,7 @@ pub(super) enum Body {
 const SOME_LINES: usize = 10;
 
 impl<'s> View<'s> {
-    pub(super) fn new(opened: &'s Opened) -> View<'s> {
+    pub(crate) fn new(opened: &'s Opened) -> View<'s> {
         let entries = &opened.session.entries;
         let last = entries.all().next_back().map_or(0, |ix| entries.line(ix));
         let folder = opened.session.header.as_ref().and_then(|header| header.cwd.as_deref());
@@ -60,7 +60,7 @@ impl<'s> View<'s> {
         View {
             session: &opened.session,
             files: &opened.files,
-            now: clock::now(),
+            now: time::now(),
             short: ShortIds::default(),
             calls: Calls::default(),
             marked: opened.session.head.entry,
@@ -72,43 +72,43 @@ impl<'s> View<'s> {
     }
 
     /// Marks as the position the nearest entry that `shown` takes, where HEAD itself is not listed.
-    pub(super) fn mark(&mut self, shown: impl Fn(Ix) -> bool) {
+    pub(crate) fn mark(&mut self, shown: impl Fn(Ix) -> bool) {
         let head = self.session.head.entry;
         self.marked = head.and_then(|head| self.session.tree.ancestors(head).find(|ix| shown(*ix))).or(head);
     }
 
     /// Whether an entry is marked as the position.
-    pub(super) fn is_marked(&self, ix: Ix) -> bool {
+    pub(crate) fn is_marked(&self, ix: Ix) -> bool {
         self.marked == Some(ix)
     }
 
     /// The bytes of an entry's line.
-    pub(super) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
+    pub(crate) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
         use crate::model::Source;
         self.files.bytes(self.session.span(ix))
     }
 
     /// The content of an entry, given its line.
-    pub(super) fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
+    pub(crate) fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
         Content::of(self.session.format, line)
     }
 
-    pub(super) fn short_id(&self, ix: Ix) -> io::Result<String> {
+    pub(crate) fn short_id(&self, ix: Ix) -> io::Result<String> {
         Ok(text::one_line(&self.short.of(self.session, self.files, ix)?))
     }
 
-    pub(super) fn id(&self, ix: Ix) -> io::Result<String> {
+    pub(crate) fn id(&self, ix: Ix) -> io::Result<String> {
         ids::name(self.session, self.files, ix)
     }
 
     /// The entry in a few words, of a tool's result with its call.
-    pub(super) fn summary(&mut self, ix: Ix) -> io::Result<String> {
+    pub(crate) fn summary(&mut self, ix: Ix) -> io::Result<String> {
         let line = self.line(ix)?;
         let content = self.content(&line);
         Ok(self.summary_of(ix, &content))
     }
 
-    pub(super) fn summary_of(&mut self, ix: Ix, content: &Content<'_>) -> String {
+    pub(crate) fn summary_of(&mut self, ix: Ix, content: &Content<'_>) -> String {
         let call = self.calls.of(self.session, self.files, ix, content);
         self.without_folder(&content.summary_of(&call))
     }
@@ -145,7 +145,7 @@ impl<'s> View<'s> {
     }
 
     /// The names that stand on an entry: `HEAD`, `label: good`.
-    pub(super) fn names(&self, ix: Ix) -> Vec<(Ink, String)> {
+    pub(crate) fn names(&self, ix: Ix) -> Vec<(Ink, String)> {
         let mut names = Vec::new();
         if self.is_marked(ix) {
             names.push((Ink::Head, "HEAD".to_owned()));
@@ -160,7 +160,7 @@ impl<'s> View<'s> {
     }
 
     /// The names in parentheses, cut to `width` cells; empty where there are none.
-    pub(super) fn decorations(&self, ix: Ix, look: &Look, width: usize) -> (usize, String) {
+    pub(crate) fn decorations(&self, ix: Ix, look: &Look, width: usize) -> (usize, String) {
         let names = self.names(ix);
         if names.is_empty() || width < 4 {
             return (0, String::new());
@@ -181,14 +181,14 @@ impl<'s> View<'s> {
     }
 
     /// One row of a list, of `width` cells at the most: id, what it is, how old, in a few words, its names.
-    pub(super) fn row(&mut self, ix: Ix, look: &Look, width: usize) -> io::Result<String> {
+    pub(crate) fn row(&mut self, ix: Ix, look: &Look, width: usize) -> io::Result<String> {
         let line = self.line(ix)?;
         let content = self.content(&line);
         self.row_of(ix, &content, look, width)
     }
 
     /// The row of an entry whose content is at hand.
-    pub(super) fn row_of(
+    pub(crate) fn row_of(
         &mut self,
         ix: Ix,
         content: &Content<'_>,
@@ -205,7 +205,7 @@ impl<'s> View<'s> {
         row.push_str(&paint(look, ink_of(kind), role));
         // What is narrow has better use for the cells.
         if width >= 60 {
-            let age = format!("{:>4}  ", clock::age(self.session.entries.time(ix), self.now));
+            let age = format!("{:>4}  ", time::age(self.session.entries.time(ix), self.now));
             used += text::width(&age);
             row.push_str(&paint(look, Ink::Quiet, age));
         }
@@ -228,7 +228,7 @@ impl<'s> View<'s> {
     }
 
     /// The heading of an entry: id, what it is, when, the model, its names.
-    pub(super) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
+    pub(crate) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
         let entries = &self.session.entries;
         let kind = filter::shown_kind(self.session, ix);
         let mut heading = format!(
@@ -238,7 +238,7 @@ impl<'s> View<'s> {
         );
         let mut notes = Vec::new();
         if entries.time(ix).is_some() {
-            notes.push(format!("{} ago", clock::age(entries.time(ix), self.now)));
+            notes.push(format!("{} ago", time::age(entries.time(ix), self.now)));
         }
         if let Some(model) = content.model.as_ref().filter(|_| !content.role.is_empty()) {
             notes.push(text::one_line(model));
@@ -255,7 +255,7 @@ impl<'s> View<'s> {
     }
 
     /// The text of an entry, wrapped to `width` cells.
-    pub(super) fn body(&mut self, ix: Ix, content: &Content<'_>, width: usize, body: Body) -> Vec<Printed> {
+    pub(crate) fn body(&mut self, ix: Ix, content: &Content<'_>, width: usize, body: Body) -> Vec<Printed> {
         let mut out = Vec::new();
         let call = self.calls.of(self.session, self.files, ix, content);
         let full = body == Body::Full;
@@ -314,7 +314,7 @@ impl<'s> View<'s> {
     }
 
     /// What an entry takes: bytes, and tokens where they are stored.
-    pub(super) fn stat(&self, ix: Ix, content: &Content<'_>) -> String {
+    pub(crate) fn stat(&self, ix: Ix, content: &Content<'_>) -> String {
         let mut stat = Count("byte", "bytes", self.session.span(ix).len as usize).to_string();
         if let Some(usage) = content.usage() {
             stat += &format!(" · {} in", Count("token", "tokens", usage.sent() as usize));
@@ -327,10 +327,10 @@ impl<'s> View<'s> {
     }
 
     /// The object of an entry for scripts; `whole` gives its whole text, and its blocks.
-    pub(super) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
+    pub(crate) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
         let line = self.line(ix)?;
         let path = self.files.path(self.session.span(ix).file).display().to_string();
-        let mut object = entry::object(self.session, self.files, ix, &line, &path, whole)?;
+        let mut object = entry_json::object(self.session, self.files, ix, &line, &path, whole)?;
         let mut stored = self.stored_of(ix, &self.content(&line)).into_iter();
         let blocks = object.get_mut("blocks").and_then(Value::as_array_mut);
         for block in blocks.into_iter().flatten() {
@@ -344,7 +344,7 @@ impl<'s> View<'s> {
     }
 
     /// The files that the results of an entry are in, one for each result; nothing if they are not to be shown.
-    fn stored_of(&self, ix: Ix, content: &Content<'_>) -> Vec<Option<super::stored::Shown>> {
+    fn stored_of(&self, ix: Ix, content: &Content<'_>) -> Vec<Option<super::stored_results::Shown>> {
         let has_results = content.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
         let (Some(stored), true) = (&self.stored, has_results) else { return Vec::new() };
         let Ok(line) = self.line(ix) else { return Vec::new() };
@@ -355,7 +355,7 @@ impl<'s> View<'s> {
 
 impl Printed {
     /// The line, painted.
-    pub(super) fn painted(&self, look: &Look) -> String {
+    pub(crate) fn painted(&self, look: &Look) -> String {
         match self.ink {
             Some(ink) => paint(look, ink, &self.text),
             None => self.text.clone(),
@@ -364,7 +364,7 @@ impl Printed {
 }
 
 /// The ink of what an entry is.
-pub(super) fn ink_of(kind: Kind) -> Ink {
+pub(crate) fn ink_of(kind: Kind) -> Ink {
     match kind {
         Kind::User => Ink::User,
         Kind::Assistant => Ink::Assistant,

@@ -175,14 +175,14 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
 }
 
 /// Says on standard error what went wrong, and ends the output; gives the exit status.
-pub(super) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
+pub(crate) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     let exit = say(error, ui);
     let _ = ui.finish();
     exit
 }
 
 /// Says on standard error what went wrong; gives the exit status.
-pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
+pub(crate) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     if reader_is_gone(error) {
         let _ = ui.finish();
         return Exit::Done;
@@ -202,17 +202,17 @@ pub(super) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
 
 /// What went wrong with some of several files. It keeps no other from being worked on.
 #[derive(Default)]
-pub(super) struct Failures {
+pub(crate) struct Failures {
     worst: Option<Exit>,
     /// How many files are no sessions that nobody named: beside sessions a folder holds files of all sorts.
-    pub(super) no_sessions: usize,
+    pub(crate) no_sessions: usize,
 }
 
 impl Failures {
     /// Says what went wrong with a file. `is_named` says whether it was named itself, and not only a folder that it is in.
     ///
     /// Gives the error back where it ends the work, since nobody reads any more what is written.
-    pub(super) fn add(&mut self, error: anyhow::Error, is_named: bool, ui: &mut Ui) -> anyhow::Result<()> {
+    pub(crate) fn add(&mut self, error: anyhow::Error, is_named: bool, ui: &mut Ui) -> anyhow::Result<()> {
         if reader_is_gone(&error) {
             return Err(error);
         }
@@ -229,18 +229,18 @@ impl Failures {
     }
 
     /// Whether nothing went wrong.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.worst.is_none()
     }
 
     /// The exit status of the worst that went wrong, else the one that is given.
-    pub(super) fn or(&self, exit: Exit) -> Exit {
+    pub(crate) fn or(&self, exit: Exit) -> Exit {
         self.worst.unwrap_or(exit)
     }
 }
 
 /// Whether an error is that nobody reads any more what is written: no error to the user, and the end of the work.
-pub(super) fn reader_is_gone(error: &anyhow::Error) -> bool {
+pub(crate) fn reader_is_gone(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
@@ -268,12 +268,12 @@ fn object(kind: &str, message: &str, hint: Option<&str>) -> serde_json::Value {
 }
 
 /// Whether `--json` stands among the words of a command line, for when they can't be parsed.
-pub(super) fn wants_json(words: &[OsString]) -> bool {
+pub(crate) fn wants_json(words: &[OsString]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
 }
 
 /// Says what is wrong with a command line, or gives the help that it asks for; gives the exit status.
-pub(super) fn usage(error: &clap::Error, json: bool) -> Exit {
+pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
     if !error.use_stderr() {
         // Help, or the version.
         return match error.print().and_then(|()| io::stdout().flush()) {

@@ -1,7 +1,7 @@
 //! How findings are printed.
 
 use super::Total;
-use crate::cmd::global::Global;
+use crate::cmd::shared::options::Global;
 use crate::fsck::{CHECKS, Check, Finding, Findings, Level, Row};
 use crate::model::Count;
 use crate::ui::{Ink, Ui, text};
@@ -169,7 +169,7 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
 pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
     let row = check.row();
     if ui.look.json {
-        return writeln!(ui.out(), "{}", self::check(row));
+        return writeln!(ui.out(), "{}", super::report::check(row));
     }
     writeln!(ui.out(), "{} ({})", row.id, row.level.word())?;
     for text in [row.what, row.why] {

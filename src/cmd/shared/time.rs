@@ -1,13 +1,13 @@
 //! What time it is, and how times are said and asked for.
 
-use super::Failure;
+use crate::cmd::Failure;
 use crate::model::{Time, parse_time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp, Zoned};
 
 /// The time now; `BOUGH_NOW` sets it, for tests, in any form in which the agents write times.
-pub(super) fn now() -> Time {
+pub(crate) fn now() -> Time {
     match std::env::var("BOUGH_NOW").map_or(Time::NONE, |told| parse_time(told.as_bytes())) {
         Time::NONE => Time(Timestamp::now().as_millisecond()),
         told => told,
@@ -15,7 +15,7 @@ pub(super) fn now() -> Time {
 }
 
 /// How long ago a time is, in one unit: `2m`, `3h`, `5d`; empty where there is no time.
-pub(super) fn age(time: Time, now: Time) -> String {
+pub(crate) fn age(time: Time, now: Time) -> String {
     if !time.is_some() {
         return String::new();
     }
@@ -39,28 +39,28 @@ pub(super) fn age(time: Time, now: Time) -> String {
 }
 
 /// A time as a date with its hour, in the user's time zone: `2026-03-02 11:58:03 +0100`; empty where there is none.
-pub(super) fn date(time: Time) -> String {
+pub(crate) fn date(time: Time) -> String {
     local(time, "%Y-%m-%d %H:%M:%S %z")
 }
 
 /// The same to the second, for a column: `2026-03-02 11:58:03`; as wide where there is no time.
-pub(super) fn second(time: Time) -> String {
+pub(crate) fn second(time: Time) -> String {
     format!("{:<19}", local(time, "%Y-%m-%d %H:%M:%S"))
 }
 
 /// The same to the minute: `2026-03-02 11:58`.
-pub(super) fn minute(time: Time) -> String {
+pub(crate) fn minute(time: Time) -> String {
     local(time, "%Y-%m-%d %H:%M")
 }
 
 /// A time for a sentence: of today the hour alone, else the date too.
-pub(super) fn lately(time: Time, now: Time) -> String {
+pub(crate) fn lately(time: Time, now: Time) -> String {
     let day = |time: Time| local(time, "%Y-%m-%d");
     if day(time) == day(now) { local(time, "%H:%M") } else { minute(time) }
 }
 
 /// A time for a script, in UTC: `2026-03-02T10:58:03.000Z`; `None` where there is none that a calendar has.
-pub(super) fn iso(time: Time) -> Option<String> {
+pub(crate) fn iso(time: Time) -> Option<String> {
     at(time).map(|_| time.iso())
 }
 
@@ -74,7 +74,7 @@ fn at(time: Time) -> Option<Timestamp> {
 
 /// Reads a time that a user asks for: a date or a time as ISO 8601 has it, `now`, `today`, `yesterday`, or how long ago
 /// it was (`2h`, `3 days ago`). A date without an hour begins at midnight, in the user's time zone.
-pub(super) fn parse(text: &str, now: Time) -> Result<Time, Failure> {
+pub(crate) fn parse(text: &str, now: Time) -> Result<Time, Failure> {
     read(text.trim(), now, TimeZone::system()).ok_or_else(|| Failure::Usage {
         what: format!("invalid time `{text}`"),
         hint: "use a date (2026-03-02, 2026-03-02T12:00), an age (2h, 3 days), `today` or `yesterday`".into(),

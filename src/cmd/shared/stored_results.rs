@@ -11,10 +11,10 @@ use std::path::Path;
 const MOST: u64 = 256 * 1024;
 
 /// Reads the files in which results are stored.
-pub(super) struct Stored;
+pub(crate) struct Stored;
 
 /// A result that is in a file, as far as the file can be read.
-pub(super) struct Shown {
+pub(crate) struct Shown {
     /// The path as the session names it.
     named: String,
     file: Option<ResultFile>,
@@ -22,7 +22,7 @@ pub(super) struct Shown {
 
 impl Stored {
     /// Returns the file of each result of an entry, in order; `None` for a result that is in the line.
-    pub(super) fn of_entry(
+    pub(crate) fn of_entry(
         &self,
         format: Format,
         session: &Path,
@@ -48,7 +48,7 @@ impl Stored {
 
 impl Shown {
     /// Returns what precedes the text: the path and the size of the file, or that there is no such file.
-    pub(super) fn heading(&self) -> String {
+    pub(crate) fn heading(&self) -> String {
         let Some(file) = &self.file else {
             let name = stored_results::file_name(&self.named);
             return format!("there is no file `tool-results/{name}` beside the session");
@@ -58,18 +58,18 @@ impl Shown {
         format!("{}, {size}{what}", file.path.display())
     }
 
-    pub(super) fn text(&self) -> Option<&str> {
+    pub(crate) fn text(&self) -> Option<&str> {
         self.file.as_ref()?.text.as_deref()
     }
 
     /// Returns how much is left out.
-    pub(super) fn more(&self) -> Option<String> {
+    pub(crate) fn more(&self) -> Option<String> {
         let more = self.file.as_ref().filter(|file| file.text.is_some())?.more;
         let more = Count("more byte", "more bytes", usize::try_from(more).unwrap_or(usize::MAX));
         (more.2 > 0).then(|| format!("{more} in the file"))
     }
 
-    pub(super) fn json(&self) -> Value {
+    pub(crate) fn json(&self) -> Value {
         let mut object = json!({ "named": self.named });
         if let Some(file) = &self.file {
             object["path"] = file.path.display().to_string().into();

@@ -2,8 +2,8 @@
 //!
 //! Nothing in it changes what `--json`, `--porcelain` and `--raw` print.
 
-use super::global::{Global, Origin, When, session_variable};
-use super::{Exit, Failure};
+use super::options::{Global, Origin, When, session_variable};
+use crate::cmd::{Exit, Failure};
 use crate::fsck::Check;
 use crate::ui::Ui;
 use serde::Deserialize;
@@ -13,46 +13,46 @@ use std::path::PathBuf;
 /// What the config file says; what it leaves out is as the defaults are.
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct Config {
-    pub(super) ui: UiConfig,
-    pub(super) session: SessionConfig,
-    pub(super) fsck: FsckConfig,
-    pub(super) alias: BTreeMap<String, String>,
+pub(crate) struct Config {
+    pub(crate) ui: UiConfig,
+    pub(crate) session: SessionConfig,
+    pub(crate) fsck: FsckConfig,
+    pub(crate) alias: BTreeMap<String, String>,
 }
 
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct UiConfig {
+pub(crate) struct UiConfig {
     /// `auto`, `always` or `never`.
-    pub(super) color: Option<String>,
+    pub(crate) color: Option<String>,
     /// The pager, as a command.
-    pub(super) pager: Option<String>,
+    pub(crate) pager: Option<String>,
     /// Whether only ASCII is drawn.
-    pub(super) ascii: Option<bool>,
+    pub(crate) ascii: Option<bool>,
 }
 
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct SessionConfig {
+pub(crate) struct SessionConfig {
     /// Folders with sessions beside the stores of the agents.
-    pub(super) roots: Vec<PathBuf>,
+    pub(crate) roots: Vec<PathBuf>,
 }
 
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
-pub(super) struct FsckConfig {
+pub(crate) struct FsckConfig {
     /// Checks that are not shown to a person.
-    pub(super) skip: Vec<String>,
+    pub(crate) skip: Vec<String>,
 }
 
 /// The file: `$XDG_CONFIG_HOME/bough/config.toml`.
-pub(super) fn file() -> Option<PathBuf> {
+pub(crate) fn file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     Some(etcetera::choose_base_strategy().ok()?.config_dir().join("bough/config.toml"))
 }
 
 /// Reads the config file; one that is not there says nothing.
-pub(super) fn load() -> anyhow::Result<Config> {
+pub(crate) fn load() -> anyhow::Result<Config> {
     let Some(path) = file() else { return Ok(Config::default()) };
     let text = crate::store::read_file(&path).and_then(|bytes| {
         String::from_utf8(bytes).map_err(|error| std::io::Error::new(std::io::ErrorKind::InvalidData, error))
@@ -119,7 +119,7 @@ enum Action {
 
 impl Args {
     /// Whether the command is of use where the file can't be read.
-    pub(super) fn wants_no_file(&self) -> bool {
+    pub(crate) fn wants_no_file(&self) -> bool {
         matches!(self.action, Action::Path)
     }
 }
@@ -130,7 +130,7 @@ struct Setting {
     origin: String,
 }
 
-pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+pub(crate) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     let path = file().map(|path| path.display().to_string()).unwrap_or_default();
     match args.action {
         Action::Path => writeln!(ui.out(), "{path}")?,

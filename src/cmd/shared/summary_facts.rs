@@ -6,7 +6,7 @@ use crate::model::Count;
 use serde_json::{Map, Value};
 
 /// The facts of a compaction or a summary, as stored: what it stands for, and who made it.
-pub(super) struct Facts<'l> {
+pub(crate) struct Facts<'l> {
     tokens_before: Option<&'l [u8]>,
     first_kept: Option<String>,
     from: Option<String>,
@@ -18,7 +18,7 @@ pub(super) struct Facts<'l> {
 
 impl<'l> Facts<'l> {
     /// Reads the facts from the line of an entry.
-    pub(super) fn of(format: Format, line: &'l [u8]) -> Facts<'l> {
+    pub(crate) fn of(format: Format, line: &'l [u8]) -> Facts<'l> {
         let chimera = format == Format::Chimera;
         let details = member(line, "details").unwrap_or_default();
         let meta = member(line, "compactMetadata").unwrap_or_default();
@@ -49,7 +49,7 @@ impl<'l> Facts<'l> {
     }
 
     /// The facts as rows for a person: a name and a value.
-    pub(super) fn rows(&self) -> Vec<(&'static str, String)> {
+    pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         if let Some(tokens) = self.tokens_before {
             let number = std::str::from_utf8(tokens).ok().and_then(|text| text.parse::<f64>().ok());
@@ -70,7 +70,7 @@ impl<'l> Facts<'l> {
     }
 
     /// The facts as an object for scripts; none if there is nothing to say.
-    pub(super) fn json(&self) -> Option<Value> {
+    pub(crate) fn json(&self) -> Option<Value> {
         let mut object = Map::new();
         let tokens = self.tokens_before.and_then(|tokens| serde_json::from_slice(tokens).ok());
         object.extend(tokens.map(|tokens| ("tokens_before".into(), tokens)));

@@ -1,6 +1,6 @@
 //! What a command says that moved the position: where it is now, what the agent will see, how to go on.
 
-use super::clock;
+use super::time;
 use crate::format::{Content, Format};
 use crate::model::{Count, Flags, Ix, Kind, Source};
 use crate::ops::{ids, switch::Switch};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// The position before the last switch of a session, by the operation log: `None` where no switch is known,
 /// `Some(None)` where it was before the first entry.
-pub(super) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<String>>> {
+pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<String>>> {
     let path = opened.files.path(0);
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     match Log::of_user() {
@@ -20,7 +20,7 @@ pub(super) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<
 }
 
 /// Says on standard error where the session stands after a switch.
-pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
+pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
     if ui.look.quiet {
         return Ok(());
     }
@@ -96,7 +96,7 @@ pub(super) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
 /// An entry for a sentence: `3f2a81c0 (user, 14:02)`.
 fn described(opened: &Opened, ix: Ix) -> anyhow::Result<String> {
     let entries = &opened.session.entries;
-    let time = clock::lately(entries.time(ix), clock::now());
+    let time = time::lately(entries.time(ix), time::now());
     let time = if time.is_empty() { time } else { format!(", {time}") };
     Ok(format!("{} ({}{time})", short(opened, ix)?, entries.kind(ix).word()))
 }
@@ -126,7 +126,7 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
 /// Returns the command by which the agent goes on with a session, fit to be pasted into a shell.
 ///
 /// Claude Code finds a session by the name of its file, whatever id is in it, and only if that is a session id.
-pub(super) fn resume_command(format: Format, path: &Path) -> Option<String> {
+pub(crate) fn resume_command(format: Format, path: &Path) -> Option<String> {
     match format {
         Format::Claude => {
             let stem =

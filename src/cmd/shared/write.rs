@@ -1,6 +1,8 @@
 //! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
 
-use super::{Failure, clock, global::Global, open};
+use super::options::Global;
+use super::{session_arg, time};
+use crate::cmd::Failure;
 use crate::format::{Format, Ids};
 use crate::model::{Change, Plan};
 use crate::store::oplog::Log;
@@ -17,10 +19,10 @@ use std::time::SystemTime;
 
 /// What every command that writes takes.
 #[derive(clap::Args, Clone, Copy, Debug)]
-pub(super) struct Writing {
+pub(crate) struct Writing {
     /// Print exactly what would be written, and write nothing
     #[arg(short = 'n', long)]
-    pub(super) dry_run: bool,
+    pub(crate) dry_run: bool,
 
     /// Override safety checks
     ///
@@ -29,15 +31,15 @@ pub(super) struct Writing {
     /// folder for the operation log, so that the operation is not recorded. A file that another
     /// program holds open is still not replaced, and what is overwritten is still backed up.
     #[arg(long)]
-    pub(super) force: bool,
+    pub(crate) force: bool,
 
     #[command(flatten)]
-    pub(super) allow: Allowed,
+    pub(crate) allow: Allowed,
 }
 
 /// The refusals that `--allow` overrides.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Allowed(Allow);
+pub(crate) struct Allowed(Allow);
 
 /// What `--allow` takes, and what it is about.
 const ALLOWS: [(&str, &str); 5] = [
@@ -95,7 +97,7 @@ impl clap::Args for Allowed {
 /// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
 ///
 /// `is_link` says whether its path is that of a symbolic link, `is_unlocked` whether it is known that oh-my-pi holds no lock on it.
-pub(super) fn signs_of_life(
+pub(crate) fn signs_of_life(
     files: &Files,
     is_link: bool,
     is_unlocked: bool,
@@ -117,30 +119,30 @@ pub(super) fn signs_of_life(
 /// Opens a session, makes a plan for it, and carries it out; all of it once more where the file changed meanwhile.
 ///
 /// With `--dry-run` looks whether the plan could be carried out, and prints its changes.
-pub(super) fn run<M>(
+pub(crate) fn run<M>(
     global: &Global,
     writing: Writing,
     named: Option<&str>,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
-    let path = open::path(global, named, ui)?;
+    let path = session_arg::path(global, named, ui)?;
     run_on(&path, global, writing, ui, make)
 }
 
 /// The same for a file that is known.
-pub(super) fn run_on<M>(
+pub(crate) fn run_on<M>(
     path: &Path,
     global: &Global,
     writing: Writing,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
-    run_with(|| open::by_path(global, path), writing, ui, make)
+    run_with(|| session_arg::by_path(global, path), writing, ui, make)
 }
 
 /// The same for a session that `open` opens.
-pub(super) fn run_with<M>(
+pub(crate) fn run_with<M>(
     mut open: impl FnMut() -> anyhow::Result<Opened>,
     writing: Writing,
     ui: &mut Ui,
@@ -149,7 +151,7 @@ pub(super) fn run_with<M>(
     again(|round| {
         let opened = open()?;
         if round.is_first {
-            open::warn(&opened, ui);
+            session_arg::warn(&opened, ui);
         }
         let (plan, more) = make(&opened)?;
         let (files, format) = (&opened.files, opened.session.format);
@@ -160,15 +162,15 @@ pub(super) fn run_with<M>(
 
 /// One of several tries to read, to plan and to write.
 #[derive(Clone, Copy)]
-pub(super) struct Round {
-    pub(super) is_first: bool,
-    pub(super) is_last: bool,
+pub(crate) struct Round {
+    pub(crate) is_first: bool,
+    pub(crate) is_last: bool,
 }
 
 /// Reads, plans and writes, and all of it again where the file changed meanwhile.
 ///
 /// Other boughs are soon done, however many there are; an agent is given way to after the second try.
-pub(super) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyhow::Result<T> {
+pub(crate) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let mut round = Round { is_first: true, is_last: false };
     let mut others = 0;
     loop {
@@ -190,7 +192,7 @@ pub(super) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyh
 }
 
 /// Carries out one plan, or prints it with `--dry-run`.
-pub(super) fn finish(
+pub(crate) fn finish(
     writing: Writing,
     files: &Files,
     format: Format,
@@ -204,7 +206,7 @@ pub(super) fn finish(
 
 /// The same for a plan that is a part of an operation on several files.
 #[allow(clippy::too_many_arguments, reason = "as many as a write needs")]
-pub(super) fn finish_in(
+pub(crate) fn finish_in(
     group: Option<&Group>,
     writing: Writing,
     files: &Files,
@@ -235,7 +237,7 @@ pub(super) fn finish_in(
 }
 
 /// Names the old files that are kept beside new ones.
-pub(super) fn tell_kept(done: &Done, ui: &mut Ui) {
+pub(crate) fn tell_kept(done: &Done, ui: &mut Ui) {
     for kept in &done.kept {
         let kept = text::one_line(&kept.display().to_string());
         ui.note(format_args!("warning: no folder for backups; the old file is kept as {kept}"));
@@ -243,7 +245,7 @@ pub(super) fn tell_kept(done: &Done, ui: &mut Ui) {
 }
 
 /// How plans are carried out here and now.
-pub(super) fn orders<'a>(
+pub(crate) fn orders<'a>(
     writing: Writing,
     log: Option<&'a Log>,
     prove: Option<&'a Proof<'a>>,
@@ -254,7 +256,7 @@ pub(super) fn orders<'a>(
         allow: writing.allow.0,
         dry_run: writing.dry_run,
         last_try,
-        now: clock::now(),
+        now: time::now(),
         log,
         group: None,
         prove,
@@ -262,7 +264,7 @@ pub(super) fn orders<'a>(
 }
 
 /// Prints the changes of a plan.
-pub(super) fn show<'p>(
+pub(crate) fn show<'p>(
     changes: &[Change],
     path: impl Fn(u16) -> &'p Path,
     ui: &mut Ui,
@@ -308,7 +310,7 @@ pub(super) fn show<'p>(
 }
 
 /// The text of a summary, which is given as it is, on standard input, or in a file; an empty one is an error.
-pub(super) fn summary(word: &str) -> anyhow::Result<String> {
+pub(crate) fn summary(word: &str) -> anyhow::Result<String> {
     let text = match word.strip_prefix('@') {
         Some(file) => {
             std::fs::read_to_string(file).map_err(|error| anyhow::anyhow!(error).context(file.to_owned()))?
@@ -328,11 +330,11 @@ pub(super) fn summary(word: &str) -> anyhow::Result<String> {
 }
 
 /// Fresh ids; a test sets their seed by `BOUGH_IDS`.
-pub(super) fn ids() -> Ids {
+pub(crate) fn ids() -> Ids {
     Ids::of(std::env::var("BOUGH_IDS").ok().as_deref())
 }
 
 /// A seed of fresh ids, for who must know them beforehand: [`ids`] where a test sets it, else by chance.
-pub(super) fn seed() -> String {
+pub(crate) fn seed() -> String {
     std::env::var("BOUGH_IDS").unwrap_or_else(|_| Ids::random().uuid())
 }

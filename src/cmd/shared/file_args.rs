@@ -1,7 +1,8 @@
 //! The files that a command over several sessions works on.
 
 use super::config::Config;
-use super::{global::Global, open};
+use super::options::Global;
+use super::session_arg;
 use crate::format::is_agents;
 use crate::store::locate;
 use crate::store::project::session_of_agent;
@@ -10,10 +11,10 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
 /// Files, in order, as they were named or found.
-pub(super) struct Files {
-    pub(super) paths: Vec<PathBuf>,
+pub(crate) struct Files {
+    pub(crate) paths: Vec<PathBuf>,
     /// Whether there could be several, so that each is named in what is printed.
-    pub(super) several: bool,
+    pub(crate) several: bool,
     /// Those that were named themselves, and not only a folder or a session that they belong to.
     named: HashSet<PathBuf>,
 }
@@ -21,7 +22,7 @@ pub(super) struct Files {
 impl Files {
     /// The files that the words of a command name: files as they are, folders with all below them, with `all` the
     /// stores of all agents; without any, the session of the command.
-    pub(super) fn of(
+    pub(crate) fn of(
         words: &[PathBuf],
         all: bool,
         global: &Global,
@@ -34,7 +35,7 @@ impl Files {
             return Ok(Files { paths: found, several: true, named: HashSet::new() });
         }
         if words.is_empty() {
-            let path = open::path(global, None, ui)?;
+            let path = session_arg::path(global, None, ui)?;
             return Ok(Files { paths: vec![path.clone()], several: false, named: [path].into() });
         }
         let mut paths = Vec::new();
@@ -53,12 +54,12 @@ impl Files {
     }
 
     /// Whether a file was named itself.
-    pub(super) fn is_named(&self, path: &Path) -> bool {
+    pub(crate) fn is_named(&self, path: &Path) -> bool {
         self.named.contains(path)
     }
 
     /// The files, and where one session is meant, those of its agents too.
-    pub(super) fn with_agents(mut self) -> Files {
+    pub(crate) fn with_agents(mut self) -> Files {
         if let ([path], false) = (&*self.paths, self.several)
             && !is_agents(path)
         {
@@ -74,7 +75,7 @@ impl Files {
     ///
     /// An agent's file belongs to the session whose folder it lies in, else to the one that its first line names. One
     /// whose session is not among the files stands for itself.
-    pub(super) fn sessions(&self) -> Vec<Vec<PathBuf>> {
+    pub(crate) fn sessions(&self) -> Vec<Vec<PathBuf>> {
         let mut agents: HashMap<String, Vec<PathBuf>> = HashMap::new();
         let mut sessions = Vec::new();
         let mut alone = Vec::new();
@@ -123,7 +124,7 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
 }
 
 /// A size in bytes, in a unit that people read: `812 B`, `3.4 KB`, `1.2 GB`.
-pub(super) fn size(bytes: u64) -> String {
+pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
     if bytes < 1000 {
         return format!("{bytes} B");

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// Returns what `work` gives for each of some items, in their order.
 ///
 /// Where no thread can be started (a limit of processes in a container or a shell), the calling thread does it alone.
-pub(super) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
+pub(crate) fn map<T: Sync, R: Send>(items: &[T], work: impl Fn(&T) -> R + Sync) -> Vec<R> {
     // One item is no reason to start threads.
     match pool().filter(|_| items.len() > 1) {
         Some(pool) => pool.install(|| items.par_iter().map(&work).collect()),

@@ -1,0 +1,17 @@
+//! What several commands share: options, arguments that name sessions and files, output, and the write itself.
+
+pub(crate) mod after_move;
+pub(crate) mod config;
+pub(crate) mod entry_json;
+pub(crate) mod exit;
+pub(crate) mod file_args;
+pub(crate) mod options;
+pub(crate) mod parallel;
+pub(crate) mod render;
+pub(crate) mod session_arg;
+pub(crate) mod stored_results;
+pub(crate) mod summary_facts;
+pub(crate) mod template;
+pub(crate) mod thread_arg;
+pub(crate) mod time;
+pub(crate) mod write;
