@@ -177,8 +177,6 @@ pub struct Entries {
     types: Names,
     /// Which session each entry says it is of, as an index into `sessions`; empty where none says so.
     session: Vec<u16>,
-    /// The first entry that says so.
-    first_session: u32,
     sessions: Names,
     /// The reply that an entry is a part of; empty where the format keeps replies whole.
     group: Vec<Key>,
@@ -290,8 +288,9 @@ impl Entries {
         if session.is_empty() && self.session.is_empty() {
             return;
         }
-        if self.session.is_empty() {
-            self.first_session = ix;
+        if self.session.is_empty() && ix > 0 {
+            // The entries before this one name none.
+            self.sessions.place(b"", u16::MAX as usize);
         }
         lengthen(&mut self.session, ix, self.expected, 0);
         let known = self.sessions.place(session, u16::MAX as usize);
@@ -337,11 +336,8 @@ impl Entries {
             }
         }
         for at in 0..other.len() {
-            let known = other.session.get(at).filter(|_| at as u32 >= other.first_session);
+            let known = other.session.get(at);
             let session = known.map_or("", |known| &other.sessions.list[usize::from(*known)]);
-            if session.is_empty() && self.session.is_empty() {
-                continue;
-            }
             self.push_session(first + at as u32, session.as_bytes());
         }
         let count = self.len();

@@ -653,7 +653,9 @@ fn strands_hold(repair: &Repair, new: &[u8]) -> Result<(), String> {
         // What a torn line shows, and a boundary, may lead to another session.
         let guessed = repair.aside.is_empty() && own["logicalParentUuid"].is_null();
         let is_side = |line: &Value| line["isSidechain"] == true;
-        if is_side(own) != is_side(above) || guessed && own["sessionId"] != above["sessionId"] {
+        let sessions = (own["sessionId"].as_str(), above["sessionId"].as_str());
+        let is_other = sessions.0.is_some() && sessions.1.is_some() && sessions.0 != sessions.1;
+        if is_side(own) != is_side(above) || guessed && is_other {
             return Err(format!("{} is hung under {parent}, which is of another strand", change.id));
         }
     }

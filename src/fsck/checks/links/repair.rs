@@ -16,8 +16,12 @@ use std::io;
 /// What an entry has in common with the parent that it may get: the session, and whether it is of a sidechain.
 type Strand = (Option<usize>, bool);
 
-/// Entries that can be parents.
-type Candidates = HashMap<Strand, Vec<Ix>>;
+/// Entries that can be parents, in file order.
+#[derive(Default)]
+struct Candidates {
+    of_side: [Vec<Ix>; 2],
+    of_strand: HashMap<Strand, Vec<Ix>>,
+}
 
 /// Where an orphan is hung.
 #[derive(Clone, Copy)]
@@ -101,7 +105,7 @@ impl Round<'_> {
                         // It was hung under the entry right above it, when that got its id.
                         continue;
                     }
-                    place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(&parent));
+                    place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(self, ix, &parent));
                     if place.is_none() && !parent.is_empty() {
                         place = given.get(&(parent.clone(), self.strand(ix))).copied();
                     }
@@ -155,17 +159,33 @@ impl Round<'_> {
     }
 
     /// The nearest earlier entry of the file that can be a parent, and does not stand below the entry.
-    fn nearest(&self, ix: Ix, candidates: &Candidates, forest: &mut Forest) -> Option<Ix> {
-        let of_its_kind = candidates.get(&self.strand(ix))?;
-        let before = of_its_kind.partition_point(|to| *to < ix);
-        of_its_kind[..before].iter().rev().take(MOST_TRIED).copied().find(|to| !forest.together(*to, ix))
+    fn nearest<'c>(&self, ix: Ix, candidates: &'c Candidates, forest: &mut Forest) -> Option<Ix> {
+        let (session, side) = self.strand(ix);
+        let before = |list: &'c [Ix]| list[..list.partition_point(|to| *to < ix)].iter().rev().copied();
+        let of_strand = |session| candidates.of_strand.get(&(session, side)).map_or(&[][..], |list| list);
+        // What names no session may be of any.
+        let (own, without) = match session {
+            Some(_) => (of_strand(session), of_strand(None)),
+            None => (&candidates.of_side[usize::from(side)][..], &[][..]),
+        };
+        let (mut own, mut without) = (before(own).peekable(), before(without).peekable());
+        let mut both = std::iter::from_fn(|| match own.peek() > without.peek() {
+            true => own.next(),
+            false => without.next(),
+        });
+        both.by_ref().take(MOST_TRIED).find(|to| !forest.together(*to, ix))
     }
 
-    /// The entries that can be parents, in file order, by what they can be parents of.
+    /// The entries that can be parents, by what they can be parents of.
     fn candidates(&self) -> Candidates {
-        let mut out = Candidates::new();
+        let mut out = Candidates::default();
+        let has_sessions = !self.session.entries.sessions().is_empty();
         for ix in self.session.tree.standing().filter(|ix| self.can_be_parent(*ix)) {
-            out.entry(self.strand(ix)).or_default().push(ix);
+            let strand = self.strand(ix);
+            out.of_side[usize::from(strand.1)].push(ix);
+            if has_sessions {
+                out.of_strand.entry(strand).or_default().push(ix);
+            }
         }
         out
     }
@@ -173,6 +193,12 @@ impl Round<'_> {
     fn strand(&self, ix: Ix) -> Strand {
         let entries = &self.session.entries;
         (entries.session_at(ix), entries.flags(ix).has(Flags::SIDECHAIN))
+    }
+
+    /// Whether two entries may be of one strand. One that names no session may be of any.
+    fn may_be_of_one_strand(&self, ix: Ix, other: Ix) -> bool {
+        let ((session, side), (other_session, other_side)) = (self.strand(ix), self.strand(other));
+        side == other_side && (session == other_session || session.is_none() || other_session.is_none())
     }
 
     /// The entry right above an orphan, where its id is empty: only Chimera reads such a line, and nothing hangs under it.
@@ -387,8 +413,9 @@ impl Evidence {
         }
         let found = session.tree.find_all(&session.entries, named.iter().map(|(_, key)| *key));
         for (ix, key) in named {
-            if let Some(call) = found.entry(key) {
-                self.add(round, ix, call);
+            let is_of_side = |call: &Ix| *call != ix && round.strand(*call).1 == round.strand(ix).1;
+            if let Some(call) = found.entry(key).filter(is_of_side) {
+                self.own.insert(ix, call);
             }
         }
         let Some(side) = &session.side else { return Ok(()) };
@@ -433,9 +460,7 @@ impl Evidence {
     }
 
     fn add(&mut self, round: &Round<'_>, ix: Ix, to: Ix) {
-        let entries = &round.session.entries;
-        let same_side = |flag| entries.flags(to).has(flag) == entries.flags(ix).has(flag);
-        if to != ix && same_side(Flags::SIDECHAIN) {
+        if to != ix && round.may_be_of_one_strand(ix, to) {
             self.own.entry(ix).or_insert(to);
         }
     }
@@ -446,9 +471,10 @@ impl Evidence {
         session.tree.stands(to).then_some(Place::Under(to))
     }
 
-    /// Where an entry belongs whose parent is a summary that is lost.
-    fn after_kept(&self, parent: &str) -> Option<Place> {
-        self.kept.get(&Key::of(parent.as_bytes())).copied().map(Place::Under)
+    /// Where an entry belongs whose parent is a summary that is lost. A compaction may have kept messages of another strand.
+    fn after_kept(&self, round: &Round<'_>, ix: Ix, parent: &str) -> Option<Place> {
+        let tail = self.kept.get(&Key::of(parent.as_bytes())).copied();
+        tail.filter(|tail| round.may_be_of_one_strand(ix, *tail)).map(Place::Under)
     }
 }
 
