@@ -59,8 +59,10 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
         match message.way {
             Way::Part | Way::Answer => patches.push(Patch::PutBack),
             Way::Kept => patches.push(Patch::Kept),
-            Way::Bridge => patches.push(Patch::Bridged),
             Way::Link => {}
+        }
+        if message.bridged {
+            patches.push(Patch::Bridged);
         }
         for part in &message.parts {
             if let request::Part::Made(made) = part {

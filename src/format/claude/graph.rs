@@ -154,6 +154,8 @@ pub struct Step {
     pub entry: Ix,
     /// How it came to be on the trunk.
     pub way: Way,
+    /// Whether it comes before an orphan that was joined to an entry near in time.
+    pub bridged: bool,
 }
 
 /// How an entry comes to be on the trunk.
@@ -163,8 +165,6 @@ pub enum Way {
     Link,
     /// As a kept message of the last compaction.
     Kept,
-    /// As an ancestor of an orphan that was joined to an entry near in time.
-    Bridge,
     /// As another part of a reply on the trunk.
     Part,
     /// As a result of a call in a reply on the trunk.

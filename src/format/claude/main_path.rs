@@ -170,19 +170,14 @@ impl Loader<'_> {
         let strays = self.strays(way, &on_way, groups());
         let kids = Kids::of_all(self);
         let with_turns = self.with_turns();
-        let mut trunk = Trunk { steps: Vec::with_capacity(way.len()), have: Seen::new(self.count), on_way };
+        let steps = Vec::with_capacity(way.len());
+        let mut trunk = Trunk { steps, have: Seen::new(self.count), on_way, bridged: false };
         let mut run: Vec<u32> = Vec::new();
         // What stands above an orphan that was joined to it.
         let above_bridge = way.iter().rposition(|ix| self.has(*ix, BRIDGED)).unwrap_or(0);
         for (at, ix) in way.iter().enumerate() {
-            trunk.put(
-                *ix,
-                match () {
-                    () if self.has(*ix, KEPT) => Way::Kept,
-                    () if at < above_bridge => Way::Bridge,
-                    () => Way::Link,
-                },
-            );
+            trunk.bridged = at < above_bridge;
+            trunk.put(*ix, if self.has(*ix, KEPT) { Way::Kept } else { Way::Link });
             if !is_part(ix) {
                 continue;
             }
@@ -243,6 +238,8 @@ struct Trunk {
     steps: Vec<Step>,
     have: Seen,
     on_way: Seen,
+    /// Whether what is put there now comes before a gap.
+    bridged: bool,
 }
 
 impl Trunk {
@@ -251,7 +248,7 @@ impl Trunk {
         let new = self.have.add(ix);
         if new {
             let way = if self.on_way.has(ix) && way == Way::Answer { Way::Link } else { way };
-            self.steps.push(Step { entry: Ix(ix), way });
+            self.steps.push(Step { entry: Ix(ix), way, bridged: self.bridged });
         }
         new
     }

@@ -45,6 +45,8 @@ pub struct Message {
     pub role: Role,
     /// How the entry came to be on the trunk.
     pub way: Way,
+    /// Whether it was reached across a gap in the links.
+    pub bridged: bool,
     /// Its parts, in order; never none.
     pub parts: Vec<Part>,
 }
@@ -181,7 +183,10 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
     let mut talk = Talk::default();
     for (step, read) in &steps {
         let ix = step.entry;
-        let message = |role, parts| Message { entry: Some(ix), role, way: step.way, parts };
+        let message = |role, parts| {
+            let Step { way, bridged, .. } = *step;
+            Message { entry: Some(ix), role, way, bridged, parts }
+        };
         match read {
             Read::Left(why) => sending.drop_entry(ix, *why),
             Read::Turn(blocks) => {
@@ -305,7 +310,7 @@ impl OwnTools {
 }
 
 fn made(role: Role, made: Made) -> Message {
-    Message { entry: None, role, way: Way::Link, parts: vec![Part::Made(made)] }
+    Message { entry: None, role, way: Way::Link, bridged: false, parts: vec![Part::Made(made)] }
 }
 
 /// The block of a turn's content at a place, as JSON; where the content is a string, that.
