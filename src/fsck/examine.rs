@@ -105,14 +105,15 @@ pub fn examine(
     if may_be_blank && is_blank(&Patched { text: &text, base: source, file: 0 })? {
         return Ok(empty(len, text, mending));
     }
-    let reachable = match &session {
-        Some(session) => session.loaded(),
+    let read = |session: &Session| (session.loaded(), session.tree.standing().count());
+    let (reachable, read_entries) = match &session {
+        Some(session) => read(session),
         None => match told(&Patched { text: &text, base: source, file: 0 })? {
             // What is read from a pipe is read here first; agents do not read UTF-16.
             Detected::Format(format) if mending.findings.is_empty() => {
-                scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?.loaded()
+                read(&scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?)
             }
-            _ => 0,
+            _ => (0, 0),
         },
     };
     let program = match &session {
@@ -190,7 +191,8 @@ pub fn examine(
     if session.program.is_some() {
         findings.list.iter_mut().for_each(|finding| finding.mendable = false);
     }
-    let entries = session.tree.standing().count();
+    // An object without an id and a type, or a title in the wrong place, is an entry until its line is made whole.
+    let entries = session.tree.standing().count().max(read_entries);
     let reachable = reachable.min(entries);
     // Read as another format, the lines had other links.
     let before = before.filter(|(format, _)| *format == session.format).map(|(_, position)| position);
