@@ -119,7 +119,7 @@ impl Spread {
             if self.open.is_none() {
                 let skip = front.bytes.iter().take_while(|byte| is_space(**byte)).count();
                 if front.bytes.get(skip) != Some(&b'{') || self.vain > VAIN {
-                    return self.pop(skip);
+                    return self.pop_alone(skip);
                 }
                 self.open = Some(Nest::default());
             }
@@ -139,10 +139,17 @@ impl Spread {
         self.vain += self.held.iter().take(self.fed).map(|raw| raw.bytes.len() + 1).sum::<usize>();
         self.open = None;
         let skip = self.held[0].bytes.iter().take_while(|byte| is_space(**byte)).count();
-        self.pop(skip)
+        self.pop_alone(skip)
     }
 
-    /// The first line by itself, without the white space before it.
+    /// The first line by itself, without the white space before it if that is not all JSON's.
+    fn pop_alone(&mut self, skip: usize) -> Option<Raw> {
+        let space = self.held.front().map_or(&[][..], |raw| &raw.bytes[..skip]);
+        let is_of_json = !space.iter().any(|byte| matches!(byte, 0x0B | 0x0C));
+        self.pop(if is_of_json { 0 } else { skip })
+    }
+
+    /// The first line without its first bytes.
     fn pop(&mut self, skip: usize) -> Option<Raw> {
         self.fed = 0;
         let mut raw = self.held.pop_front()?;

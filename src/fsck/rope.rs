@@ -202,6 +202,23 @@ pub(super) struct Patched<'a> {
     pub file: u16,
 }
 
+impl Patched<'_> {
+    /// The first byte of a line, if there is only white space before `offset` in it; else `offset`. Readers skip some white
+    /// space before an object.
+    pub(super) fn start_of_line(&self, offset: u64) -> io::Result<u64> {
+        const MOST_SKIPPED: u64 = 64;
+        let len = offset.min(MOST_SKIPPED);
+        let before = self.bytes(Span { file: 0, offset: offset - len, len })?;
+        let is_space = |byte: &u8| matches!(byte, b' ' | b'\t' | b'\r' | 0x0B | 0x0C);
+        let space = before.iter().rev().take_while(|byte| is_space(byte)).count();
+        let begins = match before.len() - space {
+            0 => offset <= MOST_SKIPPED,
+            at => before[at - 1] == b'\n',
+        };
+        Ok(if begins { offset - space as u64 } else { offset })
+    }
+}
+
 impl Source for Patched<'_> {
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()> {
         into.clear();

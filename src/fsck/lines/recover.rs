@@ -464,7 +464,8 @@ impl Work<'_, '_> {
             new.extend_from_slice(terminator);
         }
         let lines = last - line.line + 1;
-        self.edits.push(Edit { from: line.offset, to, line: line.line, lines, new, fresh: false });
+        let from = self.source.start_of_line(line.offset)?;
+        self.edits.push(Edit { from, to, line: line.line, lines, new, fresh: false });
         Ok(Some(last))
     }
 

@@ -395,7 +395,8 @@ impl<'a> Draft<'a> {
         let fresh = Edit { line: line.number, ..Edit::default() };
         if line.gone {
             let lines = 1 + breaks(&self.source.bytes(span)?);
-            edits.push(Edit { from: span.offset, to: end, lines, new: behind, ..fresh });
+            let from = self.source.start_of_line(span.offset)?;
+            edits.push(Edit { from, to: end, lines, new: behind, ..fresh });
             return Ok(());
         }
         if let Some((range, new)) = &line.new {
