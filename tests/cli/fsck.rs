@@ -548,3 +548,31 @@ fn no_sound_file_raises_an_alarm() {
     meant.retain(|_, count| *count == 0);
     assert!(meant.is_empty(), "these raise no alarm: {:?}", meant.keys());
 }
+
+/// A file in memory of which no more than a part may be asked for at once.
+struct InParts(Table, u64);
+
+impl Source for InParts {
+    fn read(&self, span: bough::model::Span, into: &mut Vec<u8>) -> std::io::Result<()> {
+        assert!(span.len <= self.1, "{} bytes are read at once", span.len);
+        self.0.read(span, into)
+    }
+}
+
+#[test]
+fn a_large_hole_is_not_held_in_memory() {
+    let entry = |id: &str, parent: &str| {
+        format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z","message":{{"role":"user","content":"text"}}}}"#)
+    };
+    let mut bytes = format!("{}\n", entry("aaaa0001", "null")).into_bytes();
+    bytes.resize(bytes.len() + (20 << 20), 0);
+    bytes.extend_from_slice(format!("{}\n", entry("aaaa0002", "\"aaaa0001\"")).as_bytes());
+    let len = bytes.len() as u64;
+    let source = InParts(Table(vec![bytes]), 2 << 20);
+    let around = Alone("s");
+    let examined = fsck::examine(None, &source, len, None, &around).ok().unwrap();
+    assert_eq!((examined.findings.count(Check::NulBytes), examined.entries), (1, 2));
+    let repair =
+        fsck::repair(&examined, &source, &around, &Wishes::default(), &mut Ids::seeded("1")).unwrap();
+    assert_eq!((repair.left.count(Check::NulBytes), repair.proof.entries), (0, (2, 2)));
+}

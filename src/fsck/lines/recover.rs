@@ -112,6 +112,12 @@ impl Mending {
 /// So many bytes are tried as the rest of a record, in all.
 const BUDGET: usize = 64 << 20;
 
+/// A line of so many bytes is looked through for NUL bytes before it is read as a whole.
+const LONG: u64 = 16 << 20;
+
+/// So many bytes of such a line are read at a time.
+const BLOCK: u64 = 1 << 20;
+
 /// So many lines are tried as the rest of a record.
 const MOST_LINES: usize = 10_000;
 
@@ -280,8 +286,14 @@ impl Work<'_, '_> {
                 return Ok(None);
             }
         }
-        let bytes = self.read(line)?;
         let ending = self.ending(line)?;
+        if line.len >= LONG
+            && let Some(left) = self.without_nuls(line)?
+        {
+            self.nul(line, left, &ending);
+            return Ok(Some(line.line));
+        }
+        let bytes = self.read(line)?;
         Ok(match classify(&bytes, self.probe) {
             Class::Blank => None,
             Class::Record => {
@@ -289,7 +301,7 @@ impl Work<'_, '_> {
                 None
             }
             Class::Nul(left) => {
-                self.nul(line, &bytes, left, &ending);
+                self.nul(line, left, &ending);
                 Some(line.line)
             }
             Class::InvalidUtf8 => {
@@ -330,8 +342,22 @@ impl Work<'_, '_> {
         self.put(line, 1, [new, end].concat(), ending);
     }
 
-    fn nul(&mut self, line: Bad, bytes: &[u8], left: Vec<u8>, ending: &[u8]) {
-        let count = bytes.len() - left.len();
+    /// What is left of a line without its NUL bytes, a block at a time: a hole in a file may be larger than the memory. `None` where
+    /// there are none.
+    fn without_nuls(&self, line: Bad) -> io::Result<Option<Vec<u8>>> {
+        let (mut left, mut offset, end) = (Vec::new(), line.offset, line.offset + line.len);
+        let mut block = Vec::new();
+        while offset < end {
+            let len = (end - offset).min(BLOCK);
+            self.source.read(Span { file: 0, offset, len }, &mut block)?;
+            left.extend(block.iter().filter(|byte| **byte != 0));
+            offset += len;
+        }
+        Ok(Some(left).filter(|left| (left.len() as u64) < line.len))
+    }
+
+    fn nul(&mut self, line: Bad, left: Vec<u8>, ending: &[u8]) {
+        let count = line.len as usize - left.len();
         let nothing = left.trim_ascii().is_empty();
         let message = match nothing {
             true => format!("{count} NUL bytes and nothing else"),
@@ -362,7 +388,7 @@ impl Work<'_, '_> {
             self.unended(line);
         }
         // It can't grow, so there is room.
-        if let Some((left, blanks)) = at_length(line, left, bytes.len(), ending) {
+        if let Some((left, blanks)) = at_length(line, left, line.len as usize, ending) {
             self.padded(line, blanks);
             self.replace(line, 1, [&left[..]], ending);
         }
