@@ -562,7 +562,9 @@ impl Source for InParts {
 #[test]
 fn a_large_hole_is_not_held_in_memory() {
     let entry = |id: &str, parent: &str| {
-        format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z","message":{{"role":"user","content":"text"}}}}"#)
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z","message":{{"role":"user","content":"text"}}}}"#
+        )
     };
     let mut bytes = format!("{}\n", entry("aaaa0001", "null")).into_bytes();
     bytes.resize(bytes.len() + (20 << 20), 0);
