@@ -1,4 +1,4 @@
-//! Repaired files as the agents' own programs load them, by their recorded answers: `sessions/fsck.tsv`, which `tests/peers-fsck
+//! Repaired files as the agents' own programs load them, by their recorded answers: `sessions/fsck.tsv`, which `tests/oracles/repairs.py
 //! --record` writes.
 
 use crate::files::project;
@@ -46,7 +46,7 @@ fn repaired_files_load_as_in_the_programs() {
             programs.insert(program);
         }
     }
-    assert!(wrong.is_empty(), "{}\n`tests/peers-fsck --record` asks them anew", wrong.join("\n"));
+    assert!(wrong.is_empty(), "{}\n`tests/oracles/repairs.py --record` asks them anew", wrong.join("\n"));
     assert_eq!(Vec::from_iter(programs), ["chimera", "claude", "harness", "omp", "pi", "pi-old"]);
 }
 

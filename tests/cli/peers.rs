@@ -3,7 +3,7 @@
 //! `sessions/peers.tsv` has one question a row: a copy of a session is switched to an entry, or labelled, or has the path to it
 //! exported. `wrote` tells the bytes that came, with a fixed clock and fixed ids; then there are the programs that were asked,
 //! the lines of the path on which they stand (for Claude Code the line of the turn), and what they give the model: how
-//! many messages and a digest of them (for Claude Code each block, as in `claude/measured.tsv`). `tests/peers --record`
+//! many messages and a digest of them (for Claude Code each block, as in `claude/measured.tsv`). `tests/oracles/positions.py --record`
 //! asks the programs, looks whether they are where they should be, and writes the file.
 
 use crate::claude_load::{answer, fits};
@@ -18,7 +18,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The clock, the source of ids, and the names of sessions that `tests/peers` has, too.
+/// The clock, the source of ids, and the names of sessions that `tests/oracles/programs.py` has, too.
 const NOW: &str = "2027-01-15T12:00:00Z";
 const SEED: &str = "peers";
 const NEW_SESSION: &str = "11111111-1111-4111-8111-111111111111";
@@ -76,7 +76,7 @@ fn check(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
     }
     assert!(
         wrong.is_empty(),
-        "{} differ; where that is meant, `tests/peers --record` asks the programs again:\n{}",
+        "{} differ; where that is meant, `tests/oracles/positions.py --record` asks the programs again:\n{}",
         wrong.len(),
         wrong.join("\n")
     );

@@ -1,6 +1,6 @@
 // What pi, pi-old, oh-my-pi and the harness see in session files: reads a path a line, prints an answer a line.
 //
-//     node tests/peers.mjs pi|pi-old|harness FOLDER     bun tests/peers.mjs omp FOLDER
+//     node tests/oracles/sessions.mjs pi|pi-old|harness FOLDER     bun tests/oracles/sessions.mjs omp FOLDER
 //
 // FOLDER holds the installed programs. Each file is copied first, since some programs write when they load. The texts of
 // messages are joined as in the reference answers, and told by their first digits of SHA-256.

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Merges and picks in the reference files, and asks the real programs what they then see.
 
-    BOUGH_PEERS=DIR BOUGH_SHARED=DIR tests/peers-picks [--bough PROGRAM] [--jobs N] [pi] [omp] [chimera] [claude] [migrate]
+    BOUGH_PEERS=DIR BOUGH_SHARED=DIR tests/oracles/merges.py [--bough PROGRAM] [--jobs N] [pi] [omp] [chimera] [claude] [migrate]
 
 BOUGH_PEERS is the folder of installed programs, BOUGH_SHARED that of reference files and of the scripts that ask the
 programs (`oracles/`). For every file and every leaf that HEAD is not on, `bough merge FILE LEAF` is run on a copy.
@@ -10,10 +10,9 @@ send at LEAF beyond the part that both share; no call may be without its result,
 Files with a compaction on either path, and leaves from which something was left out, are checked for the calls
 alone, and counted as such. Prints one line for each failure and a line of counts; exits with 1 if there were failures.
 """
-import argparse, concurrent.futures, glob, json, os, pathlib, shutil, subprocess, sys, tempfile
+import argparse, concurrent.futures, json, os, pathlib, shutil, subprocess, sys, tempfile
 
-SHARED = pathlib.Path(os.environ.get("BOUGH_SHARED", "../shared")).resolve()
-PEERS = os.environ.get("BOUGH_PEERS", os.path.expanduser("~/.cache/bough-peers"))
+from programs import PEERS, SHARED
 
 
 def run(*words, **more):
@@ -24,7 +23,7 @@ class Work:
     def __init__(self, bough):
         self.bough = bough
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="picks-"))
-        self.env = dict(os.environ, XDG_STATE_HOME=str(self.folder / "state"), BOUGH_PEERS=PEERS)
+        self.env = dict(os.environ, XDG_STATE_HOME=str(self.folder / "state"), BOUGH_PEERS=str(PEERS))
 
     def copy(self, path, name=None):
         folder = pathlib.Path(tempfile.mkdtemp(dir=self.folder))
@@ -58,7 +57,7 @@ def program(kind, path):
         made = run(python, SHARED / "oracles/chimera_oracle.py", path)
     else:
         script = "omp_oracle.mjs" if kind == "omp" else "pi_oracle.mjs"
-        made = run("node", SHARED / "oracles" / script, path, env=dict(os.environ, BOUGH_PEERS=PEERS))
+        made = run("node", SHARED / "oracles" / script, path, env=dict(os.environ, BOUGH_PEERS=str(PEERS)))
     try:
         seen = json.loads(made.stdout)
     except ValueError:
@@ -174,7 +173,7 @@ def claude(work, path):
     """Merges every other branch of a transcript, and asks the client."""
     failures, exact, loose = [], 0, 0
     check = SHARED / "oracles/claude_resume/resume_check"
-    env = dict(os.environ, BOUGH_PEERS=PEERS)
+    env = dict(os.environ, BOUGH_PEERS=str(PEERS))
 
     def resume(file):
         made = run(check, file, env=env)
@@ -236,7 +235,7 @@ def migrate(work, path):
     script = SHARED / "oracles/pi_oracle.mjs"
 
     def see(file):
-        made = run("node", script, "--positional", file, env=dict(os.environ, BOUGH_PEERS=PEERS))
+        made = run("node", script, "--positional", file, env=dict(os.environ, BOUGH_PEERS=str(PEERS)))
         seen = json.loads(made.stdout)
         for key in ("input", "file_changed_by_load", "migrated_file_sha", "migrated_file_lines", "probe"):
             seen.pop(key, None)
@@ -297,4 +296,5 @@ def main():
     sys.exit(1 if bad else 0)
 
 
-main()
+if __name__ == "__main__":
+    main()

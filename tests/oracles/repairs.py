@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Asks the agents' own programs whether they load what `bough fsck --repair` mended.
 
-    tests/peers-fsck [PROGRAM…] [--file WORD] [--pairs] [--record]
+    tests/oracles/repairs.py [PROGRAM…] [--file WORD] [--pairs] [--record]
 
 A copy of each damaged case (tests/cli/sessions/cases) is repaired, once as it is and once with what is mended on request, and
 every program of its family loads the result: it must take it, stand where bough says that it stands, and go up the same path;
@@ -9,22 +9,19 @@ Claude Code must send of the same entries. `--pairs` does the same with the meas
 hand, of which Claude Code must send at least as much as of the twin. One line for each failure, figures at the end; exit status
 1 where there was a failure.
 
-Programs: pi, pi-old, omp, harness, chimera, claude. The variables are those of `tests/peers`.
+Programs: pi, pi-old, omp, harness, chimera, claude. The environment is that of `programs.py`.
 
 `--record` writes the answers to tests/cli/sessions/fsck.tsv, for the tests that have no programs: the case, what was asked for,
 the digest of the repaired file, the program, the lines on the path (for Claude Code those that it sends something of, and the
 line of its leaf). What is there of other programs stays; what failed is left out.
 """
-import argparse, importlib.machinery, importlib.util, json, os, pathlib, shutil, sys, tempfile
+import argparse, json, pathlib, shutil, sys, tempfile
 from concurrent.futures import ThreadPoolExecutor
 
-HERE = pathlib.Path(__file__).resolve().parent
-loader = importlib.machinery.SourceFileLoader("peers", str(HERE / "peers"))
-peers = importlib.util.module_from_spec(importlib.util.spec_from_loader("peers", loader))
-loader.exec_module(peers)
+import programs
 
-CASES = HERE / "cli" / "sessions" / "cases"
-RECORD = HERE / "cli" / "sessions" / "fsck.tsv"
+CASES = programs.SESSIONS / "cases"
+RECORD = programs.SESSIONS / "fsck.tsv"
 FAMILIES = {"pi": "pi", "pi-old": "pi", "omp": "pi", "harness": "pi", "chimera": "chimera", "claude": "claude"}
 FORMATS = {"pi": "pi", "omp": "pi", "chimera": "chimera", "claude": "claude"}
 WITH = {"sidechain tail": "sidechain-trunk", "sidechain all": "sidechain-trunk", "explicit null pointer": "explicit-null-pointer",
@@ -42,7 +39,7 @@ EXCEPTIONS = {
 
 def checks_on_request():
     with tempfile.TemporaryDirectory() as work:
-        listed = peers.bough(work, "fsck", "--list-checks").stdout
+        listed = programs.bough(work, "fsck", "--list-checks").stdout
     return [line.split()[1] for line in listed.splitlines() if "on request" in line]
 
 
@@ -72,12 +69,12 @@ class Mended:
         self.copy = self.work / file.name
         shutil.copy(file, self.copy)
         words = ["--with", asked] if asked else []
-        self.done = peers.bough(self.work, "fsck", "--repair", "--force", *words, self.copy)
+        self.done = programs.bough(self.work, "fsck", "--repair", "--force", *words, self.copy)
         self.bytes = self.copy.read_bytes()
         self.changed = self.bytes != file.read_bytes()
 
     def said(self, command):
-        done = peers.bough(self.work, command, "--json", self.copy)
+        done = programs.bough(self.work, command, "--json", self.copy)
         return [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
 
     def __enter__(self):
@@ -103,14 +100,14 @@ def ask(program, file, family, asked):
             return None
         if program == "claude" and status.get("head") is None:
             return None
-        answer = peers.ask(program, mended.copy)
+        answer = programs.ask(program, mended.copy)
         if answer.get("error"):
             return f"not loaded: {str(answer['error'])[-200:]}"
-        digest = peers.digest(mended.bytes)
+        digest = programs.digest(mended.bytes)
         if program == "claude":
             return claude(mended, status, answer, digest)
         keys = ("id", "parent_id") if family == "chimera" else ("id", "parentId")
-        lines = peers.Lines(mended.bytes, *keys)
+        lines = programs.Lines(mended.bytes, *keys)
         place = answer.get("path_ids") or []
         if old and len(lines.by_id) < 2:
             # Version 1 has no ids: the program makes them up.
@@ -121,11 +118,11 @@ def ask(program, file, family, asked):
         # The harness reads no further up than to the last compaction.
         if place != own and not (program == "harness" and place and own[-len(place):] == place):
             return f"stands at {place[-2:]} of {len(place)}, where bough is at {own[-2:]} of {len(own)}"
-        return digest, peers.runs([lines.by_id[id][0] for id in place])
+        return digest, programs.runs([lines.by_id[id][0] for id in place])
 
 
 def claude(mended, status, answer, digest):
-    lines = peers.Lines(mended.bytes, "uuid", "parentUuid")
+    lines = programs.Lines(mended.bytes, "uuid", "parentUuid")
     head = lines.by_id.get(answer.get("leaf"), (0,))[0]
     sent = {number for block in answer.get("sent", []) if block.get("uuid")
             for number in (block["line"] if isinstance(block["line"], list) else [block["line"]])}
@@ -135,8 +132,8 @@ def claude(mended, status, answer, digest):
     if answer.get("leaf") != status["head"]:
         return f"stands at {answer.get('leaf')}, where bough is at {status['head']}"
     if sent != own:
-        return f"sends of lines {peers.runs(sorted(sent))}, where bough says {peers.runs(sorted(own))}"
-    return digest, f"{peers.runs(sorted(sent))} at {head}"
+        return f"sends of lines {programs.runs(sorted(sent))}, where bough says {programs.runs(sorted(own))}"
+    return digest, f"{programs.runs(sorted(sent))} at {head}"
 
 
 def only_thinks(entry):
@@ -147,9 +144,9 @@ def only_thinks(entry):
 
 
 def pair(row):
-    folder = peers.ORACLES / "claude_resume" / "measured" / "cases"
+    folder = programs.ORACLES / "claude_resume" / "measured" / "cases"
     with Mended(folder / (row["damaged"] + ".jsonl"), WITH.get(row["what"], "")) as mended:
-        seen = peers.ask("claude", mended.copy)
+        seen = programs.ask("claude", mended.copy)
         sent = [block for block in seen.get("sent", []) if block.get("uuid")]
         if len(sent) < row["sent_after"]:
             return f"{len(sent)} blocks are sent, not {row['sent_after']} ({seen.get('error')})"
@@ -165,17 +162,17 @@ def main():
     words.add_argument("--pairs", action="store_true")
     words.add_argument("--record", action="store_true")
     words = words.parse_args()
-    programs = words.programs or list(FAMILIES)
+    wanted_programs = words.programs or list(FAMILIES)
     rows, failures = [], 0
     with ThreadPoolExecutor(2) as pool:
-        for program in programs:
+        for program in wanted_programs:
             wanted = [case for case in cases(words.file) if case[2] == FAMILIES[program]]
             answers = list(pool.map(lambda case: ask(program, *case[1:]), wanted))
             asked = [(f"{name} {asked}".strip(), answer) for (name, _, _, asked), answer in zip(wanted, answers)]
             rows += [(name, asked, answer[0], program, answer[1]) for (name, _, _, asked), answer in zip(wanted, answers)
                      if isinstance(answer, tuple)]
             if program == "claude" and words.pairs:
-                pairs = json.loads((peers.ORACLES / "claude_resume/measured/repairs.json").read_text())
+                pairs = json.loads((programs.ORACLES / "claude_resume/measured/repairs.json").read_text())
                 pairs = [row for row in pairs if not row["what"].startswith("switch")]
                 asked += zip([row["what"] for row in pairs], pool.map(pair, pairs))
             asked = [(name, answer) for name, answer in asked if answer is not None]
@@ -191,7 +188,7 @@ def main():
     if words.record:
         known = RECORD.read_text().splitlines() if RECORD.exists() else []
         kept = [tuple(row.split("\t")) for row in known]
-        kept = [row for row in kept if row[3] not in programs or words.file not in row[0]]
+        kept = [row for row in kept if row[3] not in wanted_programs or words.file not in row[0]]
         text = "".join("\t".join(row) + "\n" for row in sorted(kept + rows))
         RECORD.write_text(text)
     return 1 if failures else 0

@@ -1,0 +1,154 @@
+"""The agents' own programs: how each is asked what it sees in a session file, and what the scripts of this folder share.
+
+BOUGH        the program under test (default target/debug/bough)
+BOUGH_SHARED the folder with `oracles` and `corpus` (default ../shared)
+BOUGH_PEERS  the folder with the installed programs (default ~/.cache/bough-peers)
+CHIMERA_PYTHON  a Python that has Chimera (default chimera-venv/bin/python in the folder above)
+"""
+import hashlib, json, os, pathlib, subprocess, threading
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SESSIONS = ROOT / "tests" / "cli" / "sessions"
+SHARED = pathlib.Path(os.environ.get("BOUGH_SHARED", ROOT.parent / "shared")).resolve()
+PEERS = pathlib.Path(os.environ.get("BOUGH_PEERS", pathlib.Path.home() / ".cache" / "bough-peers"))
+BOUGH = os.environ.get("BOUGH", str(ROOT / "target" / "debug" / "bough"))
+ORACLES = SHARED / "oracles"
+
+# The clock and the source of ids that the records were made with; the tests that read them have the same.
+NOW, SEED = "2027-01-15T12:00:00Z", "peers"
+# The session that an export of Claude Code's makes: the client takes the name of the file for it.
+NEW_SESSION = "11111111-1111-4111-8111-111111111111"
+
+
+def bough(work, *words, text=None):
+    work = pathlib.Path(work)
+    env = dict(os.environ, HOME=str(work), XDG_STATE_HOME=str(work / "state"), NO_COLOR="1", BOUGH_NOW=NOW, BOUGH_IDS=SEED)
+    return subprocess.run([BOUGH, *map(str, words)], env=env, cwd=work, input=text, capture_output=True, text=True)
+
+
+answers, asking = {}, threading.Lock()
+
+
+def ask(program, file):
+    """What a program sees in a file; a dict with `error` where it refuses. The same bytes are asked for once."""
+    file = pathlib.Path(file)
+    name = file.name if program.startswith("claude") else ""
+    key = (program, name, hashlib.sha256(file.read_bytes()).digest())
+    with asking:
+        known = answers.get(key)
+    if known is None:
+        known = ask_now(program, file)
+        with asking:
+            answers[key] = known
+    return known
+
+
+class Driver:
+    """A program that stays, and is asked about one file after the other."""
+
+    def __init__(self, program):
+        self.lock, self.process = threading.Lock(), None
+        run = [next(iter(PEERS.glob("omp/node_modules/@oven/*/bin/bun")), "bun"), "run"] if program == "omp" else ["node"]
+        self.words = [*map(str, run), str(ROOT / "tests" / "oracles" / "sessions.mjs"), program, str(PEERS)]
+
+    def ask(self, file):
+        with self.lock:
+            if self.process is None:
+                self.process = subprocess.Popen(self.words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+            self.process.stdin.write(f"{file}\n")
+            self.process.stdin.flush()
+            # Some programs go round in rings for ever.
+            watch = threading.Timer(60, self.process.kill)
+            watch.start()
+            # Programs say other things on their output, too.
+            while (line := self.process.stdout.readline()) and not line.startswith("{"):
+                pass
+            watch.cancel()
+            if line:
+                return json.loads(line)
+            error, self.process = self.process.stderr.read()[-300:], None
+            return {"error": error or "no answer"}
+
+
+drivers = {program: Driver(program) for program in ["pi", "pi-old", "omp", "harness"]}
+
+
+def ask_now(program, file):
+    if program in drivers:
+        return drivers[program].ask(file)
+    if program == "chimera":
+        words = [os.environ.get("CHIMERA_PYTHON", str(PEERS / "chimera-venv" / "bin" / "python")), str(ORACLES / "chimera_oracle.py")]
+    else:
+        version = program.partition("@")[2]
+        words = [str(ORACLES / "claude_resume" / "resume_check"), "--timeout", "150", *(["--version", version] if version else [])]
+    env = dict(os.environ, BOUGH_PEERS=str(PEERS))
+    done = subprocess.run([*words, str(file)], env=env, capture_output=True, text=True)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:
+        return {"error": (done.stderr or done.stdout)[-300:] or f"exit {done.returncode}"}
+    if "ok" in answer:
+        # A client that resumes may still warn of something.
+        answer["error"] = None if answer["ok"] else answer["error"] or "not resumed"
+    elif answer.get("path_ids") == "hangs":
+        answer["error"] = "hangs"
+    elif "load_error" in answer:
+        answer["error"] = answer["load_error"]
+    return answer
+
+
+class Lines:
+    """The lines of a file: its entries by id, the last of equal ids, with the line that each stands on."""
+
+    def __init__(self, bytes, id_key, parent_key, is_entry=lambda entry: True):
+        self.id_key, self.parent_key = id_key, parent_key
+        self.head, self.all, self.by_id, self.number = [], [], {}, {}
+        for number, line in enumerate(bytes.split(b"\n"), 1):
+            try:
+                entry = json.loads(line.decode("utf-8", "replace"))
+            except (ValueError, RecursionError):
+                continue
+            if not isinstance(entry, dict):
+                continue
+            self.all.append((number, entry, line))
+            if isinstance(entry.get(id_key), (str, int)):
+                self.number[entry[id_key]] = number
+            if entry.get("type") in ("session", "title"):
+                self.head.append(line)
+            elif isinstance(entry.get(id_key), str) and is_entry(entry):
+                self.by_id[entry[id_key]] = (number, entry, line)
+
+    def entry(self, id):
+        return self.by_id[id][1]
+
+    def path(self, leaf):
+        path, seen = [], set()
+        while isinstance(leaf, str) and leaf in self.by_id and leaf not in seen:
+            seen.add(leaf)
+            path.append(leaf)
+            leaf = self.entry(leaf).get(self.parent_key)
+        return path[::-1]
+
+    def is_ring(self, leaf):
+        """Whether the links above an entry go round, on which most programs hang."""
+        top = self.entry(self.path(leaf)[0]).get(self.parent_key)
+        return isinstance(top, str) and top in self.by_id
+
+    def below(self, top):
+        """An entry and all below it."""
+        return {id for id in self.by_id if top in self.path(id)}
+
+
+def runs(numbers):
+    """1, 2, 3, 7 as `1-3 7`."""
+    out = []
+    for number in numbers:
+        if out and number == out[-1][1] + 1:
+            out[-1][1] = number
+        else:
+            out.append([number, number])
+    return " ".join(f"{a}" if a == b else f"{a}-{b}" for a, b in out)
+
+
+def digest(bytes):
+    return hashlib.sha256(bytes).hexdigest()[:12]
