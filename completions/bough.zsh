@@ -103,7 +103,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-x[Record in the session where the copies come from]' \
+'-x[Note in the session where the copies come from]' \
 '--no-pairs[Fail if a tool call is named without its result, or a result without its call]' \
 '--strip-thinking[Leave the model'\''s thinking out of the copies]' \
 '--zero-usage[Set the token counts of the copies to zero]' \
@@ -455,7 +455,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--squash[Append one summary of the branch instead of copying its entries]' \
-'-x[Record in the session where the copies come from]' \
+'-x[Note in the session where the copies come from]' \
 '--no-pairs[Fail if a tool call is named without its result, or a result without its call]' \
 '--strip-thinking[Leave the model'\''s thinking out of the copies]' \
 '--zero-usage[Set the token counts of the copies to zero]' \
@@ -749,7 +749,7 @@ _bough_commands() {
 'context:Show what the model would be sent' \
 'diff:Show how two branches differ' \
 'export-branch:Export the path to an entry as a new session' \
-'fsck:Check sessions for damage, and mend it' \
+'fsck:Check sessions for damage, and repair it' \
 'grep:Search the text of entries' \
 'label:Label entries; list, move and delete labels' \
 'log:Show the entries on the path to HEAD, newest first' \
@@ -761,7 +761,7 @@ _bough_commands() {
 'sessions:List sessions' \
 'show:Show whole entries\: text, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
-'status:Show a session in short\: format, position, branches, faults' \
+'status:Show a session in short\: format, HEAD, branches, faults' \
 'switch:Move HEAD, so that the agent continues from another entry' \
 'undo:Undo an operation' \
     )

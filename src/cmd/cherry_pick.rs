@@ -53,7 +53,7 @@ pub struct Args {
 /// Options of the commands that copy entries.
 #[derive(clap::Args, Debug)]
 pub(super) struct Copying {
-    /// Record in the session where the copies come from
+    /// Note in the session where the copies come from
     #[arg(short = 'x')]
     origin: bool,
 

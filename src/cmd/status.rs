@@ -16,10 +16,10 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Show a session in short: format, position, branches, faults
+/// Show a session in short: format, HEAD, branches, faults
 ///
-/// Says where the agent would go on if it loaded the session now, and by which rule; how many entries, branches
-/// and faults there are; and whether somebody seems to be writing.
+/// Shows the entry from which the agent would continue if it loaded the session now, and the rule that says so; the numbers of
+/// entries, branches and faults; and whether an agent seems to be writing.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it is not the newest of this folder
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     if !faults.is_empty() {
         let path = text::shell_word(&path);
-        ui.hint(format_args!("`bough fsck {path}` says where, and what can be mended"));
+        ui.hint(format_args!("`bough fsck {path}` shows where, and what can be repaired"));
     }
     Ok(Exit::Done)
 }

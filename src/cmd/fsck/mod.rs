@@ -21,14 +21,15 @@ use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 use surroundings::Place;
 
-/// Check sessions for damage, and mend it
+/// Check sessions for damage, and repair it
 ///
-/// Looks through session files, folders of them, and whole stores; `-` is standard input. Prints one line for each finding,
-/// `FILE:LINE: LEVEL: CHECK: words`, then how many there are and how much of the session the agent reaches.
+/// Checks session files, folders of them, and whole stores; `-` is standard input. Prints one line for each finding,
+/// `FILE:LINE: LEVEL: CHECK: message`, then the number of findings, and how much of the session the agent reaches.
 ///
-/// With `--repair`, mends what has a default repair. The repair is planned, carried out on a copy, read again and proved: the
-/// errors are gone and no new ones came, every id and every line that had to stay is there, and all that the agent would send
-/// at HEAD and on every branch is still sent, with no result without its call. Else nothing is changed. What is taken out of a file is kept in a side file, and `bough undo` takes all of it back.
+/// With `--repair`, repairs everything that has a default repair. bough makes the repair on a copy, reads the copy again, and
+/// proves it: the errors are gone and there are no new ones, every id and every line that had to stay is there, and the agent
+/// still sends everything that it would have sent, at HEAD and on every branch, with no result without its call. If the proof
+/// fails, nothing is changed. Bytes that are removed are saved in a side file. `bough undo` undoes the whole repair.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Session files, folders, or `-` for standard input

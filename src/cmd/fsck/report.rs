@@ -117,8 +117,8 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
         1 => String::new(),
         files => format!("{} {dot} ", Count("file", "files", files)),
     };
-    let mended = match total.mended {
-        Some(mended) => format!("{mended} repaired {dot} "),
+    let repaired = match total.mended {
+        Some(count) => format!("{count} repaired {dot} "),
         None => String::new(),
     };
     let (errors, warnings) = (total.errors as usize, total.warnings as usize);
@@ -127,7 +127,7 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
     let before = if after { format!(", {} before", total.reachable) } else { String::new() };
     writeln!(
         ui.out(),
-        "{files}{mended}{}, {}{} {dot} {reached} of {} reachable from HEAD{before}",
+        "{files}{repaired}{}, {}{} {dot} {reached} of {} reachable from HEAD{before}",
         Count("error", "errors", errors),
         Count("warning", "warnings", warnings),
         if total.mended.is_some() { " left" } else { "" },
@@ -150,8 +150,8 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
     }
     let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in CHECKS {
-        let (level, mend) = (row.level.word(), row.mend.words());
-        let head = format!("{level:<7}  {:<width$}  {mend:<10}  ", row.id);
+        let (level, repair) = (row.level.word(), row.mend.words());
+        let head = format!("{level:<7}  {:<width$}  {repair:<10}  ", row.id);
         let room = ui.look.width.saturating_sub(head.len());
         let lines = match ui.look.terminal && room >= 20 {
             true => text::wrap(row.what, room),
@@ -176,12 +176,12 @@ pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
         let lines = text::wrap(text, ui.look.width);
         writeln!(ui.out(), "\n{}", lines.join("\n"))?;
     }
-    let mend = match row.mend {
+    let repair = match row.mend {
         crate::fsck::Mend::No => "There is no repair.".to_owned(),
         crate::fsck::Mend::ByDefault => "`bough fsck --repair` repairs it.".to_owned(),
         crate::fsck::Mend::OnRequest => format!("`bough fsck --repair --with {}` repairs it.", row.id),
     };
-    writeln!(ui.out(), "\n{mend}")?;
+    writeln!(ui.out(), "\n{repair}")?;
     if !row.strategies.is_empty() {
         writeln!(ui.out(), "Strategies: {}; the first is the default.", row.strategies.join(", "))?;
     }

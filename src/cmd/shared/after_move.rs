@@ -54,7 +54,7 @@ pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
     if let Some(part) = switch.part {
         let session = &opened.session;
         let why = match session.claude.may_be_passed_over(part, session.entries.key(part)) {
-            true => "says nothing that is sent, or was taken back",
+            true => "contains nothing that is sent, or was retracted",
             false => "is part of a reply, which loads as a whole with its results",
         };
         ui.note(format_args!("note: {} {why}: the agent goes on here", short(part)?));
