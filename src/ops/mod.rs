@@ -18,6 +18,7 @@ pub mod merge;
 pub mod migrate;
 pub mod outline;
 pub mod revision;
+pub mod rows;
 pub mod sessions;
 mod snapshot;
 pub mod stats;

@@ -30,6 +30,7 @@ mod schema;
 mod shared;
 mod shells;
 mod threads;
+mod tree_views;
 mod undo;
 mod wording;
 mod writing;

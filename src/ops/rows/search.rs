@@ -1,0 +1,50 @@
+//! What a user looks for in the tree.
+
+use crate::format::Session;
+use crate::model::Ix;
+use crate::ops::grep::{Options, Pattern};
+
+/// Words of which an entry must have all, or a regular expression.
+///
+/// An entry has a word if the word is in its text, its label, or the name of its kind. Case does not matter to words; to
+/// an expression it matters if the expression has a capital letter.
+pub struct Search {
+    patterns: Vec<Pattern>,
+}
+
+impl Search {
+    /// Reads what a user typed: words, or `re:` and a regular expression. Fails if the expression is not valid.
+    pub fn parse(typed: &str) -> Result<Search, regex::Error> {
+        let patterns = match typed.strip_prefix("re:") {
+            Some(regex) => {
+                let ignore_case = !regex.chars().any(char::is_uppercase);
+                vec![Pattern::new(regex, Options { ignore_case, ..Options::default() })?]
+            }
+            None => {
+                let options = Options { ignore_case: true, fixed: true, ..Options::default() };
+                typed.split_whitespace().map(|word| Pattern::new(word, options)).collect::<Result<_, _>>()?
+            }
+        };
+        Ok(Search { patterns })
+    }
+
+    /// Whether nothing is looked for.
+    pub fn is_empty(&self) -> bool {
+        self.patterns.is_empty()
+    }
+
+    /// Whether an entry is one that is looked for, given its line.
+    pub fn finds(&self, session: &Session, ix: Ix, line: &[u8]) -> bool {
+        let label = session.labels.of(ix).unwrap_or_default();
+        let kind = session.entries.kind(ix).word();
+        let is_in_line = |pattern: &Pattern| {
+            // Most lines are passed over without being parsed.
+            pattern.sieve().is_none_or(|sieve| sieve.find(line, 0).is_some())
+                && pattern.is_in(session.format, line)
+        };
+        !self.is_empty()
+            && self.patterns.iter().all(|pattern| {
+                pattern.is_in_text(label) || pattern.is_in_text(kind) || is_in_line(pattern)
+            })
+    }
+}

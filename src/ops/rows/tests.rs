@@ -1,0 +1,153 @@
+//! Rows, folds and searches as tables.
+
+use super::*;
+use crate::format::Session;
+use crate::ops::branches::tests::session;
+
+/// The rows of `"a; b<a; c<b"` with the leaf that the agent has; a name with a dot in front is hidden.
+fn rows(text: &str) -> (Vec<String>, Session, Rows) {
+    let (names, session) = session(text);
+    let order = Order::new(&session, session.head.leaf);
+    let rows = Rows::new(&session.tree, &order, |ix| !names[ix.at()].starts_with('.'));
+    (names, session, rows)
+}
+
+/// The visible rows: their depths as bars, `+` and `` ` `` where branches begin, `*` on the path.
+fn drawn(names: &[String], rows: &Rows, folds: &Folds) -> String {
+    let row = |index| {
+        let row = folds.row(index);
+        assert_eq!(folds.index(row), index);
+        let followed = rows.followed(row, 0);
+        assert_eq!(followed.len(), rows.depth(row));
+        let bars: String = followed.iter().map(|followed| if *followed { '|' } else { '.' }).collect();
+        let begins = if rows.begins_branch(row) { "-" } else { "" };
+        let star = if rows.is_on_path(row) { "*" } else { "" };
+        format!("{bars}{begins}{}{star}", names[rows.entry(row).at()])
+    };
+    (0..folds.visible(rows)).map(row).collect::<Vec<_>>().join(" ")
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn the_branch_with_the_leaf_comes_first() {
+    let check = |text: &str, wanted: &str| {
+        let (names, _, rows) = rows(text);
+        assert_eq!(drawn(&names, &rows, &Folds::default()), wanted, "{text}");
+    };
+    //     entries in file order             rows
+    check("a; b<a; c<b",                     "a* b* c*");
+    check("a; b<a; c<b; d<a; e<d",           "a* |-d* |e* .-b .c");
+    check("a; b<a; c<a; d<b; e<b; f<c",      "a* |-c* |f* .-b .|-d ..-e");
+    check("a; b<a; .l<a",                    "a* b");
+    check("a; .x<a; b<.x; c<.x",             "a* |-c* .-b");         // the parent of `c` is hidden
+    check("a; .x<a; b<.x; c<a; d<.x",        "a* |-d* |-b .-c");     // `x` has the leaf below it, so its other child is before `c`
+    check("a; b; c<a",                       "a* c* b");
+    check("b<a; c<b",                        "b* c*");
+    check("a; b<a; c; d<c; e",               "e* a b c d");
+    check(".a; b<.a; c<.a",                  "c* b");                // two roots are shown
+    check(".a",                              "");
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn a_folded_row_hides_its_descendants() {
+    let check = |text: &str, folded: &str, wanted: &str| {
+        let (names, _, rows) = rows(text);
+        let mut folds = Folds::default();
+        for name in folded.split_whitespace() {
+            let row = (0..rows.len()).find(|row| names[rows.entry(*row).at()] == name).unwrap();
+            folds.toggle(&rows, row);
+        }
+        assert_eq!(drawn(&names, &rows, &folds), wanted, "{text}, folded: {folded}");
+        for row in 0..rows.len() {
+            let index = folds.index(row);
+            assert!(folds.row(index) <= row && index < folds.visible(&rows), "{text}: {row}");
+        }
+    };
+    const TREE: &str = "a; b<a; c<b; d<a; e<d; f<d; g<f; h<a";
+    //     tree  folded   rows
+    check(TREE, "",       "a* |-h* |-b |c .-d .|-e ..-f ..g");
+    check(TREE, "b",      "a* |-h* |-b .-d .|-e ..-f ..g");
+    check(TREE, "d",      "a* |-h* |-b |c .-d");
+    check(TREE, "b d",    "a* |-h* |-b .-d");
+    check(TREE, "f d",    "a* |-h* |-b |c .-d");
+    check(TREE, "f d d",  "a* |-h* |-b |c .-d .|-e ..-f");   // the inner fold stays
+    check(TREE, "a",      "a*");
+    check(TREE, "a b a",  "a* |-h* |-b .-d .|-e ..-f ..g");
+    check(TREE, "h",      "a* |-h* |-b |c .-d .|-e ..-f ..g"); // nothing is below
+    check(TREE, "c",      "a* |-h* |-b |c .-d .|-e ..-f ..g"); // in the middle of a chain
+}
+
+#[test]
+fn a_hidden_row_is_revealed() {
+    let (_, _, rows) = rows("a; b<a; c<b; d<a; e<d; f<d; g<f; h<a");
+    let mut folds = Folds::default();
+    for row in [0, 2, 4, 6] {
+        assert!(folds.toggle(&rows, row), "{row}");
+    }
+    folds.reveal(&rows, 5);
+    assert_eq!(folds.all().collect::<Vec<_>>(), [2, 6]);
+    folds.clear();
+    assert_eq!(folds.visible(&rows), 8);
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn branches_are_gone_along() {
+    let check = |from: usize, start_above, start_below, point_before, point_after| {
+        let (_, _, rows) = rows("a; b<a; c<b; d<a; e<d; f<d; g<f; h<a");
+        assert_eq!(rows.branch_start_above(from), start_above, "{from}");
+        assert_eq!(rows.branch_start_below(from), start_below, "{from}");
+        assert_eq!(rows.branch_point_before(from), point_before, "{from}");
+        assert_eq!(rows.branch_point_after(from), point_after, "{from}");
+    };
+    //    from   branch start above, below   branch point before, after
+    check(0,     0, 1,                       None, Some(4));
+    check(1,     0, 1,                       Some(0), Some(4));
+    check(3,     2, 3,                       Some(0), Some(4));
+    check(4,     0, 5,                       Some(0), None);
+    check(6,     4, 7,                       Some(4), None);
+    check(7,     6, 7,                       Some(4), None);
+}
+
+#[test]
+fn a_long_chain_costs_no_stack() {
+    let mut file = "{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n".to_owned();
+    for at in 0..200_000u32 {
+        let parent = at.checked_sub(1).map_or("null".into(), |parent| format!("\"{parent:08x}\""));
+        file += &format!("{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":{parent}}}\n");
+    }
+    let session = Session::read(file.as_bytes()).unwrap();
+    let rows = Rows::new(&session.tree, &Order::new(&session, session.head.leaf), |_| true);
+    assert_eq!((rows.len(), rows.depth(199_999), rows.start(None)), (200_000, 0, 199_999));
+}
+
+#[test]
+#[rustfmt::skip] // a table
+fn all_words_must_be_found() {
+    let line = |text: &str| format!(
+        "{{\"type\":\"message\",\"id\":\"a\",\"parentId\":null,\"message\":{{\"role\":\"assistant\",\"content\":\"{text}\"}}}}"
+    );
+    let check = |typed: &str, text: &str, wanted: bool| {
+        let line = line(text);
+        let file = format!("{}\n{line}\n{}\n",
+            r#"{"type":"session","version":3,"id":"s"}"#,
+            r#"{"type":"label","id":"l","parentId":"a","targetId":"a","label":"Keep"}"#);
+        let session = Session::read(file.as_bytes()).unwrap();
+        let search = Search::parse(typed).unwrap();
+        assert_eq!(search.finds(&session, Ix(0), line.as_bytes()), wanted, "{typed:?} in {text:?}");
+    };
+    check("fox",              "The quick Fox",  true);
+    check("FOX quick",        "The quick Fox",  true);
+    check("fox slow",         "The quick Fox",  false);
+    check("keep fox",         "The quick Fox",  true);    // one is in the label
+    check("assistant",        "The quick Fox",  true);    // the kind
+    check("parentId",         "The quick Fox",  false);   // a key is not text
+    check("re:qu.ck",         "The quick Fox",  true);
+    check("re:fox",           "The quick Fox",  true);
+    check("re:FOX",           "The quick Fox",  false);
+    check("a.b",              "axb",            false);   // a word is not an expression
+    check("\u{e4}pfel",       "\u{c4}PFEL",     true);
+    check("",                 "The quick Fox",  false);
+    assert!(Search::parse("re:(").is_err());
+}
