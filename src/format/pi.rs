@@ -390,8 +390,11 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             Kind::Custom
         }
         b"custom_message" => {
-            // What oh-my-pi's user began (skills, prompts of others at work) counts as his; all else was put in.
-            let by = line.bytes.and_then(|bytes| crate::json::value(bytes, &["attribution"]));
+            // To oh-my-pi the user began a turn with a skill that he invoked, and with a prompt of somebody who works with
+            // him; all else was put in.
+            let ty = fields.str(Field::CustomType);
+            let begins = ty.is_some_and(|ty| ty.is("skill-prompt") || ty.is("collab-prompt"));
+            let by = line.bytes.filter(|_| begins).and_then(|bytes| crate::json::value(bytes, &["attribution"]));
             flags.set(Flags::META, by != Some(b"\"user\""));
             Kind::Custom
         }
