@@ -4,8 +4,8 @@ use crate::shared;
 use bough::format::Format;
 use bough::model::{Ix, Parent};
 use bough::ops::filter::Mode;
-use bough::ops::outline::outline;
-use bough::ops::{Forest, ids};
+use bough::ops::rows::{Order, Rows};
+use bough::ops::ids;
 use bough::store::{self, Opened, Options};
 use serde_json::{Value, json};
 use std::fs;
@@ -320,10 +320,9 @@ fn filters() {
         let session = &opened.session;
         for (mode_name, mode) in Mode::ALL {
             compared += 1;
-            // pi filters the rows once they are in order.
-            let all = Forest::new(&session.tree, session.entries.len(), |_| true);
-            let rows = outline(session, &all, session.head.leaf).into_iter().map(|step| step.ix);
-            let got = ids_of(&opened, &mut rows.filter(|ix| mode.shows(session, *ix)));
+            let order = Order::new(session, session.head.leaf);
+            let rows = Rows::new(&session.tree, &order, |ix| mode.shows(session, ix));
+            let got = ids_of(&opened, &mut rows.entries().iter().copied());
             if got != expected[mode_name] {
                 wrong.push(format!("{name}: {mode_name}: bough {got}, the program {}", expected[mode_name]));
             }

@@ -5,8 +5,8 @@ use crate::files::project;
 use bough::format::Content;
 use bough::model::{Ix, Source};
 use bough::ops::branches::{self, Of};
-use bough::ops::graph::{Graph, Row};
-use bough::ops::outline::outline;
+use bough::ops::rows::graph::{Graph, Row};
+use bough::ops::rows::{Folds, Order, Rows};
 use bough::ops::{Forest, filter, ids, revision, thread};
 use bough::store::{self, Opened, Options};
 use proptest::prelude::*;
@@ -122,7 +122,9 @@ fn questions(opened: &Opened) {
             }
         }
         assert_eq!(drawn.iter().filter(|drawn| **drawn).count(), wanted);
-        assert_eq!(outline(session, &forest, session.head.leaf).len(), wanted);
+        let rows = Rows::new(&session.tree, &Order::new(session, session.head.leaf), |ix| forest.shows(ix));
+        assert_eq!(rows.len(), wanted);
+        look_at_rows(&rows, &forest);
         assert_eq!(forest.children_first().count(), wanted);
         let of = if all { Of::Everything } else { Of::Conversation };
         for branch in branches::list(session, of) {
@@ -134,6 +136,21 @@ fn questions(opened: &Opened) {
     {
         let _ = revision::set(session, &opened.files, &[word.to_owned()]);
     }
+}
+
+/// Each row comes after its parent, among the parent's descendants; and folding all that can be folded leaves the roots.
+fn look_at_rows(rows: &Rows, forest: &Forest<'_>) {
+    let mut folds = Folds::default();
+    for row in 0..rows.len() {
+        let ix = rows.entry(row);
+        assert_eq!(rows.row(ix), Some(row));
+        let parent = forest.parent(ix).map(|parent| rows.row(parent).expect("the parent is shown"));
+        assert!(parent.is_none_or(|parent| parent < row && rows.descendants(parent).contains(&row)));
+        assert_eq!(rows.followed(row, 0).len(), rows.depth(row));
+        folds.toggle(rows, row);
+    }
+    let roots = rows.entries().iter().filter(|ix| forest.parent(**ix).is_none()).count();
+    assert_eq!(folds.visible(rows), roots);
 }
 
 /// A line that may be an entry of any format, or nearly one.

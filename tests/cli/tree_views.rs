@@ -7,7 +7,7 @@
 use crate::files;
 use bough::format::Format;
 use bough::model::Ix;
-use bough::ops::listing::Mode;
+use bough::ops::filter::Mode;
 use bough::ops::rows::{Folds, Order, Rows};
 use bough::store::{self, Options};
 use std::collections::HashMap;

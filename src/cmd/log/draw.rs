@@ -4,8 +4,8 @@ use super::Log;
 use super::print::Beside;
 use super::select::Chosen;
 use crate::ops::Forest;
-use crate::ops::graph::{Graph, Row};
-use crate::ops::outline::outline;
+use crate::ops::rows::graph::{Graph, Row};
+use crate::ops::rows::{Order, Rows};
 use crate::ui::Columns;
 
 impl Log<'_> {
@@ -20,10 +20,10 @@ impl Log<'_> {
             };
             wanted[ix.at()] = chosen && self.keep.takes(self.opened, ix, &mut line)?;
         }
-        let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.at()]);
         if self.args.reverse {
-            return self.draw_down(&forest);
+            return self.draw_down(&wanted);
         }
+        let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.at()]);
         let graph = Graph::new(&forest, self.keep.end_of_path(self.opened));
         let (mut skip, mut left) = (self.args.skip, self.args.count.unwrap_or(usize::MAX));
         let columns = Columns::new(&self.ui.look);
@@ -54,40 +54,26 @@ impl Log<'_> {
     }
 
     /// Draws the tree from its roots down.
-    fn draw_down(&mut self, forest: &Forest<'_>) -> anyhow::Result<()> {
+    fn draw_down(&mut self, wanted: &[bool]) -> anyhow::Result<()> {
         let columns = Columns::new(&self.ui.look);
-        // Of each way that the entry at hand is on, whether others follow it.
-        let mut follow: Vec<bool> = Vec::new();
-        let (mut skip, mut left) = (self.args.skip, self.args.count.unwrap_or(usize::MAX));
-        for step in outline(&self.opened.session, forest, self.keep.end_of_path(self.opened)) {
-            if step.begins || step.depth < follow.len() {
-                follow.truncate(step.depth.saturating_sub(usize::from(step.begins)));
-            }
-            if step.begins {
-                follow.push(!step.last);
-            }
-            if skip > 0 {
-                skip -= 1;
-                continue;
-            }
-            if left == 0 {
-                break;
-            }
-            left -= 1;
-            if step.depth == 0
-                && forest.parent(step.ix).is_none()
-                && !self.printer.first
-                && self.printer.is_for_people()
-            {
+        let session = &self.opened.session;
+        let order = Order::new(session, self.keep.end_of_path(self.opened));
+        let rows = Rows::new(&session.tree, &order, |ix| wanted[ix.at()]);
+        let last = self.args.skip.saturating_add(self.args.count.unwrap_or(usize::MAX)).min(rows.len());
+        for row in self.args.skip..last {
+            let ix = rows.entry(row);
+            let (depth, followed) = (rows.depth(row), rows.followed(row, 0));
+            let begins_tree = depth == 0 && rows.is_root(row);
+            if begins_tree && !self.printer.first && self.printer.is_for_people() {
                 writeln!(self.ui.out())?;
             }
-            let sign = columns.sign(step.depth, step.on_path, self.printer.view.is_marked(step.ix));
+            let sign = columns.sign(depth, rows.is_on_path(row), self.printer.view.is_marked(ix));
             let beside = Beside {
-                first: format!("{}{sign}", columns.ways(&follow, step.begins)),
-                below: format!("{} ", columns.ways(&follow, false)),
-                width: columns.width(step.depth),
+                first: format!("{}{sign}", columns.ways(&followed, rows.begins_branch(row))),
+                below: format!("{} ", columns.ways(&followed, false)),
+                width: columns.width(depth),
             };
-            self.printer.drawn(step.ix, &beside, self.ui)?;
+            self.printer.drawn(ix, &beside, self.ui)?;
         }
         Ok(())
     }

@@ -3,9 +3,11 @@
 //! The order is that of the tree views of pi and oh-my-pi: roots down, each entry before its descendants, and at a branch point
 //! the branch with the agent's leaf first. [`Order`] has all entries in that order. [`Rows`] keeps those that a filter shows;
 //! a hidden entry's descendants move up to the nearest shown entry. [`Folds`] hides the descendants of folded rows.
-//! [`Search`] decides whether an entry has the words that a user looks for.
+//! [`Search`] decides whether an entry has the words that a user looks for. [`graph`] draws the same entries from their newest up, in
+//! columns.
 
 mod folds;
+pub mod graph;
 mod order;
 mod search;
 
@@ -158,6 +160,12 @@ impl Rows {
     pub fn begins_branch(&self, row: usize) -> bool {
         let chain = self.chain_of(row);
         chain.first as usize == row && chain.above != NONE
+    }
+
+    /// Whether no shown entry is above a row.
+    pub fn is_root(&self, row: usize) -> bool {
+        let chain = self.chain_of(row);
+        chain.first as usize == row && chain.above == NONE
     }
 
     /// Whether a row has more than one child.

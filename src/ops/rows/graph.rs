@@ -6,7 +6,7 @@
 //! the position; elsewhere the child with most branches below it, the newest of equals. So a side branch has at most
 //! half of the branches of what it hangs from, and a tree of 10,000 branches needs no more than 15 columns.
 
-use super::Forest;
+use crate::ops::Forest;
 use crate::model::Ix;
 
 const NONE: u32 = u32::MAX;
