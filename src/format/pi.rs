@@ -394,7 +394,8 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             // him; all else was put in.
             let ty = fields.str(Field::CustomType);
             let begins = ty.is_some_and(|ty| ty.is("skill-prompt") || ty.is("collab-prompt"));
-            let by = line.bytes.filter(|_| begins).and_then(|bytes| crate::json::value(bytes, &["attribution"]));
+            let by =
+                line.bytes.filter(|_| begins).and_then(|bytes| crate::json::value(bytes, &["attribution"]));
             flags.set(Flags::META, by != Some(b"\"user\""));
             Kind::Custom
         }

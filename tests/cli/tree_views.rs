@@ -35,7 +35,9 @@ fn check() -> HashMap<String, usize> {
         let Some(answer) = answer(&path, program, question) else { continue };
         *counts.entry(program.to_owned()).or_default() += 1;
         if answer != format!("{cursor}\t{rows}") {
-            wrong.push(format!("{program}\t{session}\t{question}\n  theirs {cursor}\t{rows}\n  ours   {answer}"));
+            wrong.push(format!(
+                "{program}\t{session}\t{question}\n  theirs {cursor}\t{rows}\n  ours   {answer}"
+            ));
         }
     }
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
@@ -69,8 +71,7 @@ fn answer(path: &Path, program: &str, question: &str) -> Option<String> {
         return Some("-\t-".into());
     }
     let cursor = folds.row(folds.index(rows.start(leaf)));
-    let shown: Vec<u64> =
-        (0..folds.visible(&rows)).map(|index| line(rows.entry(folds.row(index)))).collect();
+    let shown: Vec<u64> = (0..folds.visible(&rows)).map(|index| line(rows.entry(folds.row(index)))).collect();
     Some(format!("{}\t{}", line(rows.entry(cursor)), ranges(&shown)))
 }
 

@@ -6,8 +6,8 @@
 //! the position; elsewhere the child with most branches below it, the newest of equals. So a side branch has at most
 //! half of the branches of what it hangs from, and a tree of 10,000 branches needs no more than 15 columns.
 
-use crate::ops::Forest;
 use crate::model::Ix;
+use crate::ops::Forest;
 
 const NONE: u32 = u32::MAX;
 

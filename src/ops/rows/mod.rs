@@ -83,7 +83,8 @@ impl Rows {
         // The chains that the row at hand is in or below.
         let mut open: Vec<u32> = Vec::new();
         for (row, parent) in above.into_iter().enumerate() {
-            let continues = if parent == NONE { row > 0 && roots == 1 } else { children[parent as usize] == 1 };
+            let continues =
+                if parent == NONE { row > 0 && roots == 1 } else { children[parent as usize] == 1 };
             if !continues {
                 let from = if parent == NONE { NONE } else { rows.chain[parent as usize] };
                 while open.last().is_some_and(|chain| *chain != from) {
@@ -93,7 +94,14 @@ impl Rows {
                 open.push(rows.chains.len() as u32);
                 let depth = if from == NONE { 0 } else { rows.chains[from as usize].depth + 1 };
                 let first = row as u32;
-                rows.chains.push(Chain { first, own_end: first, end: first, above: from, depth, is_last: true });
+                rows.chains.push(Chain {
+                    first,
+                    own_end: first,
+                    end: first,
+                    above: from,
+                    depth,
+                    is_last: true,
+                });
             }
             let chain = rows.chains.len() as u32 - 1;
             rows.chains[chain as usize].own_end = row as u32 + 1;

@@ -43,8 +43,9 @@ impl Search {
                 && pattern.is_in(session.format, line)
         };
         !self.is_empty()
-            && self.patterns.iter().all(|pattern| {
-                pattern.is_in_text(label) || pattern.is_in_text(kind) || is_in_line(pattern)
-            })
+            && self
+                .patterns
+                .iter()
+                .all(|pattern| pattern.is_in_text(label) || pattern.is_in_text(kind) || is_in_line(pattern))
     }
 }
