@@ -120,7 +120,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         None => left.companions = all.files.len(),
     }
     left.elsewhere = wish.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
-    if let Some(to) = to.as_ref().filter(|to| !args.writing.force && to.symlink_metadata().is_ok()) {
+    let overwrites = args.writing.force || args.writing.allow.0.overwrite;
+    if let Some(to) = to.as_ref().filter(|to| !overwrites && to.symlink_metadata().is_ok()) {
         // Said of the session before it is said of a file that belongs to it.
         return Err(Refusal::Exists { path: to.clone() }.into());
     }
@@ -278,7 +279,8 @@ impl Damage {
 
 /// The path of the session as the new one names it; `None` for standard input.
 fn real_path(path: &Path) -> Option<PathBuf> {
-    if path == Path::new("-") { None } else { path.canonicalize().ok() }
+    let is_file = path != Path::new("-");
+    is_file.then(|| path.canonicalize().or_else(|_| std::path::absolute(path)).ok()).flatten()
 }
 
 /// Claude Code takes the name of the file for the id: where it is one, it is the id.

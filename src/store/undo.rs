@@ -143,6 +143,9 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
     if orders.dry_run {
         return Ok(Done::default());
     }
+    for step in steps.iter().filter(|_| operation.state == Progress::Begun) {
+        put_back_time(step);
+    }
     let mut record = match &wanted.begun {
         Some(begun) => {
             // What it had planned and not done is planned anew.
@@ -203,9 +206,13 @@ fn guard_of(step: &Step, operation: &Operation, orders: &Orders<'_>) -> Result<O
     }
     let omp = operation.format == "omp";
     let path = &step.path;
-    let guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, omp, orders.force)? };
+    let mut guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, omp, orders.force)? };
     let own = step.after.as_ref().map(|after| after.mtime);
     look_around(&guard, path, step.kind != StepKind::Cut, own, orders)?;
+    let len = step.before.as_ref().map_or(0, |before| before.bytes);
+    if !orders.dry_run && step.kind == StepKind::Append && steps::is_cut_in_place(&guard, len) {
+        guard.open_for_writing().map_err(|source| Refusal::Io { path: path.clone(), source })?;
+    }
     Ok(Some(guard))
 }
 
@@ -351,6 +358,17 @@ fn steps_still(file: &File, at: u64, len: u64, sha256: Option<&str>) -> io::Resu
     let facts = file.metadata()?;
     Ok(facts.len() >= at + len
         && sha256.is_some_and(|wanted| super::oplog::hash_of(file, at, len).is_ok_and(|is| is == wanted)))
+}
+
+/// Sets the time of a file back that an interrupted append had reserved room for, and not written to.
+fn put_back_time(step: &Step) {
+    let Some(before) = step.before.as_ref().filter(|_| step.kind == StepKind::Append) else { return };
+    let Ok(file) = steps::open(&step.path) else { return };
+    let is_before = |now: &State| now.bytes == before.bytes && now.tail == before.tail;
+    if State::of(&file).is_ok_and(|now| is_before(&now) && now.mtime != before.mtime) {
+        // One who may write a file may not set its time, if it is another's.
+        let _ = stamp::put_back_time(&file, before.mtime);
+    }
 }
 
 /// Whether the file of an append ends in a piece of it.

@@ -39,7 +39,7 @@ pub(crate) struct Writing {
 
 /// The refusals that `--allow` overrides.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Allowed(Allow);
+pub(crate) struct Allowed(pub(crate) Allow);
 
 /// What `--allow` takes, and what it is about.
 const ALLOWS: [(&str, &str); 5] = [

@@ -66,7 +66,7 @@ impl Reader {
     /// Returns the operation before the last one returned.
     #[allow(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> io::Result<Option<Operation>> {
-        while let Some(line) = self.lines.next()? {
+        while let Some((line, is_ended)) = self.lines.next()? {
             if line.trim_ascii().is_empty() {
                 continue;
             }
@@ -76,6 +76,8 @@ impl Reader {
                         return Ok(Some(operation));
                     }
                 }
+                // Another bough is writing it, or was killed there: the next one to write cuts it back.
+                Err(_) if !is_ended => {}
                 Err(_) => {
                     self.unread += 1;
                     self.names.extend(hashes_in(&line));
@@ -164,7 +166,8 @@ struct Backwards {
 }
 
 impl Backwards {
-    fn next(&mut self) -> io::Result<Option<Vec<u8>>> {
+    /// Returns the next line, and whether it ends in a newline.
+    fn next(&mut self) -> io::Result<Option<(Vec<u8>, bool)>> {
         let Some(file) = &self.file else { return Ok(None) };
         let mut searched = self.rest.len();
         loop {
@@ -172,16 +175,17 @@ impl Backwards {
                 let line = self.rest.split_off(at + 1);
                 self.rest.truncate(at);
                 // After the last newline is a line only if it is cut off.
-                if std::mem::take(&mut self.is_first) && line.is_empty() {
+                let is_last = std::mem::take(&mut self.is_first);
+                if is_last && line.is_empty() {
                     searched = self.rest.len();
                     continue;
                 }
-                return Ok(Some(line));
+                return Ok(Some((line, !is_last)));
             }
             if self.start == 0 {
                 let line = std::mem::take(&mut self.rest);
                 self.file = None;
-                return Ok((!line.is_empty()).then_some(line));
+                return Ok((!line.is_empty()).then_some((line, !self.is_first)));
             }
             let from = self.start.saturating_sub(BLOCK);
             let mut block = stamp::read_at(file, from, (self.start - from) as usize)?;

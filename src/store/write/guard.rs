@@ -1,4 +1,5 @@
 use super::{Refusal, Stamp, stamp, steps, sys, temp, unix};
+use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::os::unix::fs::MetadataExt;
@@ -21,6 +22,8 @@ pub(crate) struct Guard {
     pub(crate) path: PathBuf,
     /// A handle for reading, which holds the lock.
     pub(crate) file: File,
+    /// Whether the handle is one for writing as well.
+    pub(super) writes: bool,
     omp: Option<OmpLock>,
 }
 
@@ -41,7 +44,7 @@ impl Guard {
                 continue;
             }
             let omp = if omp { OmpLock::take(&real, force)? } else { None };
-            return Ok(Guard { path: real, file, omp });
+            return Ok(Guard { path: real, file, writes: false, omp });
         }
     }
 
@@ -50,7 +53,16 @@ impl Guard {
         let io = |source| Refusal::io(path, source);
         let real = fs::canonicalize(path).map_err(io)?;
         let file = steps::open(&real).map_err(io)?;
-        Ok(Guard { path: real, file, omp: None })
+        Ok(Guard { path: real, file, writes: false, omp: None })
+    }
+
+    /// Opens the file for writing as well, so that this process has no other handle on it: see [`unix::shut_out`].
+    pub(crate) fn open_for_writing(&mut self) -> io::Result<()> {
+        let file = fs::OpenOptions::new().read(true).write(true).open(&self.path)?;
+        // Until the new handle has the lock, another bough may have it: what it changes is seen by the stamp.
+        self.file = file;
+        self.writes = true;
+        lock(&self.file, Instant::now()).map(drop)
     }
 
     /// Why the session looks as if an agent were at work on it, if it does.
@@ -195,6 +207,22 @@ pub(crate) fn lock(file: &File, since: Instant) -> io::Result<bool> {
     }
 }
 
+/// Whether a file is a lock of oh-my-pi's kind that nobody holds any more.
+pub(super) fn is_left_lock(path: &Path) -> bool {
+    let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
+    let is_lock = name.strip_prefix(b".").is_some_and(|name| name.ends_with(b".jsonl.lock"));
+    is_lock && OmpLock::is_left(path)
+}
+
+/// Removes a file that an interrupted bough left.
+pub fn remove_leftover(path: &Path) -> io::Result<()> {
+    if is_left_lock(path) {
+        OmpLock::remove_left(path);
+        return Ok(());
+    }
+    sys::remove(path)
+}
+
 /// oh-my-pi's own lock: a file `.NAME.lock` that is made exclusively, with `pid:ms` in it.
 struct OmpLock {
     path: PathBuf,
@@ -208,11 +236,11 @@ impl OmpLock {
         session.with_file_name(name)
     }
 
-    /// The process that holds the lock, by what the file says.
+    /// The process that holds the lock, by what the file says. The first digits of a number say nothing.
     fn holder(lock: &Path) -> Option<i32> {
         let mut text = String::new();
         steps::open(lock).ok()?.take(64).read_to_string(&mut text).ok()?;
-        text.split(':').next()?.trim().parse().ok()
+        text.split_once(':')?.0.trim().parse().ok()
     }
 
     /// Whether the one who made a lock is gone, by what the file says or, if it says nothing, by its age.
@@ -244,13 +272,12 @@ impl OmpLock {
         let path = OmpLock::name(session);
         let since = Instant::now();
         loop {
-            match sys::create(&path, 0o600) {
+            match temp::create(&path, 0o600) {
                 Ok(mut file) => {
-                    temp::register(&path);
                     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
                     let lock = OmpLock { path };
-                    writeln!(file, "{}:{}", std::process::id(), now.as_millis())
-                        .map_err(|error| Refusal::io(session, error))?;
+                    let text = format!("{}:{}\n", std::process::id(), now.as_millis());
+                    file.write_all(text.as_bytes()).map_err(|error| Refusal::io(session, error))?;
                     return Ok(Some(lock));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

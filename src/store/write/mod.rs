@@ -15,7 +15,7 @@ pub(crate) mod temp;
 mod tests;
 mod unix;
 
-pub use guard::{Signs, signs_of_life};
+pub use guard::{Signs, remove_leftover, signs_of_life};
 pub use record::Group;
 pub(crate) use record::Record;
 pub use refusal::Refusal;

@@ -17,7 +17,8 @@ use std::time::{Duration, Instant};
 const CLOSES_SOON: Duration = Duration::from_secs(1);
 /// How long an agent is waited for that the user wants to write beside.
 const CLOSES_LATER: Duration = Duration::from_secs(15);
-/// Files up to this length are shortened by a new file in their place: then what comes meanwhile is found.
+/// Files up to this length are shortened by a new file in their place: then what comes meanwhile is found. Longer ones are
+/// shortened in place while nobody else can open them, if the system can do that.
 const COPIED: u64 = 256 << 20;
 
 /// Where the content of a new file goes.
@@ -64,7 +65,7 @@ enum Action {
     /// A file is removed.
     Remove { stamp: Stamp, name: PathBuf },
     /// The last bytes of a file are cut off in place.
-    Cut { file: File, stamp: Stamp, time: i64 },
+    Cut { file: File, stamp: Stamp, time: i64, is_alone: bool },
 }
 
 /// What taking a step came to.
@@ -417,6 +418,13 @@ pub(crate) fn remove_folders(made: &[PathBuf]) {
     }
 }
 
+/// Whether a file should be shortened in place: it is large, it has other names, or no file can be made beside it.
+pub(crate) fn is_cut_in_place(guard: &Guard, len: u64) -> bool {
+    len > COPIED
+        || guard.file.metadata().is_ok_and(|facts| facts.nlink() > 1)
+        || !unix::may_write(sys::folder_of(&guard.path))
+}
+
 /// Makes the cut of a file to a length ready; what is cut off is backed up.
 pub(crate) fn cut(
     guard: &Guard,
@@ -427,17 +435,22 @@ pub(crate) fn cut(
 ) -> Result<Ready, Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
-    let file = OpenOptions::new().read(true).write(true).open(path).map_err(io)?;
+    let file = match guard.writes {
+        true => guard.file.try_clone(),
+        false => OpenOptions::new().read(true).write(true).open(path),
+    };
+    let file = file.map_err(io)?;
     if Stamp::of(&file).map_err(io)? != *stamp {
         return Err(Refusal::Changed { path: path.clone() });
     }
+    let is_alone = guard.writes && unix::shut_out(&file).is_some();
     let before = State::of(&file).map_err(io)?;
     let backup = record.back_up(&file, len, before.bytes.saturating_sub(len))?;
     let tail = stamp::read_at(&file, len.saturating_sub(4096), len.min(4096) as usize).map_err(io)?;
     let after = State { bytes: len, mtime: time, tail: hex(&Sha256::digest(&tail)), ..before.clone() };
     let step = Step { before: Some(before), after: Some(after), backup, ..Step::new(path, StepKind::Cut) };
     let facts = file.metadata().map_err(io)?;
-    if facts.nlink() == 1 && len <= COPIED && unix::may_write(sys::folder_of(path)) {
+    if !is_alone && facts.nlink() == 1 && unix::may_write(sys::folder_of(path)) {
         let mut fill = |sink: &mut Sink<'_>| stamp::each_block(&guard.file, 0, len, |block| sink.put(block));
         // If the disk has no room for a copy, or the owner can't be kept, the file itself is shortened.
         if let Ok((mut new, _)) = copy_like(guard, &mut fill, Some(time), record) {
@@ -450,7 +463,7 @@ pub(crate) fn cut(
             });
         }
     }
-    Ok(Ready { step, action: Action::Cut { file, stamp: stamp.clone(), time } })
+    Ok(Ready { step, action: Action::Cut { file, stamp: stamp.clone(), time, is_alone } })
 }
 
 /// Makes the removal of a file ready; it is backed up.
@@ -509,13 +522,24 @@ pub(crate) fn take(
             take_remove(&path, &name, &stamp)?;
             record.sync_later(sys::folder_of(&path));
         }
-        Action::Cut { file, stamp, time } => {
+        Action::Cut { file, stamp, time, is_alone } => {
             let io = |source| Refusal::io(&path, source);
+            // What comes between the look and the cut would be lost.
+            let since = Instant::now();
+            let mut alone = unix::shut_out(&file);
+            while is_alone && alone.is_none() {
+                if since.elapsed() > CLOSES_SOON {
+                    return Err(Refusal::Locked { path }.into());
+                }
+                std::thread::sleep(Duration::from_millis(2));
+                alone = unix::shut_out(&file);
+            }
             let len = ready.step.after.as_ref().map_or(0, |after| after.bytes);
             if Stamp::of(&file).map_err(io)? != stamp {
                 return Err(Refusal::Changed { path }.into());
             }
             sys::cut(&file, len).map_err(io)?;
+            drop(alone);
             let _ = sys::sync(&file);
             let _ = stamp::put_back_time(&file, time);
         }
@@ -535,8 +559,7 @@ fn take_append(
     let path = &step.path;
     let io = |source| Refusal::io(path, source);
     let Some(before) = &step.before else { return Ok(()) };
-    let is_there = || fs::metadata(path).is_ok_and(|facts| is_same(file, &facts));
-    if !is_there() {
+    if !has_name(file, path).map_err(io)? {
         return Err(Refusal::Changed { path: path.clone() }.into());
     }
     // The disk is asked for room first: half a line would have to be removed again beside an agent.
@@ -550,7 +573,8 @@ fn take_append(
             return Err(Failed { refusal: io(error), is_taken });
         }
     };
-    if !is_there() {
+    // If the system can't say it, the lines are where they belong: another try would write them twice.
+    if !has_name(file, path).unwrap_or(true) {
         // The lines are in a file that nobody finds any more.
         return Err(Refusal::Changed { path: path.clone() }.into());
     }
@@ -594,9 +618,14 @@ fn take_append(
     }
 }
 
-/// Whether a handle is one on the file that has these facts.
-fn is_same(file: &File, there: &fs::Metadata) -> bool {
-    file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
+/// Whether an open file still has a name.
+fn has_name(file: &File, path: &Path) -> io::Result<bool> {
+    let there = match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+        other => other?,
+    };
+    let ours = file.metadata()?;
+    Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
 }
 
 /// Appends bytes by one call; returns where they begin. An error says whether some of them are in the file.

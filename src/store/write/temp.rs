@@ -1,6 +1,6 @@
 //! Files that are there only while bough writes, and are removed whatever ends it.
 
-use super::{sys, unix};
+use super::{guard, sys, unix};
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
@@ -25,28 +25,41 @@ pub(super) fn ends() -> bool {
     ENDS.load(Ordering::Relaxed)
 }
 
-/// Has a file removed if a signal ends the program.
-pub(super) fn register(path: &Path) {
+/// Makes a file that is removed if a signal ends the program, until [`forget`] is called.
+///
+/// The file is made and noted in one step: a signal in between would leave it.
+pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // Without it, what a signal leaves is removed by `op prune`.
         let _ = unix::before_the_end(|| {
             ENDS.store(true, Ordering::Relaxed);
-            let calm = calm();
-            let files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
-            for file in files.iter() {
-                let _ = fs::remove_file(file);
-            }
             // Nothing that is removed here is made again.
-            std::mem::forget((calm, files));
+            std::mem::forget((calm(), remove_noted(|_| true)));
         });
     });
-    FILES.lock().unwrap_or_else(PoisonError::into_inner).push(path.to_owned());
+    let mut files = noted();
+    let file = sys::create(path, mode)?;
+    files.push(path.to_owned());
+    Ok(file)
 }
 
-/// Takes back what [`register`] asked for.
+fn noted() -> MutexGuard<'static, Vec<PathBuf>> {
+    FILES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Removes the files that are noted and wanted. None is made as long as the result lives.
+fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<PathBuf>> {
+    let files = noted();
+    for file in files.iter().filter(|file| is_wanted(file)) {
+        let _ = fs::remove_file(file);
+    }
+    files
+}
+
+/// Says that a file which [`create`] made need not be removed any more.
 pub(super) fn forget(path: &Path) {
-    let mut files = FILES.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut files = noted();
     if let Some(at) = files.iter().rposition(|file| file == path) {
         files.swap_remove(at);
     }
@@ -67,14 +80,8 @@ impl Temp {
 
     /// Makes a file with a name that no other has.
     pub(crate) fn named(path: PathBuf, mode: u32) -> io::Result<Temp> {
-        register(&path);
-        match sys::create(&path, mode) {
-            Ok(file) => Ok(Temp { path, file: Some(file), gone: false }),
-            Err(error) => {
-                forget(&path);
-                Err(error)
-            }
-        }
+        let file = create(&path, mode)?;
+        Ok(Temp { path, file: Some(file), gone: false })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -127,9 +134,38 @@ fn is_ours(name: &OsStr) -> bool {
 pub fn leftovers(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut out: Vec<PathBuf> = entries
-        .filter(|entry| is_ours(&entry.file_name()) && entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_file()))
+        .filter(|entry| is_ours(&entry.file_name()) || guard::is_left_lock(&entry.path()))
         .map(|entry| entry.path())
         .collect();
     out.sort();
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    #[test]
+    fn a_file_is_noted_as_soon_as_it_is_there() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join(".s.jsonl.0123456789ab.bough");
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let ours = path.clone();
+        // What the signal does, just before the file is made.
+        let hook = move |call: sys::Call| {
+            if call == sys::Call::Create {
+                let ours = ours.clone();
+                let _ = sender.send(std::thread::spawn(move || drop(remove_noted(|path| path == ours))));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+            Ok(None)
+        };
+        let made = sys::with_hook(hook, || create(&path, 0o600));
+        assert!(made.is_ok());
+        receiver.recv().unwrap().join().unwrap();
+        assert!(!path.exists());
+        forget(&path);
+    }
 }

@@ -876,8 +876,11 @@ fn lines_of_the_log_that_can_not_be_read_are_counted() {
     let text = fs::read_to_string(&log).unwrap();
     let other = text.lines().nth(1).unwrap().replace("\"append\"", "\"graft\"");
     fs::write(&log, format!("{other}\n\n{text}{{\"schema\":\"bough.op/1\",\"op")).unwrap();
+    // The last line may be one that another bough is writing.
     let operations = place.log.operations().unwrap();
-    assert_eq!((operations.list.len(), operations.unread), (1, 2));
+    assert_eq!((operations.list.len(), operations.unread), (1, 1));
+    fs::write(&log, format!("{text}{{\"schema\":\"bough.op/1\",\"op\n")).unwrap();
+    assert_eq!(place.log.operations().unwrap().unread, 1);
 }
 
 #[test]

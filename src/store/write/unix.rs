@@ -49,6 +49,40 @@ pub(crate) fn open_for_writing(file: &File) -> Option<bool> {
     None
 }
 
+/// Others can't open the file as long as this lives: they wait.
+pub(super) struct Alone<'f>(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] &'f File);
+
+/// Keeps others from opening a file; `None` if someone else has it open, or if the system can't do that.
+///
+/// `file` must be the only handle of this process on the file. Linux lets others wait for 45 seconds before it
+/// takes the lease away.
+#[cfg(target_os = "linux")]
+pub(super) fn shut_out(file: &File) -> Option<Alone<'_>> {
+    let fd = file.as_raw_fd();
+    // SAFETY: as in `open_for_writing`.
+    let lease = unsafe {
+        if libc::fcntl(fd, F_SETSIG, libc::SIGURG) == -1 {
+            return None;
+        }
+        libc::fcntl(fd, libc::F_SETLEASE, libc::F_WRLCK)
+    };
+    (lease == 0).then_some(Alone(file))
+}
+
+/// Keeps others from opening a file; `None`, since this system can't do that.
+#[cfg(not(target_os = "linux"))]
+pub(super) fn shut_out(_file: &File) -> Option<Alone<'_>> {
+    None
+}
+
+#[cfg(target_os = "linux")]
+impl Drop for Alone<'_> {
+    fn drop(&mut self) {
+        // SAFETY: as in `open_for_writing`.
+        unsafe { libc::fcntl(self.0.as_raw_fd(), libc::F_SETLEASE, libc::F_UNLCK) };
+    }
+}
+
 /// Whether there is a process of this number.
 pub(crate) fn process_lives(pid: i32) -> bool {
     // SAFETY: signal 0 is not sent; it only asks whether it could be.

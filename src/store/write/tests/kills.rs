@@ -28,6 +28,70 @@ fn an_undo_is_refused_if_something_comes_while_the_file_is_hashed() {
     }
 }
 
+/// A file that no new one can be put in the place of: it is large, or it has another name.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
+    use std::os::unix::fs::MetadataExt;
+    for is_large in [true, false] {
+        let place = Place::new(&session());
+        if is_large {
+            // A hole, so that it takes no room.
+            let file = fs::File::options().append(true).open(place.path()).unwrap();
+            file.set_len((256 << 20) + 100).unwrap();
+            drop(file);
+            fs::File::options().append(true).open(place.path()).unwrap().write_all(b"\n").unwrap();
+            place.age();
+        } else {
+            fs::hard_link(place.path(), place.folder.path().join("other")).unwrap();
+        }
+        let facts = || fs::metadata(place.path()).unwrap();
+        let (len, inode) = (facts().len(), facts().ino());
+        let stamp = store::write::Stamp::of(&fs::File::open(place.path()).unwrap()).unwrap();
+        let operation = Operation {
+            op_id: op_id(Time(0)),
+            time: Time(0).iso(),
+            command: "test".into(),
+            file: place.path(),
+            format: "pi".into(),
+            state: Progress::Begun,
+            moved: false,
+            from: None,
+            to: None,
+            undoes: None,
+            only: None,
+            steps: Vec::new(),
+        };
+        let orders = place.orders();
+        let mut record = Record::of(&orders, operation);
+        let ready = {
+            let guard = Guard::take(&place.path(), false, false).unwrap();
+            steps::append(&guard, &stamp, b"{\"ours\":1}\n", false, &orders).unwrap()
+        };
+        let done = record.carry_out(vec![(0, ready)], &orders, |_| Ok(())).unwrap();
+        record.end(done).unwrap();
+        let (path, (sender, receiver)) = (place.path(), std::sync::mpsc::channel());
+        let hook = move |call: Call| {
+            if call == Call::Cut {
+                let path = path.clone();
+                let agent = move || {
+                    fs::File::options().append(true).open(path).unwrap().write_all(AGENT).unwrap();
+                };
+                sender.send(std::thread::spawn(agent)).unwrap();
+                std::thread::sleep(std::time::Duration::from_millis(50));
+            }
+            Ok(None)
+        };
+        let operation = undo::find(&place.log, None, None).unwrap();
+        sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.orders())).unwrap();
+        receiver.recv().expect("it is cut in place").join().unwrap();
+        assert_eq!(facts().ino(), inode);
+        assert_eq!(facts().len(), len + AGENT.len() as u64, "large: {is_large}");
+        let file = fs::File::open(place.path()).unwrap();
+        assert_eq!(stamp::read_at(&file, len, AGENT.len()).unwrap(), AGENT);
+    }
+}
+
 /// A plan of each kind that an undo takes back.
 fn plan(what: &str, place: &Path) -> Plan {
     match what {
