@@ -29,6 +29,8 @@ mod random;
 mod schema;
 mod shared;
 mod shells;
+#[cfg(target_os = "linux")]
+mod sweep;
 mod threads;
 mod tree_views;
 mod undo;

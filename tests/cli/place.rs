@@ -4,8 +4,11 @@ use std::path::Path;
 use std::process::{Command, Output};
 
 /// The program, with a folder for its home, in which its operation log is too: none of the user's own settings and sessions is seen.
+///
+/// `BOUGH_TEST_PROGRAM` names another build of it: long runs go on while the program is built anew.
 pub fn bough(home: &Path) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_bough"));
+    let program = std::env::var_os("BOUGH_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_bough").into());
+    let mut command = Command::new(program);
     command
         .current_dir(home)
         .env_clear()

@@ -1,0 +1,76 @@
+//! The commands that write, each with the sessions that it is tried on.
+
+/// A command and what is there before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Scene {
+    /// The files, as `name=session of the tests`, with blanks between them; the first is the session.
+    pub files: &'static str,
+    /// What is done before: commands, and orders of [`furnish`](super::stage).
+    pub before: &'static [&'static str],
+    /// The command; `_` is a blank in a word.
+    pub words: &'static str,
+}
+
+const PI: &str = "s.jsonl=pi/two-attempts.jsonl";
+const OMP: &str = "s.jsonl=pi/omp18-branches.jsonl";
+const CHIMERA: &str = "s.jsonl=chimera/tools-two-branches.jsonl";
+const REWIND: &str = "8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl=claude/real/rewind/8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl";
+const AGENTS: &str = "254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
+const TORN: &str = "s.jsonl=pi/two-attempts.jsonl";
+const OLD: &str = "s.jsonl=pi/v1-pi030-two-compactions.jsonl";
+
+/// Gives the session of [`AGENTS`] a tool result in a file of its own.
+const RESULT: &str = "!make 254d35dc-7f1f-4b42-ab66-5415aec1733e/tool-results/toolu_1.txt";
+/// Cuts the last line of a file off in the middle.
+const CUT: &str = "!cut s.jsonl";
+const CUT_AGENTS: [&str; 2] = [
+    "!cut 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl",
+    "!cut-below 254d35dc-7f1f-4b42-ab66-5415aec1733e/subagents",
+];
+const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl -o new/11111111-1111-4111-8111-111111111111.jsonl";
+
+/// All commands that write.
+#[rustfmt::skip] // a table
+pub const SCENES: &[Scene] = &[
+    Scene { files: PI,      before: &[], words: "switch s.jsonl generator" },
+    Scene { files: PI,      before: &[], words: "switch s.jsonl -c a_name generator" },
+    Scene { files: PI,      before: &[], words: "switch s.jsonl --summary it_failed generator" },
+    Scene { files: PI,      before: &[], words: "switch s.jsonl --rewind b0000001" },
+    Scene { files: OMP,     before: &[], words: "switch s.jsonl turn:1" },
+    Scene { files: CHIMERA, before: &[], words: "switch s.jsonl turn:1" },
+    Scene { files: REWIND,  before: &[], words: "switch 8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl turn:1" },
+    Scene { files: PI,      before: &[], words: "label s.jsonl a_name a0000001" },
+    Scene { files: PI,      before: &[], words: "label s.jsonl -m generator a0000001" },
+    Scene { files: PI,      before: &[], words: "label s.jsonl -d generator" },
+    Scene { files: REWIND,  before: &[], words: "label 8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl a_name" },
+    Scene { files: PI,      before: &[], words: "cherry-pick s.jsonl b0000001..generator" },
+    Scene { files: "s.jsonl=pi/two-attempts.jsonl o.jsonl=pi/pi16-linear.jsonl",
+                            before: &[], words: "cherry-pick s.jsonl --from o.jsonl turn:1" },
+    Scene { files: REWIND,  before: &[], words: "cherry-pick 8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl turn:1" },
+    Scene { files: PI,      before: &[], words: "merge s.jsonl generator" },
+    Scene { files: PI,      before: &[], words: "merge s.jsonl generator --squash --summary it_failed" },
+    Scene { files: PI,      before: &[], words: "export-branch s.jsonl generator -o new/out.jsonl" },
+    Scene { files: PI,      before: &[], words: "export-branch s.jsonl generator --store" },
+    Scene { files: "s.jsonl=pi/two-attempts.jsonl out.jsonl=pi/pi16-labels.jsonl",
+                            before: &[], words: "export-branch s.jsonl generator -o out.jsonl --allow=overwrite" },
+    Scene { files: CHIMERA, before: &[], words: "export-branch s.jsonl turn:1 -o out.jsonl" },
+    Scene { files: AGENTS,  before: &[RESULT], words: EXPORT },
+    Scene { files: OLD,     before: &[], words: "migrate s.jsonl" },
+    Scene { files: OLD,     before: &[], words: "migrate s.jsonl -o new/out.jsonl" },
+    Scene { files: TORN,    before: &[CUT], words: "fsck --repair s.jsonl" },
+    Scene { files: "s.jsonl=cases/empty-content/empty-prompt.jsonl",
+                            before: &[], words: "fsck --repair --with empty-content s.jsonl" },
+    Scene { files: OMP,     before: &[CUT], words: "fsck --repair s.jsonl" },
+    Scene { files: AGENTS,  before: &CUT_AGENTS, words: "fsck --repair 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" },
+    Scene { files: PI,      before: &["switch s.jsonl generator"], words: "undo s.jsonl" },
+    Scene { files: PI,      before: &["switch s.jsonl generator", "undo s.jsonl"], words: "undo s.jsonl" },
+    Scene { files: PI,      before: &["export-branch s.jsonl generator -o new/out.jsonl"], words: "undo s.jsonl" },
+    Scene { files: PI,      before: &["export-branch s.jsonl generator -o new/out.jsonl", "undo s.jsonl"], words: "undo s.jsonl" },
+    Scene { files: AGENTS,  before: &[RESULT, EXPORT], words: "undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" },
+    Scene { files: OMP,     before: &[CUT, "fsck --repair s.jsonl"], words: "undo s.jsonl" },
+    Scene { files: OMP,     before: &[CUT, "fsck --repair s.jsonl", "undo s.jsonl"], words: "undo s.jsonl" },
+    Scene { files: AGENTS,  before: &[CUT_AGENTS[0], CUT_AGENTS[1], "fsck --repair 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl"],
+                            words: "undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" },
+    Scene { files: OLD,     before: &["migrate s.jsonl"], words: "undo s.jsonl" },
+    Scene { files: OLD,     before: &["migrate s.jsonl", "undo s.jsonl", "undo s.jsonl", "!kill"], words: "op prune --keep-days 0" },
+];
