@@ -325,7 +325,10 @@ fn compare(step: &Step, is_begun: bool, file: &File, stamp: Stamp) -> io::Result
             }
         }
         (StepKind::Replace, Some(before), Some(after)) => {
-            if has(after)? {
+            // What was taken off the end of the old file is no growth of the new one.
+            if len == before.bytes && len != after.bytes && has(before)? {
+                Found::Before
+            } else if has(after)? {
                 Found::After { stamp: Some(stamp), grew: len - after.bytes }
             } else if is_before(before)? {
                 Found::Before

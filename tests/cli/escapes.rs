@@ -245,7 +245,7 @@ const COMMANDS: &[&[&str]] = &[
     &["export-branch", "F"], &["export-branch", "F", "-o", "G"], &["export-branch", "F", "-n", "-o", "G"], &["export-branch", "F", "--store"],
     &["cherry-pick", "-s", "F", "line:8"], &["cherry-pick", "-s", "F", "-n", "line:8"], &["merge", "-s", "F", "line:8"], &["merge", "-s", "F", "HEAD~2"],
     &["sessions", "--all"], &["sessions", "--all", "--tree", "--agents"], &["sessions", "--all", "--json"], &["sessions", "--paths", "--all"], &["stats", "--all"], &["stats", "--all", "--json"], &["grep", "--all", "e"],
-    &["status", "-s", "5e55"], &["op", "log"], &["op", "log", "--json"], &["undo", "-n"], &["undo", "F"], &["status", "nothing-F"], &["log", "--no-such-F"],
+    &["status", "-s", "5e55"], &["op", "log"], &["op", "log", "--json"], &["op", "log", "--stat"], &["op", "prune", "-n"], &["config"], &["undo", "-n"], &["undo", "F"], &["status", "nothing-F"], &["log", "--no-such-F"],
 ];
 
 /// A folder in which a session lies, and the stores of agents with a copy each.
@@ -402,6 +402,20 @@ fn no_escape_of_a_session_of_claude_code_reaches_a_terminal() {
 #[test]
 fn no_escape_of_a_session_of_chimera_reaches_a_terminal() {
     try_format(2);
+}
+
+#[test]
+fn every_command_that_shows_a_session_is_looked_at() {
+    let output = bough(Path::new("/")).arg("--help").output().unwrap();
+    let help = String::from_utf8(output.stdout).unwrap();
+    let names = help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
+    let names: Vec<&str> =
+        names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase())).collect();
+    assert!(names.len() > 15, "{names:?}");
+    // These print what the program itself says.
+    for name in names.into_iter().filter(|name| !["completions", "man", "help"].contains(name)) {
+        assert!(COMMANDS.iter().any(|words| words[0] == name), "`{name}` is not in the table");
+    }
 }
 
 #[test]

@@ -21,6 +21,7 @@ mod growth;
 mod layers;
 mod linearize;
 mod migrate;
+mod odd_files;
 mod one_reading;
 mod peers;
 mod picks;

@@ -614,6 +614,30 @@ fn what_the_user_may_not_write_is_not_written() {
 }
 
 #[test]
+#[cfg_attr(not(may = "be-another"), ignore = "needs to run the program as another user")]
+fn a_group_that_can_not_be_kept_has_no_rights() {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    let place = Place::new();
+    let open = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    open(place.folder.path(), 0o777);
+    fs::create_dir(place.path("nobody")).unwrap();
+    open(&place.path("nobody"), 0o777);
+    copy_of_bough(&place.path("nobody/bough"));
+    // The user owns the file, and is not in its group.
+    for (group, mode, kept) in [(101, 0o664, 0o604), (101, 0o2660, 0o600), (65534, 0o660, 0o660)] {
+        let path = place.put("s.jsonl", &old_session());
+        std::os::unix::fs::chown(&path, Some(65534), Some(group)).unwrap();
+        open(&path, mode);
+        let done = as_nobody(&place, &["migrate", "s.jsonl"]);
+        assert_eq!(code(&done), 0, "{}", said(&done));
+        let facts = fs::metadata(&path).unwrap();
+        assert_eq!((facts.uid(), facts.gid()), (65534, 65534));
+        assert_eq!(facts.mode() & 0o7777, kept, "{mode:o}");
+        fs::remove_file(path).unwrap();
+    }
+}
+
+#[test]
 fn links_are_followed_and_not_parted() {
     let place = Place::new();
     let path = place.put("s.jsonl", &old_session());

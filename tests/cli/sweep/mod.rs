@@ -58,3 +58,86 @@ fn all() {
     let failures = sweep(&scenes, &kinds, 1, true);
     assert!(failures.is_empty(), "{} failures", failures.len());
 }
+
+/// Tries each `step`-th trial of the scenes with a command.
+fn sample(words: &str, step: usize) {
+    let scenes: Vec<Scene> = SCENES.iter().copied().filter(|scene| scene.words == words).collect();
+    assert_eq!(scenes.len(), 1, "{words}");
+    let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| *kind != Kind::Full).collect();
+    let failures = sweep(&scenes, &kinds, step, false);
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+#[test]
+fn an_append_is_done_or_not() {
+    sample("label s.jsonl a_name a0000001", 11);
+}
+
+#[test]
+fn a_rewrite_is_done_or_not() {
+    sample("migrate s.jsonl", 17);
+}
+
+#[test]
+fn an_export_with_subagents_is_done_or_not() {
+    sample(scenes::EXPORT, 61);
+}
+
+#[test]
+fn an_undo_of_a_rewrite_is_done_or_not() {
+    sample("undo s.jsonl --file s.jsonl", 17);
+}
+
+#[test]
+fn a_removal_of_operations_is_done_or_not() {
+    sample("op prune --keep-days 0", 13);
+}
+
+#[test]
+fn every_command_that_writes_has_a_scene() {
+    let run = |words: &[&str]| {
+        let output = crate::place::bough(std::path::Path::new("/")).args(words).output().unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let help = run(&["--help"]);
+    let names = help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
+    let names: Vec<&str> =
+        names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase())).collect();
+    assert!(names.len() > 15, "{names:?}");
+    let writes = |name: &&str| run(&[name, "--help"]).contains("--dry-run");
+    let writing: Vec<&str> = names.into_iter().filter(writes).collect();
+    assert!(writing.len() > 7, "{writing:?}");
+    for name in writing {
+        let is_tried = SCENES.iter().any(|scene| scene.words.split(' ').next() == Some(name));
+        assert!(is_tried, "tests/cli/sweep/scenes.rs has no scene for `{name}`");
+    }
+}
+
+/// The operation log is read from its end, and no further than is needed.
+#[test]
+fn the_length_of_the_operation_log_costs_nothing() {
+    for words in ["label s.jsonl a_name a0000001", "switch s.jsonl generator", "undo s.jsonl", "op log s.jsonl -n 1"] {
+        let scene = Scene { files: "s.jsonl=pi/two-attempts.jsonl", before: &["label s.jsonl b_name a0000002"], words };
+        let Some(stage) = Stage::set(scene) else { return };
+        stage.begin_anew();
+        let log = stage.top().join("state/bough/operations.jsonl");
+        let own = std::fs::read_to_string(&log).unwrap();
+        let id = serde_json::from_str::<serde_json::Value>(own.lines().next().unwrap()).unwrap()["op_id"].clone();
+        let id = id.as_str().unwrap();
+        let others = (0..2_000).map(|at| own.replace(id, &format!("{at:016x}")).replace("s.jsonl", "other.jsonl"));
+        std::fs::write(&log, others.collect::<String>() + &own).unwrap();
+        let mut reads = Vec::new();
+        let (output, _) = stage
+            .run_stopped(words, |_, call| {
+                if call.path == log && ["read", "pread"].contains(&call.name) {
+                    reads.push(call.third);
+                }
+                stopped::Act::Pass
+            })
+            .unwrap();
+        assert!(output.status.success(), "{words}");
+        let first = stage.calls.iter().filter(|call| call.path == log && ["read", "pread"].contains(&call.name));
+        assert!(reads.len() <= first.count() + 1, "{words}: {reads:?}");
+        assert!(reads.iter().sum::<u64>() < 1 << 20, "{words}: {reads:?}");
+    }
+}

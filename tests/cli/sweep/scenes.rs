@@ -27,7 +27,8 @@ const CUT_AGENTS: [&str; 2] = [
     "!cut 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl",
     "!cut-below 254d35dc-7f1f-4b42-ab66-5415aec1733e/subagents",
 ];
-const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl -o new/11111111-1111-4111-8111-111111111111.jsonl";
+/// Copies a session with its subagents and results.
+pub const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl -o new/11111111-1111-4111-8111-111111111111.jsonl";
 
 /// All commands that write.
 #[rustfmt::skip] // a table
@@ -67,7 +68,7 @@ pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &["export-branch s.jsonl generator -o new/out.jsonl"], words: "undo s.jsonl" },
     Scene { files: PI,      before: &["export-branch s.jsonl generator -o new/out.jsonl", "undo s.jsonl"], words: "undo s.jsonl" },
     Scene { files: AGENTS,  before: &[RESULT, EXPORT], words: "undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" },
-    Scene { files: OMP,     before: &[CUT, "fsck --repair s.jsonl"], words: "undo s.jsonl" },
+    Scene { files: OMP,     before: &[CUT, "fsck --repair s.jsonl"], words: "undo s.jsonl --file s.jsonl" },
     Scene { files: OMP,     before: &[CUT, "fsck --repair s.jsonl", "undo s.jsonl"], words: "undo s.jsonl" },
     Scene { files: AGENTS,  before: &[CUT_AGENTS[0], CUT_AGENTS[1], "fsck --repair 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl"],
                             words: "undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" },

@@ -202,7 +202,7 @@ fn furnish(stage: &Stage, order: &str) {
         // A program that was killed in the middle of a rewrite.
         Some(("kill", _)) => {
             let killed = stage.run_stopped("migrate s.jsonl", |_, call| match call.name {
-                "rename" if call.path.ends_with("s.jsonl") => Act::Kill,
+                "rename" if call.path.starts_with(stage.work()) => Act::Kill,
                 _ => Act::Pass,
             });
             if killed.is_some() {

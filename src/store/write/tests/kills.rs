@@ -97,6 +97,12 @@ fn plan(what: &str, place: &Path) -> Plan {
     match what {
         "append" => append(),
         "export" => create_below(place),
+        "shorter" => {
+            let mut plan = rewrite();
+            let Target::Rewrite { pieces, .. } = &mut plan.targets[0] else { panic!("it rewrites") };
+            pieces.truncate(1);
+            plan
+        }
         // A repair that keeps what it takes out in a file beside the session.
         _ => {
             let mut plan = rewrite();
@@ -124,7 +130,7 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
     }
     CALM.take();
     let _alone = STARTS.write().unwrap_or_else(PoisonError::into_inner);
-    for what in ["append", "export", "repair"] {
+    for what in ["append", "export", "repair", "shorter"] {
         for n in 0..80 {
             let place = Place::unguarded(&session());
             let old = found(&place);
