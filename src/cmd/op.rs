@@ -5,7 +5,7 @@ use super::shared::{session_arg, time};
 use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::oplog::{Backup, Log, Operation, Progress, State};
-use crate::store::write::leftovers as leftovers_in;
+use crate::store::write::{leftovers as leftovers_in, remove_leftover};
 use crate::store::{Error, undo as undo_of};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -318,7 +318,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
         if args.dry_run {
             writeln!(ui.out(), "{}  {bytes} bytes", path.display())?;
         } else {
-            std::fs::remove_file(path).map_err(|source| Error::Io { path: path.clone(), source })?;
+            remove_leftover(path).map_err(|source| Error::Io { path: path.clone(), source })?;
         }
     }
     if left.0 > 0 {

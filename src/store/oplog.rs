@@ -11,7 +11,7 @@ mod reader;
 pub use reader::{Operations, Reader};
 
 use super::write::stamp;
-use super::write::{sys, temp};
+use super::write::{steps, sys, temp};
 use crate::model::Time;
 use lines::Line;
 use serde::{Deserialize, Serialize};
@@ -353,6 +353,12 @@ impl Log {
             }
             Err(fs::TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    /// Whether another process is writing, so that its unfinished files are not left over.
+    pub fn is_in_use(&self) -> bool {
+        let file = steps::open(&self.folder.join("writers"));
+        file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
     }
 
     fn writers(&self) -> io::Result<File> {

@@ -13,11 +13,13 @@ use crate::format::{Format, Program};
 use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
 use crate::model::{Count, Key};
 use crate::store;
+use crate::store::oplog::Log;
+use crate::store::write::{leftovers, leftovers_of};
 use crate::store::{Error, Files, Opened, Options, locate, remains};
 use crate::ui::{Progress, Ui, text};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
-use std::collections::{BTreeMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 use std::path::{Path, PathBuf};
 use surroundings::Place;
 
@@ -298,18 +300,24 @@ struct Target {
 /// The files that are named, and those below the folders that are. Of several, one that is not there keeps no other from being checked.
 fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyhow::Result<Vec<Target>> {
     let mut out = Vec::new();
+    let mut left = BTreeSet::new();
     let mut add = |path: PathBuf, named: bool| out.push(Target { path, named });
     let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
     words.extend(args.files.iter().map(String::as_str));
     if words.is_empty() {
         let path = session_arg::path(global, None, ui)?;
+        left.extend(leftovers_of(&path));
         add(path, true);
     }
     let only = words.len() == 1;
     for word in words {
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
-            locate::below(path).into_iter().for_each(|path| add(path, false));
+            let below = locate::below(path);
+            let folders: BTreeSet<&Path> = below.iter().filter_map(|path| path.parent()).collect();
+            left.extend(leftovers(path));
+            left.extend(folders.into_iter().filter(|folder| *folder != path).flat_map(leftovers));
+            below.into_iter().for_each(|path| add(path, false));
             session_arg::tell_remains(&remains::remains(path), ui);
             continue;
         }
@@ -322,12 +330,27 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
             }
         };
         let agents = Place::of(&path).agents_files();
+        left.extend(leftovers_of(&path));
+        left.extend(agents.iter().flat_map(|path| leftovers_of(path)));
         add(path, true);
         agents.into_iter().for_each(|path| add(path, false));
     }
     let mut seen = HashSet::new();
     out.retain(|target| seen.insert(target.path.clone()));
+    tell_leftovers(&left, ui);
     Ok(out)
+}
+
+/// Names the files that a bough left which was killed.
+fn tell_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
+    if left.is_empty() || ui.look.quiet || Log::of_user().is_some_and(|log| log.is_in_use()) {
+        return;
+    }
+    for path in left {
+        let path = text::one_line(&path.display().to_string());
+        ui.note(format_args!("warning: {path}: an unfinished file of an interrupted command"));
+    }
+    ui.hint("`bough op prune` removes unfinished files");
 }
 
 /// What is found in a session that was read with its side columns, so that all commands give faults the names that `fsck` gives.

@@ -214,6 +214,11 @@ pub(super) fn is_left_lock(path: &Path) -> bool {
     is_lock && OmpLock::is_left(path)
 }
 
+/// The name of oh-my-pi's lock on a session.
+pub(super) fn lock_name(session: &Path) -> PathBuf {
+    OmpLock::name(session)
+}
+
 /// Removes a file that an interrupted bough left.
 pub fn remove_leftover(path: &Path) -> io::Result<()> {
     if is_left_lock(path) {

@@ -20,7 +20,7 @@ pub use record::Group;
 pub(crate) use record::Record;
 pub use refusal::Refusal;
 pub use stamp::Stamp;
-pub use temp::leftovers;
+pub use temp::{leftovers, leftovers_of};
 pub(crate) use unix::nobody_reads;
 
 use super::Files;

@@ -116,11 +116,16 @@ impl Drop for Temp {
 
 /// A name for a file beside another. Agents list `*.jsonl`; it does not end so.
 pub(super) fn name_beside(path: &Path) -> PathBuf {
+    let chance = uuid::Uuid::new_v4().simple().to_string();
+    path.with_file_name(format!("{}{}.bough", start_of_names(path), &chance[..12]))
+}
+
+/// How the names begin that [`name_beside`] gives.
+fn start_of_names(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     // Names of files have at most 255 bytes.
     let short: String = name.chars().take(40).collect();
-    let chance = uuid::Uuid::new_v4().simple().to_string();
-    path.with_file_name(format!(".{short}.{}.bough", &chance[..12]))
+    format!(".{short}.")
 }
 
 /// Whether a name is one that [`name_beside`] gives.
@@ -140,6 +145,19 @@ pub fn leftovers(folder: &Path) -> Vec<PathBuf> {
         .collect();
     out.sort();
     out
+}
+
+/// The files that an interrupted bough left of a file, in the order of their names.
+pub fn leftovers_of(path: &Path) -> Vec<PathBuf> {
+    let (start, lock) = (start_of_names(path), guard::lock_name(path));
+    let mut out = leftovers(sys::folder_of(path));
+    out.retain(|left| {
+        let name = left.file_name().unwrap_or_default();
+        let rest = name.as_encoded_bytes().strip_prefix(start.as_bytes());
+        rest.is_some_and(|rest| !rest[..rest.len().saturating_sub(6)].contains(&b'.')) || lock.file_name() == Some(name)
+    });
+    // The folder is named as in `path`.
+    out.iter().map(|left| path.with_file_name(left.file_name().unwrap_or_default())).collect()
 }
 
 #[cfg(test)]
@@ -167,5 +185,28 @@ mod tests {
         receiver.recv().unwrap().join().unwrap();
         assert!(!path.exists());
         forget(&path);
+    }
+
+    #[test]
+    fn what_is_left_of_a_file_is_told_from_what_is_left_of_others() {
+        let folder = tempfile::tempdir().unwrap();
+        let at = |name: &str| folder.path().join(name);
+        let long = format!("{}.jsonl", "n".repeat(60));
+        for name in ["s.jsonl", "s.jsonl.1.jsonl", &long] {
+            fs::write(at(name), "").unwrap();
+            fs::write(name_beside(&at(name)), "").unwrap();
+        }
+        for name in [".s.jsonl.bough", ".s.jsonl.notes.bough", ".s.jsonl.0123456789ab.tmp", ".s.jsonl.lock"] {
+            fs::write(at(name), "").unwrap();
+        }
+        assert_eq!(leftovers(folder.path()).len(), 3);
+        for name in ["s.jsonl", "s.jsonl.1.jsonl", &long] {
+            assert_eq!(leftovers_of(&at(name)).len(), 1, "{name}");
+        }
+        // A lock of a process that is gone, and one of a process that runs.
+        fs::write(at(".s.jsonl.lock"), "999999999:1\n").unwrap();
+        assert_eq!(leftovers_of(&at("s.jsonl")).len(), 2);
+        fs::write(at(".s.jsonl.lock"), format!("{}:1\n", std::process::id())).unwrap();
+        assert_eq!(leftovers_of(&at("s.jsonl")).len(), 1);
     }
 }
