@@ -73,5 +73,5 @@ pub const SCENES: &[Scene] = &[
     Scene { files: AGENTS,  before: &[CUT_AGENTS[0], CUT_AGENTS[1], "fsck --repair 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl"],
                             words: "undo 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl" },
     Scene { files: OLD,     before: &["migrate s.jsonl"], words: "undo s.jsonl" },
-    Scene { files: OLD,     before: &["migrate s.jsonl", "undo s.jsonl", "undo s.jsonl", "!kill"], words: "op prune --keep-days 0" },
+    Scene { files: OLD,     before: &["migrate s.jsonl", "undo s.jsonl", "!kill"], words: "op prune --keep-days 0" },
 ];
