@@ -62,7 +62,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     write::tell_kept(&done, ui);
     if !ui.look.quiet {
         ui.note(told(operation, only.as_deref()));
-        if !done.op_id.is_empty() {
+        // What is kept beside the file was not backed up, and is not found by another undo.
+        if !done.op_id.is_empty() && done.kept.is_empty() {
             ui.hint(format_args!("`bough undo {}` redoes it", done.op_id));
         }
     }

@@ -52,6 +52,12 @@ pub enum Refusal {
     /// The user has no folder in which the operation could be recorded.
     #[error("there is no folder for the operation log and the backups")]
     NoPlace,
+    /// What would be cut off the file can't be backed up, and the old file can't be kept beside it.
+    #[error("{}: what would be cut off can't be backed up", path.display())]
+    NoBackup {
+        /// The file.
+        path: PathBuf,
+    },
     /// The file has other names, which would keep the old content.
     #[error("{}: has {}, which would keep the old contents", path.display(), Count("other hard link", "other hard links", *others))]
     HardLinked {
@@ -162,6 +168,7 @@ impl Refusal {
                 | Refusal::Output(_)
                 | Refusal::NoRecord { .. }
                 | Refusal::NoPlace
+                | Refusal::NoBackup { .. }
                 | Refusal::NotTakenBack { .. }
         )
     }
@@ -205,6 +212,7 @@ impl Refusal {
             Refusal::Exists { .. } => "`--allow=overwrite` replaces it".into(),
             Refusal::HardLinked { .. } => "`--allow=hardlink` writes anyway, and breaks the link".into(),
             Refusal::Owner { .. } => "run bough as the owner of the file".into(),
+            Refusal::NoBackup { .. } => "make the folder of the operation log writable".into(),
             Refusal::NoRecord { .. } => {
                 "set `XDG_STATE_HOME` to a writable folder; `--force` writes without the operation log".into()
             }

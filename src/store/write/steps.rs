@@ -62,8 +62,8 @@ enum Action {
     Replace { new: Temp, old: File, stamp: Stamp, kept: Option<PathBuf> },
     /// A new file gets its name.
     Create { new: Temp, folders: Folders },
-    /// A file is removed.
-    Remove { stamp: Stamp, name: PathBuf },
+    /// A file is removed, or gets another name if it has no backup.
+    Remove { stamp: Stamp, name: PathBuf, kept: Option<PathBuf> },
     /// The last bytes of a file are cut off in place.
     Cut { file: File, stamp: Stamp, time: i64, is_alone: bool },
 }
@@ -446,11 +446,14 @@ pub(crate) fn cut(
     let is_alone = guard.writes && unix::shut_out(&file).is_some();
     let before = State::of(&file).map_err(io)?;
     let backup = record.back_up(&file, len, before.bytes.saturating_sub(len))?;
+    let kept = backup.is_none().then(|| record.name_to_keep(path));
     let tail = stamp::read_at(&file, len.saturating_sub(4096), len.min(4096) as usize).map_err(io)?;
     let after = State { bytes: len, mtime: time, tail: hex(&Sha256::digest(&tail)), ..before.clone() };
     let step = Step { before: Some(before), after: Some(after), backup, ..Step::new(path, StepKind::Cut) };
     let facts = file.metadata().map_err(io)?;
-    if !is_alone && facts.nlink() == 1 && unix::may_write(sys::folder_of(path)) {
+    let may_copy = facts.nlink() == 1 && unix::may_write(sys::folder_of(path));
+    // What has no backup stays in the old file.
+    if may_copy && (!is_alone || kept.is_some()) {
         let mut fill = |sink: &mut Sink<'_>| stamp::each_block(&guard.file, 0, len, |block| sink.put(block));
         // If the disk has no room for a copy, or the owner can't be kept, the file itself is shortened.
         if let Ok((mut new, _)) = copy_like(guard, &mut fill, Some(time), record) {
@@ -459,9 +462,12 @@ pub(crate) fn cut(
             let old = guard.file.try_clone().map_err(io)?;
             return Ok(Ready {
                 step,
-                action: Action::Replace { new, old, stamp: stamp.clone(), kept: None },
+                action: Action::Replace { new, old, stamp: stamp.clone(), kept },
             });
         }
+    }
+    if kept.is_some() {
+        return Err(Refusal::NoBackup { path: path.clone() });
     }
     Ok(Ready { step, action: Action::Cut { file, stamp: stamp.clone(), time, is_alone } })
 }
@@ -475,6 +481,7 @@ pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> R
     }
     let before = State::of(&guard.file).map_err(io)?;
     let backup = record.back_up(&guard.file, 0, before.bytes)?;
+    let kept = backup.is_none().then(|| record.name_to_keep(path));
     record.note_folder(sys::folder_of(path));
     let name = temp::name_beside(path);
     let step = Step {
@@ -483,7 +490,7 @@ pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> R
         temp: Some(name.clone()),
         ..Step::new(path, StepKind::Remove)
     };
-    Ok(Ready { step, action: Action::Remove { stamp: stamp.clone(), name } })
+    Ok(Ready { step, action: Action::Remove { stamp: stamp.clone(), name, kept } })
 }
 
 /// Takes a step. The number is that of the step in the record.
@@ -518,8 +525,9 @@ pub(crate) fn take(
             folders.stay();
             record.sync_later(sys::folder_of(&path));
         }
-        Action::Remove { stamp, name } => {
-            take_remove(&path, &name, &stamp)?;
+        Action::Remove { stamp, name, kept } => {
+            take_remove(&path, &name, &stamp, kept.as_deref())?;
+            kept_at = kept;
             record.sync_later(sys::folder_of(&path));
         }
         Action::Cut { file, stamp, time, is_alone } => {
@@ -769,8 +777,8 @@ fn carry(from: &File, len: u64, to: &Path) -> io::Result<()> {
     sys::sync(&file)
 }
 
-/// Removes a file: it loses its name first, and is gone only if it is still as it was.
-fn take_remove(path: &Path, name: &Path, stamp: &Stamp) -> Result<(), Refusal> {
+/// Removes a file: it loses its name first, and is gone only if it is still as it was. With `kept`, it gets that name.
+fn take_remove(path: &Path, name: &Path, stamp: &Stamp, kept: Option<&Path>) -> Result<(), Refusal> {
     let io = |source| Refusal::io(path, source);
     let _calm = temp::calm();
     sys::rename(path, name).map_err(io)?;
@@ -779,7 +787,7 @@ fn take_remove(path: &Path, name: &Path, stamp: &Stamp) -> Result<(), Refusal> {
         Ok(is_quiet && Stamp::of(&there)? == *stamp)
     });
     let refusal = match is_same {
-        Ok(true) => match sys::remove(name) {
+        Ok(true) => match kept.map_or_else(|| sys::remove(name), |kept| sys::rename_to_free(name, kept)) {
             Ok(()) => return Ok(()),
             Err(error) => io(error),
         },

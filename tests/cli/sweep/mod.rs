@@ -1,7 +1,8 @@
 //! Sweeps over all commands that write: killed, failing, beside an agent, on a full disk, at each of their system calls.
 //!
 //! The whole sweep takes an hour, and is run by hand: `cargo test --test cli sweep::all -- --ignored --nocapture`, with
-//! `BOUGH_SWEEP` for the scenes whose command contains a word, `BOUGH_SWEEP_KIND` for kinds, and `TMPDIR` on a disk in memory.
+//! `BOUGH_SWEEP` for the scenes whose command contains a word, `BOUGH_SWEEP_KIND` for kinds, `BOUGH_SWEEP_STEP` for each n-th trial
+//! alone, and `TMPDIR` on a disk in memory.
 //! A sample of it runs with all other tests.
 
 mod scenes;
@@ -55,7 +56,8 @@ fn all() {
     };
     let scenes: Vec<Scene> = SCENES.iter().copied().filter(|scene| wanted("BOUGH_SWEEP", scene.words)).collect();
     let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| wanted("BOUGH_SWEEP_KIND", &format!("{kind:?}"))).collect();
-    let failures = sweep(&scenes, &kinds, 1, true);
+    let step = std::env::var("BOUGH_SWEEP_STEP").map_or(1, |step| step.parse().unwrap());
+    let failures = sweep(&scenes, &kinds, step, true);
     assert!(failures.is_empty(), "{} failures", failures.len());
 }
 

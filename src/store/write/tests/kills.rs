@@ -92,6 +92,54 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
     }
 }
 
+/// Returns a hook by which the `n`-th file can't be made, counted from 1.
+fn without_file(n: usize) -> impl FnMut(Call) -> std::io::Result<Option<usize>> {
+    let mut count = 0;
+    move |call| {
+        count += usize::from(call == Call::Create);
+        if call == Call::Create && count == n {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
+        Ok(None)
+    }
+}
+
+#[test]
+fn an_undo_without_a_backup_keeps_what_it_takes_away() {
+    //  the plan, which of the files that are made is the backup, the file that changes
+    for (what, backup, name) in
+        [("append", 1, "s.jsonl"), ("export", 1, "a/b/new.jsonl"), ("shorter", 2, "s.jsonl")]
+    {
+        let place = Place::new(&session());
+        let work = place.folder.path().join("work");
+        place.run(&plan(what, place.folder.path())).unwrap();
+        let ours = fs::read(work.join(name)).unwrap();
+        let run = |force: bool| {
+            let operation = undo::find(&place.log, None, None).unwrap();
+            let orders = Orders { force, ..place.orders() };
+            sys::with_hook(without_file(backup), || undo::undo(&place.log, &operation, None, &orders))
+        };
+        let refused = run(false);
+        assert!(matches!(refused, Err(Refusal::NoRecord { .. })), "{what}: {refused:?}");
+        assert_eq!(fs::read(work.join(name)).unwrap(), ours, "{what}");
+        let done = run(true).unwrap();
+        assert_eq!(place.bytes(), session().as_bytes(), "{what}");
+        assert_eq!(work.join(name).exists(), name == "s.jsonl", "{what}");
+        assert_eq!(done.kept.len(), 1, "{what}");
+        assert_eq!(fs::read(&done.kept[0]).unwrap(), ours, "{what}");
+    }
+    // No file can be put in the place of one that has another name.
+    let place = Place::new(&session());
+    fs::hard_link(place.path(), place.folder.path().join("other")).unwrap();
+    place.run(&append()).unwrap();
+    let ours = place.bytes();
+    let operation = undo::find(&place.log, None, None).unwrap();
+    let orders = Orders { force: true, ..place.orders() };
+    let refused = sys::with_hook(without_file(1), || undo::undo(&place.log, &operation, None, &orders));
+    assert!(matches!(refused, Err(Refusal::NoBackup { .. })), "{refused:?}");
+    assert_eq!(place.bytes(), ours);
+}
+
 /// A plan of each kind that an undo takes back.
 fn plan(what: &str, place: &Path) -> Plan {
     match what {
