@@ -408,7 +408,8 @@ fn no_escape_of_a_session_of_chimera_reaches_a_terminal() {
 fn every_command_that_shows_a_session_is_looked_at() {
     let output = bough(Path::new("/")).arg("--help").output().unwrap();
     let help = String::from_utf8(output.stdout).unwrap();
-    let names = help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
+    let names =
+        help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
     let names: Vec<&str> =
         names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase())).collect();
     assert!(names.len() > 15, "{names:?}");

@@ -226,7 +226,12 @@ fn attributes_and_access_lists_outlive_a_repair_and_its_undo() {
         if !set_attribute(&path, name, &value) {
             continue; // a file system without them
         }
-        for words in [&["fsck", "--repair", "s.jsonl"][..], &["undo", "s.jsonl"], &["label", "s.jsonl", "new"], &["undo"]] {
+        for words in [
+            &["fsck", "--repair", "s.jsonl"][..],
+            &["undo", "s.jsonl"],
+            &["label", "s.jsonl", "new"],
+            &["undo"],
+        ] {
             let done = place.run(words);
             let refused = words[0] == "label" && code(&done) == 5;
             assert!(code(&done) == 0 || refused, "{words:?}: {}", said(&done));

@@ -7,7 +7,8 @@ use std::process::{Command, Output};
 ///
 /// `BOUGH_TEST_PROGRAM` names another build of it: long runs go on while the program is built anew.
 pub fn bough(home: &Path) -> Command {
-    let program = std::env::var_os("BOUGH_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_bough").into());
+    let program =
+        std::env::var_os("BOUGH_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_bough").into());
     let mut command = Command::new(program);
     command
         .current_dir(home)

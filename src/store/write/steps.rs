@@ -460,10 +460,7 @@ pub(crate) fn cut(
             new.is_written();
             let step = Step { temp: Some(new.path().to_owned()), ..step };
             let old = guard.file.try_clone().map_err(io)?;
-            return Ok(Ready {
-                step,
-                action: Action::Replace { new, old, stamp: stamp.clone(), kept },
-            });
+            return Ok(Ready { step, action: Action::Replace { new, old, stamp: stamp.clone(), kept } });
         }
     }
     if kept.is_some() {

@@ -154,7 +154,8 @@ pub fn leftovers_of(path: &Path) -> Vec<PathBuf> {
     out.retain(|left| {
         let name = left.file_name().unwrap_or_default();
         let rest = name.as_encoded_bytes().strip_prefix(start.as_bytes());
-        rest.is_some_and(|rest| !rest[..rest.len().saturating_sub(6)].contains(&b'.')) || lock.file_name() == Some(name)
+        rest.is_some_and(|rest| !rest[..rest.len().saturating_sub(6)].contains(&b'.'))
+            || lock.file_name() == Some(name)
     });
     // The folder is named as in `path`.
     out.iter().map(|left| path.with_file_name(left.file_name().unwrap_or_default())).collect()

@@ -19,7 +19,10 @@ fn sweep(scenes: &[Scene], kinds: &[Kind], step: usize, prints: bool) -> Vec<Str
     let mut failures = Vec::new();
     let mut total = vec![(0, 0); kinds.len()];
     if prints {
-        println!("| command | calls |{} |", kinds.iter().map(|kind| format!(" {kind:?} |")).collect::<String>());
+        println!(
+            "| command | calls |{} |",
+            kinds.iter().map(|kind| format!(" {kind:?} |")).collect::<String>()
+        );
     }
     for scene in scenes {
         let Some(stage) = Stage::set(*scene) else {
@@ -42,7 +45,8 @@ fn sweep(scenes: &[Scene], kinds: &[Kind], step: usize, prints: bool) -> Vec<Str
         }
     }
     if prints {
-        let total: String = total.iter().map(|(trials, failures)| format!(" {trials}/{failures} |")).collect();
+        let total: String =
+            total.iter().map(|(trials, failures)| format!(" {trials}/{failures} |")).collect();
         println!("| all | |{total}");
     }
     failures
@@ -54,8 +58,10 @@ fn all() {
     let wanted = |variable: &str, name: &str| {
         std::env::var(variable).map_or(true, |words| words.split(',').any(|word| name.contains(word)))
     };
-    let scenes: Vec<Scene> = SCENES.iter().copied().filter(|scene| wanted("BOUGH_SWEEP", scene.words)).collect();
-    let kinds: Vec<Kind> = KINDS.into_iter().filter(|kind| wanted("BOUGH_SWEEP_KIND", &format!("{kind:?}"))).collect();
+    let scenes: Vec<Scene> =
+        SCENES.iter().copied().filter(|scene| wanted("BOUGH_SWEEP", scene.words)).collect();
+    let kinds: Vec<Kind> =
+        KINDS.into_iter().filter(|kind| wanted("BOUGH_SWEEP_KIND", &format!("{kind:?}"))).collect();
     let step = std::env::var("BOUGH_SWEEP_STEP").map_or(1, |step| step.parse().unwrap());
     let failures = sweep(&scenes, &kinds, step, true);
     assert!(failures.is_empty(), "{} failures", failures.len());
@@ -102,7 +108,8 @@ fn every_command_that_writes_has_a_scene() {
         String::from_utf8(output.stdout).unwrap()
     };
     let help = run(&["--help"]);
-    let names = help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
+    let names =
+        help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
     let names: Vec<&str> =
         names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase())).collect();
     assert!(names.len() > 15, "{names:?}");
@@ -118,15 +125,23 @@ fn every_command_that_writes_has_a_scene() {
 /// The operation log is read from its end, and no further than is needed.
 #[test]
 fn the_length_of_the_operation_log_costs_nothing() {
-    for words in ["label s.jsonl a_name a0000001", "switch s.jsonl generator", "undo s.jsonl", "op log s.jsonl -n 1"] {
-        let scene = Scene { files: "s.jsonl=pi/two-attempts.jsonl", before: &["label s.jsonl b_name a0000002"], words };
+    for words in
+        ["label s.jsonl a_name a0000001", "switch s.jsonl generator", "undo s.jsonl", "op log s.jsonl -n 1"]
+    {
+        let scene = Scene {
+            files: "s.jsonl=pi/two-attempts.jsonl",
+            before: &["label s.jsonl b_name a0000002"],
+            words,
+        };
         let Some(stage) = Stage::set(scene) else { return };
         stage.begin_anew();
         let log = stage.top().join("state/bough/operations.jsonl");
         let own = std::fs::read_to_string(&log).unwrap();
-        let id = serde_json::from_str::<serde_json::Value>(own.lines().next().unwrap()).unwrap()["op_id"].clone();
+        let id =
+            serde_json::from_str::<serde_json::Value>(own.lines().next().unwrap()).unwrap()["op_id"].clone();
         let id = id.as_str().unwrap();
-        let others = (0..2_000).map(|at| own.replace(id, &format!("{at:016x}")).replace("s.jsonl", "other.jsonl"));
+        let others =
+            (0..2_000).map(|at| own.replace(id, &format!("{at:016x}")).replace("s.jsonl", "other.jsonl"));
         std::fs::write(&log, others.collect::<String>() + &own).unwrap();
         let mut reads = Vec::new();
         let (output, _) = stage
@@ -138,7 +153,8 @@ fn the_length_of_the_operation_log_costs_nothing() {
             })
             .unwrap();
         assert!(output.status.success(), "{words}");
-        let first = stage.calls.iter().filter(|call| call.path == log && ["read", "pread"].contains(&call.name));
+        let first =
+            stage.calls.iter().filter(|call| call.path == log && ["read", "pread"].contains(&call.name));
         assert!(reads.len() <= first.count() + 1, "{words}: {reads:?}");
         assert!(reads.iter().sum::<u64>() < 1 << 20, "{words}: {reads:?}");
     }

@@ -69,15 +69,13 @@ impl Stage {
         })?;
         stage.calls = calls;
         stage.status = stopped::status(&output);
-        assert!(
-            [0, 1].contains(&stage.status),
-            "{}: {}: {}",
-            scene.words,
-            stage.status,
-            said(&output)
-        );
+        assert!([0, 1].contains(&stage.status), "{}: {}: {}", scene.words, stage.status, said(&output));
         stage.new = stage.state();
-        assert!(stage.new != stage.old || scene.words.starts_with("op "), "{}: nothing was written", scene.words);
+        assert!(
+            stage.new != stage.old || scene.words.starts_with("op "),
+            "{}: nothing was written",
+            scene.words
+        );
         Some(stage)
     }
 
@@ -127,7 +125,11 @@ impl Stage {
         // What is older than now can be pruned.
         let now = if words.starts_with("op prune") { "2037-03-02T12:00:00Z" } else { "2026-03-02T12:00:00Z" };
         command
-            .args(words.split(' ').map(|word| if word.contains("bough") { word.into() } else { word.replace('_', " ") }))
+            .args(
+                words
+                    .split(' ')
+                    .map(|word| if word.contains("bough") { word.into() } else { word.replace('_', " ") }),
+            )
             .current_dir(self.work())
             .env("XDG_STATE_HOME", top.join("state"))
             .env("BOUGH_NOW", now)
@@ -242,7 +244,12 @@ fn copy_all(from: &Path, to: &Path) {
             copy_all(&from, &to);
         } else {
             fs::copy(&from, &to).unwrap();
-            fs::File::options().append(true).open(&to).unwrap().set_modified(facts.modified().unwrap()).unwrap();
+            fs::File::options()
+                .append(true)
+                .open(&to)
+                .unwrap()
+                .set_modified(facts.modified().unwrap())
+                .unwrap();
         }
     }
 }

@@ -60,16 +60,30 @@ impl Call {
     pub fn changes(&self) -> bool {
         match self.name {
             "open" => self.third & libc::O_CREAT as u64 != 0,
-            "write" | "pwrite" | "writev" | "rename" | "link" | "unlink" | "mkdir" | "rmdir" | "truncate" | "fallocate" | "chmod"
-            | "chown" | "utimens" | "setxattr" | "copy" => true,
+            "write" | "pwrite" | "writev" | "rename" | "link" | "unlink" | "mkdir" | "rmdir" | "truncate"
+            | "fallocate" | "chmod" | "chown" | "utimens" | "setxattr" | "copy" => true,
             _ => false,
         }
     }
 
     /// Whether it may find that the disk is full.
     pub fn needs_room(&self) -> bool {
-        ["write", "pwrite", "writev", "open", "rename", "link", "mkdir", "fsync", "fdatasync", "syncfs", "fallocate", "setxattr", "copy"]
-            .contains(&self.name)
+        [
+            "write",
+            "pwrite",
+            "writev",
+            "open",
+            "rename",
+            "link",
+            "mkdir",
+            "fsync",
+            "fdatasync",
+            "syncfs",
+            "fallocate",
+            "setxattr",
+            "copy",
+        ]
+        .contains(&self.name)
     }
 }
 
@@ -251,8 +265,7 @@ fn next(listener: &OwnedFd) -> Option<Asked> {
 }
 
 fn call_of(asked: &Asked, child: &Child) -> Option<Call> {
-    let (_, name, names) =
-        CALLS.iter().find(|(number, ..)| *number == libc::c_long::from(asked.data.nr))?;
+    let (_, name, names) = CALLS.iter().find(|(number, ..)| *number == libc::c_long::from(asked.data.nr))?;
     let pid = asked.pid;
     let args = asked.data.args;
     let of_file = || std::fs::read_link(format!("/proc/{}/fd/{}", child.id(), args[0] as i32)).ok();
@@ -276,7 +289,8 @@ fn text_at(pid: u32, address: u64) -> Option<PathBuf> {
     // The next page may not be there.
     while have < bytes.len() && !bytes[..have].contains(&0) {
         let end = (have + 4096 - ((address as usize + have) & 4095)).min(bytes.len());
-        have += memory.read_at(&mut bytes[have..end], address + have as u64).ok().filter(|count| *count > 0)?;
+        have +=
+            memory.read_at(&mut bytes[have..end], address + have as u64).ok().filter(|count| *count > 0)?;
     }
     bytes.truncate(bytes.iter().position(|byte| *byte == 0)?);
     Some(PathBuf::from(std::ffi::OsString::from_vec(bytes)))

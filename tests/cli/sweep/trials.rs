@@ -90,7 +90,12 @@ pub fn try_all(stage: &Stage, kind: Kind, step: usize) -> Outcome {
                 continue;
             }
             stage.begin_anew();
-            let what = format!("{} {at} {kind:?} {act:?} at {} {}", stage.scene.words, call.name, short(stage, &call.path));
+            let what = format!(
+                "{} {at} {kind:?} {act:?} at {} {}",
+                stage.scene.words,
+                call.name,
+                short(stage, &call.path)
+            );
             outcome.trials += 1;
             let wrong = match kind {
                 Kind::Kill | Kind::KillInside | Kind::Signal => stop(stage, at, act),
@@ -116,14 +121,21 @@ fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<St
     for (path, kept) in wanted {
         match is.get(path) {
             None => out.push(format!("{} is gone", short(stage, path))),
-            Some(is) if is.bytes != kept.bytes => {
-                out.push(format!("{} has {} bytes, not {}", short(stage, path), is.bytes.len(), kept.bytes.len()))
-            }
+            Some(is) if is.bytes != kept.bytes => out.push(format!(
+                "{} has {} bytes, not {}",
+                short(stage, path),
+                is.bytes.len(),
+                kept.bytes.len()
+            )),
             // A session whose mode can't be read is exported for its owner alone.
-            Some(is) if is.mode != kept.mode && (is.mode & 0o777 != 0o600 || stage.old.contains_key(path)) => {
+            Some(is)
+                if is.mode != kept.mode && (is.mode & 0o777 != 0o600 || stage.old.contains_key(path)) =>
+            {
                 out.push(format!("{} has the mode {:o}, not {:o}", short(stage, path), is.mode, kept.mode))
             }
-            Some(is) if times && is.mtime != kept.mtime => out.push(format!("{} has another time", short(stage, path))),
+            Some(is) if times && is.mtime != kept.mtime => {
+                out.push(format!("{} has another time", short(stage, path)))
+            }
             Some(_) => {}
         }
     }
@@ -204,13 +216,17 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
     if !log.status.success() || !log.stderr.is_empty() {
         wrong.push(format!("op log: {}", said(&log)));
     }
-    let newest = stage.operations().into_iter().find(|(id, state)| state != "failed" && !stage.operations.contains(id));
+    let newest = stage
+        .operations()
+        .into_iter()
+        .find(|(id, state)| state != "failed" && !stage.operations.contains(id));
     stage.keep("stopped");
     if words.starts_with("undo") {
         // It is finished or goes back, and the next undo leads to the other side.
         let done = stage.run(&format!("undo {name}"));
         let first = stage.state();
-        let (old, new) = (differences(stage, &first, &stage.old, false), differences(stage, &first, &stage.new, false));
+        let (old, new) =
+            (differences(stage, &first, &stage.old, false), differences(stage, &first, &stage.new, false));
         if !done.status.success() || !(old.is_empty() || new.is_empty()) {
             wrong.push(format!("undo after it: {} {old:?} {new:?}", said(&done)));
         } else {
@@ -241,7 +257,9 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
     stage.put_back("stopped");
     if !left.is_empty() {
         let found = stage.run("fsck .");
-        for path in left.iter().filter(|path| path.starts_with(stage.work()) && path.parent() == Some(&stage.work())) {
+        for path in
+            left.iter().filter(|path| path.starts_with(stage.work()) && path.parent() == Some(&stage.work()))
+        {
             let name = path.file_name().unwrap().to_string_lossy().into_owned();
             if !said(&found).contains(&name) {
                 wrong.push(format!("fsck does not name {name}"));
@@ -379,7 +397,13 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
     if there != 1 {
         wrong.push(format!("exit {status}: the line of the agent is there {there} times: {}", said(&output)));
     }
-    wrong.extend(stage.leftovers().iter().filter(|_| !words.starts_with("op ")).map(|path| format!("{} is left", short(stage, path))));
+    wrong.extend(
+        stage
+            .leftovers()
+            .iter()
+            .filter(|_| !words.starts_with("op "))
+            .map(|path| format!("{} is left", short(stage, path))),
+    );
     // What the agent wrote outlives the undo of what bough wrote.
     if status == 0 && !words.starts_with("op ") {
         let undone = stage.run(&format!("undo {}", stage.name()));
@@ -415,7 +439,10 @@ impl Drop for Disk {
 
 fn fill_the_disk(stage: &Stage, step: usize, outcome: &mut Outcome) {
     let top = stage.top();
-    let mounted = std::process::Command::new("mount").args(["-t", "tmpfs", "-o", "size=2m,mode=755", "bough-sweep"]).arg(&top).status();
+    let mounted = std::process::Command::new("mount")
+        .args(["-t", "tmpfs", "-o", "size=2m,mode=755", "bough-sweep"])
+        .arg(&top)
+        .status();
     if !mounted.is_ok_and(|status| status.success()) {
         return;
     }
@@ -439,7 +466,9 @@ fn fill_the_disk(stage: &Stage, step: usize, outcome: &mut Outcome) {
             wrong.push(format!("op log: {}", said(&log)));
         }
         let words = stage.scene.words;
-        outcome.failures.extend(wrong.into_iter().map(|wrong| format!("{words} with {pages} pages: {wrong}")));
+        outcome
+            .failures
+            .extend(wrong.into_iter().map(|wrong| format!("{words} with {pages} pages: {wrong}")));
     }
 }
 
