@@ -405,21 +405,6 @@ fn no_escape_of_a_session_of_chimera_reaches_a_terminal() {
 }
 
 #[test]
-fn every_command_that_shows_a_session_is_looked_at() {
-    let output = bough(Path::new("/")).arg("--help").output().unwrap();
-    let help = String::from_utf8(output.stdout).unwrap();
-    let names =
-        help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
-    let names: Vec<&str> =
-        names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase())).collect();
-    assert!(names.len() > 15, "{names:?}");
-    // These print what the program itself says.
-    for name in names.into_iter().filter(|name| !["completions", "man", "help"].contains(name)) {
-        assert!(COMMANDS.iter().any(|words| words[0] == name), "`{name}` is not in the table");
-    }
-}
-
-#[test]
 fn the_harm_is_seen() {
     assert_eq!(harm("\u{1b}[1;31mred\u{1b}[0m\r\n"), None);
     assert_eq!(harm("a\u{1b}]52;c;\u{7}"), Some('\u{1b}'));

@@ -101,27 +101,6 @@ fn a_removal_of_operations_is_done_or_not() {
     sample("op prune --keep-days 0", 13);
 }
 
-#[test]
-fn every_command_that_writes_has_a_scene() {
-    let run = |words: &[&str]| {
-        let output = crate::place::bough(std::path::Path::new("/")).args(words).output().unwrap();
-        String::from_utf8(output.stdout).unwrap()
-    };
-    let help = run(&["--help"]);
-    let names =
-        help.lines().filter_map(|line| line.strip_prefix("  ")?.split_once(' ').map(|(name, _)| name));
-    let names: Vec<&str> =
-        names.filter(|name| name.starts_with(|first: char| first.is_ascii_lowercase())).collect();
-    assert!(names.len() > 15, "{names:?}");
-    let writes = |name: &&str| run(&[name, "--help"]).contains("--dry-run");
-    let writing: Vec<&str> = names.into_iter().filter(writes).collect();
-    assert!(writing.len() > 7, "{writing:?}");
-    for name in writing {
-        let is_tried = SCENES.iter().any(|scene| scene.words.split(' ').next() == Some(name));
-        assert!(is_tried, "tests/cli/sweep/scenes.rs has no scene for `{name}`");
-    }
-}
-
 /// The operation log is read from its end, and no further than is needed.
 #[test]
 fn the_length_of_the_operation_log_costs_nothing() {
