@@ -180,7 +180,7 @@ fn a_mode_is_kept_by_all_that_is_written() {
             if words[0] == "export-branch" {
                 assert_eq!(is(&place.work.join("out.jsonl")), mode);
             }
-            let undone = place.run(&["undo"]);
+            let undone = place.run(&["undo", "s.jsonl"]);
             assert_eq!((code(&undone), is(&path)), (0, mode), "{words:?}: {}", said(&undone));
         }
     }
@@ -230,7 +230,7 @@ fn attributes_and_access_lists_outlive_a_repair_and_its_undo() {
             &["fsck", "--repair", "s.jsonl"][..],
             &["undo", "s.jsonl"],
             &["label", "s.jsonl", "new"],
-            &["undo"],
+            &["undo", "s.jsonl"],
         ] {
             let done = place.run(words);
             let refused = words[0] == "label" && code(&done) == 5;
