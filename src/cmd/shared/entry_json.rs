@@ -59,9 +59,9 @@ pub(crate) fn object(
         if matches!(entries.kind(entry), Kind::Compaction | Kind::Summary) {
             set("summary", Facts::of(session.format, line).json());
         }
-        if is_hidden(line) {
-            set("display", Some(false.into()));
-        }
+    }
+    if is_hidden(line) {
+        set("display", Some(false.into()));
     }
     Ok(object)
 }
