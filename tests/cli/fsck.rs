@@ -578,3 +578,22 @@ fn a_large_hole_is_not_held_in_memory() {
         fsck::repair(&examined, &source, &around, &Wishes::default(), &mut Ids::seeded("1")).unwrap();
     assert_eq!((repair.left.count(Check::NulBytes), repair.proof.entries), (0, (2, 2)));
 }
+
+/// To say what a repair would come to takes longer than to look a large session through, so the hint says only what it tries.
+#[test]
+fn the_repair_of_a_large_session_is_not_tried_for_a_hint() {
+    let home = tempfile::tempdir().unwrap();
+    let hint = |count: usize, words: &[&str]| {
+        let mut lines = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"cwd\":\"/\"}\n");
+        for at in 0..count {
+            let parent = if at == 0 { "ffffffff".into() } else { format!("{:08x}", at - 1) };
+            lines += &format!("{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":\"{parent}\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"x\"}}}}\n");
+        }
+        fs::write(home.path().join("s.jsonl"), lines).unwrap();
+        let output = crate::place::bough(home.path()).args(words).arg("s.jsonl").output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        String::from_utf8(if words.contains(&"--json") { output.stdout } else { output.stderr }).unwrap()
+    };
+    assert!(hint(100_001, &["fsck"]).contains("`bough fsck --repair s.jsonl` tries to repair 1\n"));
+    assert!(hint(1_000, &["fsck"]).contains("`bough fsck --repair s.jsonl` can repair 1\n"));
+}

@@ -200,6 +200,9 @@ fn with_owners(
     reports
 }
 
+/// Of a session with more entries, the hint does not say what a repair would come to: to know that takes longer than to look it through.
+const MOST_TRIED: usize = 100_000;
+
 /// What was found in one file, and what a repair would do.
 struct Report {
     /// The ids of its entries, where sessions are looked at side by side and ids are to be unique over all of them.
@@ -212,6 +215,8 @@ struct Report {
     reachable_after: usize,
     /// How many findings a repair would mend.
     mendable: u64,
+    /// How many it would try to, in a file that is too large to try it for a hint.
+    untried: u64,
     /// The program whose session it is, if nothing is repaired for it.
     program: Option<Program>,
 }
@@ -233,9 +238,12 @@ fn report(
         reachable: examined.reachable,
         reachable_after: examined.reachable,
         mendable: 0,
+        untried: 0,
         program: examined.program(),
     };
-    if examined.findings.list.iter().any(|finding| wishes.wants(finding))
+    if examined.entries > MOST_TRIED && !global.json {
+        report.untried = examined.repairable(wishes);
+    } else if examined.findings.list.iter().any(|finding| wishes.wants(finding))
         && let Ok(repair) = subject.repair(wishes)
         && !repair.plan.is_empty()
     {
@@ -417,6 +425,7 @@ struct Total {
     reachable: usize,
     reachable_after: usize,
     mendable: u64,
+    untried: u64,
     /// Findings of level info that are counted and not listed.
     unlisted: u64,
     /// Checks found that can be mended on request.
@@ -438,6 +447,7 @@ impl Total {
         self.reachable += report.reachable;
         self.reachable_after += report.reachable_after;
         self.mendable += report.mendable;
+        self.untried += report.untried;
         for row in CHECKS.iter().filter(|row| row.mend == Mend::OnRequest && row.level > Level::Info) {
             let mut found = report.findings.list.iter().filter(|finding| finding.check == row.check);
             if found.any(fsck::Finding::is_mendable) && !self.on_request.contains(&row.check) {
@@ -466,8 +476,10 @@ impl Total {
         }
         let named = global.session.iter().chain(&args.files);
         let files: String = named.map(|file| format!(" {}", text::shell_word(file))).collect();
-        if self.mendable > 0 && !files.contains(" -") {
-            let reached = match self.reachable_after == self.reachable {
+        let count = self.mendable + self.untried;
+        if count > 0 && !files.contains(" -") {
+            let can = if self.untried > 0 { "tries to repair" } else { "can repair" };
+            let reached = match self.untried > 0 || self.reachable_after == self.reachable {
                 true => String::new(),
                 false => format!("; then {} of {} are reachable", self.reachable_after, self.entries),
             };
@@ -478,8 +490,7 @@ impl Total {
                 .map(|(option, checks)| format!(" --{option} {}", checks.join(",")))
                 .collect();
             ui.hint(format_args!(
-                "`bough fsck --repair{options}{files}` can repair {}{reached}",
-                self.mendable
+                "`bough fsck --repair{options}{files}` {can} {count}{reached}"
             ));
         }
         let asked: Vec<&str> = self

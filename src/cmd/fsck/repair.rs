@@ -39,7 +39,7 @@ pub(super) fn run(
     }
     group.end();
     report::total(&total, args.porcelain, ui)?;
-    total.mendable = 0;
+    (total.mendable, total.untried) = (0, 0);
     total.hint(args, global, wishes, ui);
     Ok(total.exit(args.strict))
 }
@@ -89,6 +89,7 @@ fn mend(
         reachable: repair.proof.agents_path.0,
         reachable_after: repair.proof.agents_path.1,
         mendable: 0,
+        untried: 0,
         program: subject.examined.program(),
     };
     Ok((report, repair.mended))

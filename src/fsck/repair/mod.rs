@@ -116,6 +116,23 @@ impl NoRepair {
 /// So many times findings are mended: mending one may bring out another.
 const ROUNDS: usize = 8;
 
+impl Examined {
+    /// Whether bough writes the format and version of the file.
+    fn is_of_written_format(&self) -> bool {
+        self.findings.count(Check::UnsupportedVersion) == 0
+            && self.findings.count(Check::EmptyFile) == 0
+            && self.format != Format::HarnessV4
+    }
+
+    /// How many findings a repair would try to repair, without trying it.
+    pub fn repairable(&self, wishes: &Wishes) -> u64 {
+        match self.session.program.is_none() && self.is_of_written_format() {
+            true => self.findings.list.iter().filter(|finding| wishes.wants(finding)).count() as u64,
+            false => 0,
+        }
+    }
+}
+
 /// One round: what was found in a session, and what it was read from.
 pub(super) struct Round<'a> {
     pub(super) session: &'a Session,
@@ -148,16 +165,13 @@ pub fn repair(
     let mut changes = examined.mending.changes.clone();
     let mut aside = examined.mending.aside.clone();
     let (mut gone, mut moved) = (Vec::new(), Vec::new());
-    let written = examined.findings.count(Check::UnsupportedVersion) == 0
-        && examined.findings.count(Check::EmptyFile) == 0
-        && examined.format != Format::HarnessV4;
     if let Some(program) = examined.session.program {
         return match examined.findings.list.iter().any(|finding| wishes.wants_check(finding.check)) {
             true => Err(NoRepair::Foreign(program)),
             false => Ok(nothing(examined)),
         };
     }
-    if !written {
+    if !examined.is_of_written_format() {
         return match examined.findings.list.iter().any(|finding| wishes.wants(finding)) {
             true => Err(NoRepair::ReadOnly),
             false => Ok(nothing(examined)),
