@@ -106,6 +106,8 @@ impl Round<'_> {
                         continue;
                     }
                     place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(self, ix, &parent));
+                    // What a boundary says of itself counts more than where other children of its lost parent are.
+                    place = place.or_else(|| self.logical_parent(ix, &line, &names));
                     if place.is_none() && !parent.is_empty() {
                         place = given.get(&(parent.clone(), self.strand(ix))).copied();
                     }
@@ -129,8 +131,9 @@ impl Round<'_> {
                         continue;
                     }
                     if place.is_none() {
-                        place = self.evidence(ix, &line, &parent, &names, &torn)?;
+                        place = self.evidence(ix, &parent, &names, &torn)?;
                     }
+                    place = place.or_else(|| evidence.of_prompt(ix));
                 }
                 _ => {}
             }
@@ -258,26 +261,30 @@ impl Round<'_> {
         Ok(wanted)
     }
 
-    /// Where an orphan belongs, if that can be told.
+    /// Where the entry of an id is, if an orphan may belong there.
+    fn named(&self, ix: Ix, id: &str, names: &HashMap<Key, Option<Ix>>) -> Option<Place> {
+        let side = |ix: Ix| self.session.entries.flags(ix).has(Flags::SIDECHAIN);
+        let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
+        found.filter(|to| *to != ix && side(*to) == side(ix)).map(Place::Under)
+    }
+
+    /// Where the boundary of a compaction says that it belongs.
+    fn logical_parent(&self, ix: Ix, line: &[u8], names: &HashMap<Key, Option<Ix>>) -> Option<Place> {
+        let id = string_of(line, "logicalParentUuid").filter(|_| self.session.format == Format::Claude)?;
+        self.named(ix, &id, names)
+    }
+
+    /// Where an orphan belongs by what torn lines show.
     fn evidence(
         &self,
         ix: Ix,
-        line: &[u8],
         parent: &str,
         names: &HashMap<Key, Option<Ix>>,
         torn: &TornLines<'_>,
     ) -> io::Result<Option<Place>> {
         let entries = &self.session.entries;
         let side = entries.flags(ix).has(Flags::SIDECHAIN);
-        let find = |id: &str| {
-            let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
-            found.filter(|to| *to != ix && entries.flags(*to).has(Flags::SIDECHAIN) == side).map(Place::Under)
-        };
-        if self.session.format == Format::Claude
-            && let Some(found) = string_of(line, "logicalParentUuid").and_then(|id| find(&id))
-        {
-            return Ok(Some(found));
-        }
+        let find = |id: &str| self.named(ix, id, names);
         // Torn lines that show both ids lead upward, one after the other.
         let mut at = parent;
         for _ in 0..torn.by_id.len().min(1000) {
@@ -356,6 +363,8 @@ impl Round<'_> {
 struct Evidence {
     /// Of an orphan, the entry of its call, or another part of its reply before it.
     own: HashMap<Ix, Ix>,
+    /// Of an orphan, the last entry before it that belongs to its prompt: weaker than all else, and better than the nearest entry.
+    of_prompt: HashMap<Ix, Ix>,
     /// The last message that a compaction kept, by the id of its summary: what names the summary as its parent comes after it.
     kept: HashMap<Key, Ix>,
 }
@@ -375,6 +384,7 @@ impl Evidence {
         evidence.find_kept(round)?;
         evidence.find_calls(round, &orphans)?;
         evidence.find_parts(round, &orphans);
+        evidence.find_prompts(round, &orphans)?;
         Ok(evidence)
     }
 
@@ -459,6 +469,41 @@ impl Evidence {
         }
     }
 
+    /// Notes, of orphans that name their prompt (`promptId`), the last entry of it before them. What names none is of the prompt of
+    /// its parent.
+    fn find_prompts(&mut self, round: &Round<'_>, orphans: &[Ix]) -> io::Result<()> {
+        let session = round.session;
+        let prompt_of = |ix: Ix| -> io::Result<Option<Key>> {
+            let line = round.source.bytes(session.span(ix))?;
+            Ok(string_of(&line, "promptId").filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes())))
+        };
+        let mut wanted: HashMap<Ix, Key> = HashMap::new();
+        for ix in orphans.iter().filter(|ix| !self.own.contains_key(ix)) {
+            wanted.extend(prompt_of(*ix)?.map(|prompt| (*ix, prompt)));
+        }
+        if wanted.is_empty() {
+            return Ok(());
+        }
+        let mut last: HashMap<(Key, Strand), Option<Ix>> =
+            wanted.iter().map(|(ix, prompt)| ((*prompt, round.strand(*ix)), None)).collect();
+        let mut owners: HashMap<Ix, Key> = HashMap::new();
+        for ix in session.tree.standing() {
+            let above = session.tree.parent(ix).and_then(|above| owners.get(&above)).copied();
+            let Some(prompt) = prompt_of(ix)?.or(above) else { continue };
+            owners.insert(ix, prompt);
+            let Some(last) = last.get_mut(&(prompt, round.strand(ix))) else { continue };
+            if wanted.contains_key(&ix)
+                && let Some(before) = *last
+            {
+                self.of_prompt.insert(ix, before);
+            }
+            if round.can_be_parent(ix) {
+                *last = Some(ix);
+            }
+        }
+        Ok(())
+    }
+
     fn add(&mut self, round: &Round<'_>, ix: Ix, to: Ix) {
         if to != ix && round.may_be_of_one_strand(ix, to) {
             self.own.entry(ix).or_insert(to);
@@ -469,6 +514,11 @@ impl Evidence {
     fn of_reply(&self, session: &Session, ix: Ix) -> Option<Place> {
         let to = *self.own.get(&ix)?;
         session.tree.stands(to).then_some(Place::Under(to))
+    }
+
+    /// Where an entry belongs by its prompt.
+    fn of_prompt(&self, ix: Ix) -> Option<Place> {
+        self.of_prompt.get(&ix).copied().map(Place::Under)
     }
 
     /// Where an entry belongs whose parent is a summary that is lost. A compaction may have kept messages of another strand.
