@@ -80,8 +80,9 @@ impl Findings {
     }
 
     /// Adds a finding.
-    pub fn push(&mut self, finding: Finding) {
+    pub fn push(&mut self, mut finding: Finding) {
         if self.counted(finding.check) {
+            shorten(&mut finding.message);
             self.list.push(finding);
         }
     }
@@ -98,5 +99,37 @@ impl Findings {
         }
         let list = self.list.iter().filter(|finding| wanted.has(finding.check)).cloned().collect();
         Findings { list, counts }
+    }
+}
+
+/// Cuts the middle out of a message that is very long: the ids of damaged sessions may be of any length.
+fn shorten(message: &mut String) {
+    const START: usize = 300;
+    const END: usize = 100;
+    if message.len() <= START + 2 * END {
+        return;
+    }
+    let is_border = |at: &usize| message.is_char_boundary(*at);
+    let from = (0..=START).rev().find(is_border).unwrap_or(0);
+    let to = (message.len() - END..message.len()).find(is_border).unwrap_or(message.len());
+    message.replace_range(from..to, "…");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_message_keeps_its_ends() {
+        let check = |text: String, wanted: String| {
+            let mut message = text;
+            shorten(&mut message);
+            assert_eq!(message, wanted);
+        };
+        check("short".into(), "short".into());
+        check("a".repeat(500), "a".repeat(500));
+        check(format!("parent `{}` is lost", "ä".repeat(900)), {
+            format!("parent `{}…{}` is lost", "ä".repeat(146), "ä".repeat(45))
+        });
     }
 }

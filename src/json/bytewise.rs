@@ -35,9 +35,9 @@ pub(super) struct Machine {
 /// How much is kept of one line.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// How many bytes of one string.
+    /// How many bytes of one string of a block.
     pub(super) string: usize,
-    /// How many bytes of all strings of blocks; as much again of other fields.
+    /// How many bytes of all strings of blocks, and of one other field; as much again of all other fields.
     pub(super) strings: usize,
     /// How many blocks.
     pub(super) blocks: usize,
@@ -531,12 +531,13 @@ impl Machine {
     /// Begins to copy a value, if it is wanted and there is room.
     fn begin_copy(&mut self) {
         self.copy_from = self.copies.len();
-        let room = match self.wanted {
-            Wanted::Nothing => 0,
-            Wanted::InBlock(_) => self.limits.strings,
-            Wanted::Field(_) => self.limits.strings * 2,
+        let (room, most) = match self.wanted {
+            Wanted::Nothing => (0, 0),
+            Wanted::InBlock(_) => (self.limits.strings, self.limits.string),
+            // An id on a long line is the same as on a short one.
+            Wanted::Field(_) => (self.limits.strings * 2, self.limits.strings),
         };
-        self.copy_most = if self.copy_from < room { self.limits.string } else { 0 };
+        self.copy_most = if self.copy_from < room { most } else { 0 };
     }
 
     fn copy(&mut self, bytes: &[u8]) {

@@ -597,3 +597,22 @@ fn the_repair_of_a_large_session_is_not_tried_for_a_hint() {
     assert!(hint(100_001, &["fsck"]).contains("`bough fsck --repair s.jsonl` tries to repair 1\n"));
     assert!(hint(1_000, &["fsck"]).contains("`bough fsck --repair s.jsonl` can repair 1\n"));
 }
+
+#[test]
+fn a_long_id_is_the_same_on_a_long_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("s.jsonl");
+    let entry = |id: &str, parent: &str, text: &str| {
+        format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#)
+    };
+    let id = "a".repeat(5_000);
+    let lines = [
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/"}"#.to_owned(),
+        entry(&id, "null", &"x".repeat(2 << 20)),
+        entry(&format!("{id}b"), "null", &"y".repeat(2 << 20)),
+        entry("c", &format!("\"{id}\""), "z"),
+    ];
+    fs::write(&path, lines.join("\n")).unwrap();
+    let session = store::open(&path, store::Options::default()).unwrap().session;
+    assert_eq!((session.tree.orphans().count(), session.entries.keys().iter().collect::<HashSet<_>>().len()), (0, 3));
+}
