@@ -584,10 +584,14 @@ fn a_large_hole_is_not_held_in_memory() {
 fn the_repair_of_a_large_session_is_not_tried_for_a_hint() {
     let home = tempfile::tempdir().unwrap();
     let hint = |count: usize, words: &[&str]| {
-        let mut lines = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"cwd\":\"/\"}\n");
+        let mut lines = String::from(
+            "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"cwd\":\"/\"}\n",
+        );
         for at in 0..count {
             let parent = if at == 0 { "ffffffff".into() } else { format!("{:08x}", at - 1) };
-            lines += &format!("{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":\"{parent}\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"x\"}}}}\n");
+            lines += &format!(
+                "{{\"type\":\"message\",\"id\":\"{at:08x}\",\"parentId\":\"{parent}\",\"timestamp\":\"2026-03-02T09:00:00.000Z\",\"message\":{{\"role\":\"user\",\"content\":\"x\"}}}}\n"
+            );
         }
         fs::write(home.path().join("s.jsonl"), lines).unwrap();
         let output = crate::place::bough(home.path()).args(words).arg("s.jsonl").output().unwrap();
@@ -603,16 +607,22 @@ fn a_long_id_is_the_same_on_a_long_line() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("s.jsonl");
     let entry = |id: &str, parent: &str, text: &str| {
-        format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#)
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"timestamp":"2026-03-02T09:00:00.000Z","message":{{"role":"user","content":"{text}"}}}}"#
+        )
     };
     let id = "a".repeat(5_000);
     let lines = [
-        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/"}"#.to_owned(),
+        r#"{"type":"session","version":3,"id":"s","timestamp":"2026-03-02T09:00:00.000Z","cwd":"/"}"#
+            .to_owned(),
         entry(&id, "null", &"x".repeat(2 << 20)),
         entry(&format!("{id}b"), "null", &"y".repeat(2 << 20)),
         entry("c", &format!("\"{id}\""), "z"),
     ];
     fs::write(&path, lines.join("\n")).unwrap();
     let session = store::open(&path, store::Options::default()).unwrap().session;
-    assert_eq!((session.tree.orphans().count(), session.entries.keys().iter().collect::<HashSet<_>>().len()), (0, 3));
+    assert_eq!(
+        (session.tree.orphans().count(), session.entries.keys().iter().collect::<HashSet<_>>().len()),
+        (0, 3)
+    );
 }

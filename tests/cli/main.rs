@@ -1,5 +1,6 @@
 //! What a user sees, and what must hold of the whole: one binary, a module for each subject.
 
+mod agents_random;
 mod claude_facts;
 mod claude_grown;
 mod claude_load;

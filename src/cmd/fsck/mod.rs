@@ -489,9 +489,7 @@ impl Total {
                 .filter(|(_, checks)| !checks.is_empty())
                 .map(|(option, checks)| format!(" --{option} {}", checks.join(",")))
                 .collect();
-            ui.hint(format_args!(
-                "`bough fsck --repair{options}{files}` {can} {count}{reached}"
-            ));
+            ui.hint(format_args!("`bough fsck --repair{options}{files}` {can} {count}{reached}"));
         }
         let asked: Vec<&str> = self
             .on_request

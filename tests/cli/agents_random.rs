@@ -1,0 +1,289 @@
+//! Random sessions of pi, oh-my-pi and Chimera: HEAD, path, labels and context are what these programs were seen to make of them.
+
+use crate::claude_random::Chance;
+use crate::context::{chimera_messages, messages, sha256};
+use crate::{files, shared};
+use bough::context::Context;
+use bough::format::Session;
+use bough::model::{Ix, Source, Table};
+use serde_json::{Value, json};
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+const PROGRAMS: [&str; 3] = ["pi", "omp", "chimera"];
+
+/// What the programs made of each session, recorded: the program, the seed, and the answer in short. Recorded anew by the test below
+/// with `BOUGH_BLESS`.
+#[test]
+fn random_sessions_load_as_in_their_programs() {
+    let recorded = fs::read_to_string(record()).unwrap();
+    let mut wrong = Vec::new();
+    for row in recorded.lines() {
+        let [program, seed, theirs] = row.splitn(3, '\t').collect::<Vec<_>>()[..] else {
+            panic!("three fields: {row}");
+        };
+        let ours = short(&ours(program, &session(program, seed.parse().unwrap())));
+        if ours != theirs {
+            wrong.push(format!("{program} {seed}\n  ours   {ours}\n  theirs {theirs}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    for program in PROGRAMS {
+        let rows = recorded.lines().filter(|row| row.starts_with(&format!("{program}\t")));
+        assert!(rows.count() >= 40, "{program}");
+    }
+}
+
+fn record() -> PathBuf {
+    files::project().join("tests/cli/sessions/agents-random.tsv")
+}
+
+/// Asks the real programs, where `BOUGH_PEERS` has them: seeds from `BOUGH_FROM`, as many of each program as `BOUGH_RANDOM` says.
+#[test]
+#[ignore = "runs the real programs"]
+fn the_programs_agree_on_random_sessions() {
+    let number = |name: &str, or: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(or);
+    let (from, count) = (number("BOUGH_FROM", 0), number("BOUGH_RANDOM", 40));
+    let peers =
+        PathBuf::from(std::env::var_os("BOUGH_PEERS").expect("BOUGH_PEERS names the folder of programs"));
+    let scratch = tempfile::tempdir().unwrap();
+    let (mut wrong, mut rows) = (Vec::new(), String::new());
+    for program in PROGRAMS {
+        let seeds = from..from + count;
+        let paths: Vec<PathBuf> = seeds
+            .clone()
+            .map(|seed| {
+                let path = scratch.path().join(format!("{program}-{seed}.jsonl"));
+                fs::write(&path, session(program, seed)).unwrap();
+                path
+            })
+            .collect();
+        let answers =
+            if program == "chimera" { ask_chimera(&peers, &paths) } else { ask(&peers, program, &paths) };
+        for (seed, theirs) in seeds.zip(answers) {
+            let ours = ours(program, &session(program, seed));
+            if ours != theirs {
+                wrong.push(format!("{program} {seed}\n  ours   {ours}\n  theirs {theirs}"));
+            }
+            rows.push_str(&format!("{program}\t{seed}\t{}\n", short(&theirs)));
+        }
+    }
+    if std::env::var_os("BOUGH_BLESS").is_some() {
+        fs::write(record(), rows).unwrap();
+    }
+    assert!(wrong.is_empty(), "{} of {} differ:\n{}", wrong.len(), 3 * count, wrong.join("\n"));
+}
+
+/// Asks pi or oh-my-pi about all files in one process.
+fn ask(peers: &Path, program: &str, paths: &[PathBuf]) -> Vec<Value> {
+    let modules = peers.join("omp/node_modules");
+    let platforms = fs::read_dir(modules.join("@oven")).into_iter().flatten();
+    let bun = platforms.map(|entry| entry.unwrap().path().join("bin/bun")).find(|bun| bun.exists());
+    let bun = bun.unwrap_or_else(|| modules.join(".bin/bun"));
+    let script = files::project().join("tests/peers.mjs");
+    let mut command = if program == "omp" { Command::new(bun) } else { Command::new("node") };
+    let mut child = command
+        .arg(script)
+        .arg(program)
+        .arg(peers)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let names: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
+    child.stdin.take().unwrap().write_all((names.join("\n") + "\n").as_bytes()).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let answers: Vec<Value> = text
+        .lines()
+        .filter(|line| line.starts_with('{'))
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(answers.len(), paths.len(), "{program} answers each question");
+    let keys = ["leaf", "path_ids", "labels", "context_messages"];
+    answers
+        .iter()
+        .map(|answer| keys.iter().map(|key| (key.to_string(), answer[key].clone())).collect())
+        .collect()
+}
+
+fn ask_chimera(peers: &Path, paths: &[PathBuf]) -> Vec<Value> {
+    let script = shared::folder().join("oracles/chimera_oracle.py");
+    let one = |path: &PathBuf| {
+        let output =
+            Command::new(peers.join("chimera-venv/bin/python")).arg(&script).arg(path).output().unwrap();
+        let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
+        json!({
+            "leaf": answer["active_leaf"],
+            "path_ids": answer["path_ids"],
+            "context_messages": answer["context_messages"],
+        })
+    };
+    paths.iter().map(one).collect()
+}
+
+/// The same as bough sees it.
+fn ours(program: &str, bytes: &[u8]) -> Value {
+    let session = Session::read(bytes).unwrap();
+    let source = Table(vec![bytes.to_vec()]);
+    let id = |ix: Ix| {
+        let line: Value = serde_json::from_slice(&source.bytes(session.span(ix)).unwrap()).unwrap();
+        line["id"].as_str().unwrap_or_default().to_owned()
+    };
+    let leaf = session.head.leaf;
+    let path: Vec<String> =
+        leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default().into_iter().map(id).collect();
+    let context = Context::at(&session, &source, Context::position(&session)).unwrap();
+    if program == "chimera" {
+        let messages = chimera_messages(&session, &source, &context);
+        return json!({ "leaf": leaf.map(id), "path_ids": path, "context_messages": messages });
+    }
+    let messages: Vec<Value> = messages(&session, &source, &context)
+        .into_iter()
+        .map(|message| json!({ "role": message["role"], "text_sha": message["text_sha"] }))
+        .collect();
+    let labels: serde_json::Map<String, Value> =
+        session.labels.all().map(|(ix, line)| (id(ix), line.text.into())).collect();
+    json!({ "leaf": leaf.map(id), "path_ids": path, "labels": labels, "context_messages": messages })
+}
+
+/// An answer in short: the leaf, how long the path is, how many messages there are, and a digest of all.
+fn short(answer: &Value) -> String {
+    let count = |key: &str| answer[key].as_array().map_or(0, Vec::len);
+    // Labels in the order of their entries' ids, whatever the order in which they were met.
+    let mut labels: Vec<String> = answer["labels"]
+        .as_object()
+        .into_iter()
+        .flatten()
+        .map(|(id, label)| format!("{id} {label}"))
+        .collect();
+    labels.sort_unstable();
+    let whole = format!("{} {labels:?} {}", answer["path_ids"], answer["context_messages"]);
+    let digest = &sha256(whole.as_bytes())[..16];
+    let leaf = answer["leaf"].as_str().unwrap_or("-");
+    format!("{leaf}\t{}\t{}\t{digest}", count("path_ids"), count("context_messages"))
+}
+
+/// A session made by chance: branches, tools, compactions, summaries, labels, settings, and in half of them damage: orphans, copies of
+/// entries, other entries with one id, lines cut off in the middle.
+fn session(program: &str, seed: u64) -> Vec<u8> {
+    let mut chance = Chance::new(seed ^ (program.len() as u64) << 40);
+    let wild = chance.hits(50);
+    let count = 2 + chance.below(30) as usize;
+    let chimera = program == "chimera";
+    let id = |at: usize| if chimera { format!("{at:012x}") } else { format!("{at:08x}") };
+    let mut lines: Vec<String> = Vec::new();
+    let stamp = |at: usize| format!("2026-03-02T09:{:02}:{:02}.000Z", at / 60, at % 60);
+    match program {
+        "chimera" => {}
+        "omp" => {
+            let slot = r#"{"type":"title","v":1,"title":"T","updatedAt":"2026-03-02T09:00:00.000Z","pad":""#;
+            lines.push(format!("{slot}{}\"}}", " ".repeat(255 - slot.len() - 2)));
+            lines.push(header().to_string());
+        }
+        _ => lines.push(header().to_string()),
+    }
+    let mut calls: Vec<String> = Vec::new();
+    let mut last: Option<usize> = None;
+    for at in 0..count {
+        let parent = if at > 0 && chance.hits(15) { Some(chance.below(at as u64) as usize) } else { last };
+        let mut above = parent.map_or(Value::Null, |parent| id(parent).into());
+        if wild && chance.hits(5) {
+            above = id(9_000 + at).into();
+        }
+        let mut own = id(at);
+        if wild && at > 1 && chance.hits(4) {
+            // Another entry with the id of an earlier one. It is a root, since no program gets out of a cycle.
+            (own, above) = (id(chance.below(at as u64 - 1) as usize), Value::Null);
+        }
+        let other = |chance: &mut Chance| id(chance.below(at as u64 + 1) as usize);
+        let text = format!("entry {at} of {seed}");
+        let mut line = if chimera {
+            json!({ "id": own, "parent_id": above, "timestamp": 1_772_442_000.5 + at as f64 })
+        } else {
+            json!({ "id": own, "parentId": above, "timestamp": stamp(at) })
+        };
+        let what = match chance.below(24) {
+            0..=2 if !calls.is_empty() => {
+                let call = calls.remove(chance.below(calls.len() as u64) as usize);
+                if chimera {
+                    json!({ "type": "message", "message": { "role": "tool", "content": text, "call_id": call } })
+                } else {
+                    json!({ "type": "message", "message": { "role": "toolResult", "toolCallId": call, "toolName": "read",
+                        "content": [{ "type": "text", "text": text }], "isError": false, "timestamp": 1_772_442_000_000u64 } })
+                }
+            }
+            0..=4 => {
+                let call = format!("call_{at}");
+                calls.push(call.clone());
+                if chimera {
+                    json!({ "type": "message", "message": { "role": "assistant", "content": text,
+                        "tool_calls": [{ "id": call, "name": "read", "arguments": {} }] } })
+                } else {
+                    reply(
+                        json!([{ "type": "text", "text": text }, { "type": "toolCall", "id": call, "name": "read", "arguments": {} }]),
+                    )
+                }
+            }
+            5..=9 if chimera => {
+                json!({ "type": "message", "message": { "role": "assistant", "content": text } })
+            }
+            5..=9 => reply(json!([{ "type": "text", "text": text }])),
+            10 if chimera => {
+                json!({ "type": "label", "target_id": other(&mut chance), "label": format!("l{}", at % 5) })
+            }
+            10 => json!({ "type": "label", "targetId": other(&mut chance), "label": format!("l{}", at % 5) }),
+            11 if chimera => {
+                json!({ "type": "compaction", "summary": text, "first_kept_entry_id": other(&mut chance),
+                "tokens_before": 1, "read_files": [], "modified_files": [] })
+            }
+            11 => {
+                json!({ "type": "compaction", "summary": text, "firstKeptEntryId": other(&mut chance), "tokensBefore": 1 })
+            }
+            12 if chimera => json!({ "type": "plugin_note", "data": { "count": at } }),
+            12 => json!({ "type": "branch_summary", "fromId": other(&mut chance), "summary": text }),
+            13 if !chimera => {
+                json!({ "type": "custom_message", "customType": "note", "content": text, "display": chance.hits(50) })
+            }
+            14 if !chimera => json!({ "type": "custom", "customType": "state", "data": { "at": at } }),
+            15 if program == "omp" => json!({ "type": "model_change", "model": "p/m" }),
+            15 if !chimera => json!({ "type": "model_change", "provider": "p", "modelId": "m" }),
+            16 if !chimera => json!({ "type": "thinking_level_change", "thinkingLevel": "high" }),
+            17 if !chimera && program == "pi" => json!({ "type": "session_info", "name": text }),
+            18 if program == "omp" => json!({ "type": "mode_change", "mode": "plan" }),
+            _ if chimera => json!({ "type": "message", "message": { "role": "user", "content": text } }),
+            _ => json!({ "type": "message", "message": { "role": "user", "timestamp": 1_772_442_000_000u64,
+                "content": [{ "type": "text", "text": text }] } }),
+        };
+        line.as_object_mut().unwrap().extend(what.as_object().unwrap().clone());
+        let line = line.to_string();
+        // Chimera does not load a file with such a line.
+        if wild && !chimera && chance.hits(4) {
+            lines.push(line[..line.len() / 2].to_owned());
+        }
+        if wild && chance.hits(4) && lines.len() > 3 {
+            lines.push(lines[2 + chance.below(lines.len() as u64 - 2) as usize].clone());
+        }
+        lines.push(line);
+        last = Some(at);
+    }
+    let mut text = lines.join("\n");
+    if !(wild && chance.hits(20)) {
+        text.push('\n');
+    }
+    text.into_bytes()
+}
+
+fn header() -> Value {
+    json!({ "type": "session", "version": 3, "id": "0a0b0c0d-0000-4000-8000-000000000001", "timestamp": "2026-03-02T09:00:00.000Z", "cwd": "/w" })
+}
+
+fn reply(content: Value) -> Value {
+    json!({ "type": "message", "message": { "role": "assistant", "content": content, "api": "a", "provider": "p", "model": "m",
+        "usage": { "input": 1, "output": 1, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 2,
+            "cost": { "input": 0, "output": 0, "cacheRead": 0, "cacheWrite": 0, "total": 0 } },
+        "stopReason": "stop", "timestamp": 1_772_442_000_000u64 } })
+}
