@@ -797,6 +797,8 @@ fn pair_as_omp(drafts: &mut [Draft]) {
     };
     let asked: HashSet<String> = drafts.iter().flat_map(calls).collect();
     let (mut answered, mut waiting): (HashSet<String>, Vec<String>) = Default::default();
+    // Those that wait and have no result.
+    let mut open: HashSet<String> = HashSet::new();
     for draft in drafts {
         if !draft.message.is_sent() {
             continue;
@@ -804,13 +806,15 @@ fn pair_as_omp(drafts: &mut [Draft]) {
         let Some(call) = draft.answers.clone() else {
             answered.extend(waiting.drain(..));
             waiting = calls(draft);
+            open = waiting.iter().filter(|id| !answered.contains(*id)).cloned().collect();
             continue;
         };
         if asked.contains(&call) {
+            open.remove(&call);
             if !answered.insert(call.clone()) {
                 draft.message.patches.push(Patch::ResultLeftOut { call });
             }
-        } else if !draft.says_more || waiting.iter().any(|id| !answered.contains(id)) {
+        } else if !draft.says_more || !open.is_empty() {
             draft.message.patches.push(Patch::ResultLeftOut { call });
         } else {
             draft.message.patches.push(Patch::AsText { call });
@@ -822,6 +826,8 @@ fn pair_as_omp(drafts: &mut [Draft]) {
 /// himself stay behind, and a call that nothing answers before the next turn gets a result.
 fn on_the_way(drafts: &mut [Draft]) {
     let mut asking: Option<usize> = None;
+    // The calls of that reply: each result looks its own up.
+    let mut asking_for: HashSet<String> = HashSet::new();
     let mut answered: HashSet<String> = HashSet::new();
     let mut asked: HashSet<String> = HashSet::new();
     let mut made_up: HashSet<String> = HashSet::new();
@@ -834,7 +840,7 @@ fn on_the_way(drafts: &mut [Draft]) {
             continue;
         }
         if let Some(call) = draft.answers.clone() {
-            let is_asking = asking.is_some_and(|at| drafts[at].calls.iter().any(|(id, _)| *id == call));
+            let is_asking = asking_for.contains(&call);
             let why = match asked.contains(&call) {
                 _ if call.is_empty() => Some(NoCall::Unnamed),
                 false => Some(NoCall::NotOnPath),
@@ -856,7 +862,9 @@ fn on_the_way(drafts: &mut [Draft]) {
             asked.extend(draft.calls.iter().map(|(id, _)| id.clone()));
         }
         close(drafts, asking.take(), &answered, &mut made_up);
+        asking_for.clear();
         if asks {
+            asking_for.extend(drafts[at].calls.iter().map(|(id, _)| id.clone()));
             asking = Some(at);
             answered.clear();
         }

@@ -55,6 +55,18 @@ fn header() -> Value {
     json!({ "type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/" })
 }
 
+/// Each result looks its call up among those of the reply.
+#[test]
+fn the_calls_of_one_reply_are_paired_in_time() {
+    let count = 40_000;
+    let calls: Vec<Value> = (0..count)
+        .map(|at| json!({ "type": "toolCall", "id": format!("t{at}"), "name": "x", "arguments": {} }))
+        .collect();
+    let reply = pi(0, None, json!({ "message": { "role": "assistant", "content": calls } }));
+    let results = (0..count).map(|at| pi(at + 1, Some(at), result(format!("t{at}"))));
+    run([header(), reply].into_iter().chain(results), &["context", "--stat", "F"], 0);
+}
+
 const PICK: &[&str] = &["cherry-pick", "-n", "--force", "-s", "F", "all"];
 
 #[test]
