@@ -82,7 +82,7 @@ fn ask(peers: &Path, program: &str, paths: &[PathBuf]) -> Vec<Value> {
     let platforms = fs::read_dir(modules.join("@oven")).into_iter().flatten();
     let bun = platforms.map(|entry| entry.unwrap().path().join("bin/bun")).find(|bun| bun.exists());
     let bun = bun.unwrap_or_else(|| modules.join(".bin/bun"));
-    let script = files::project().join("tests/peers.mjs");
+    let script = files::project().join("tests/oracles/sessions.mjs");
     let mut command = if program == "omp" { Command::new(bun) } else { Command::new("node") };
     let mut child = command
         .arg(script)
