@@ -504,7 +504,8 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
         || changed(Check::DuplicateEntry)
         || changed(Check::MissingKept)
         || changed(Check::ParentCycle)
-        || compactions(&after) > compactions(&before);
+        || compactions(&after) > compactions(&before)
+        || a_kept_message_came_back(&before, &after, new);
     let aside = repair.aside.iter().map(|aside| match &aside.content {
         Piece::Keep(span) => old.bytes(*span).unwrap(),
         Piece::New(bytes) => bytes.clone(),
@@ -547,6 +548,20 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
         }
     }
     Ok(())
+}
+
+/// Whether a message that a compaction keeps is there again, so that the compaction takes effect.
+fn a_kept_message_came_back(before: &Session, after: &Session, new: &Table) -> bool {
+    let compactions =
+        after.tree.standing().filter(|ix| after.entries.kind(*ix) == bough::model::Kind::Compaction);
+    compactions.into_iter().any(|ix| {
+        let line: Value = serde_json::from_slice(&new.bytes(after.span(ix)).unwrap()).unwrap_or_default();
+        let kept = line["compactMetadata"]["preservedMessages"]["uuids"].as_array();
+        kept.into_iter().flatten().filter_map(Value::as_str).any(|id| {
+            let key = bough::model::Key::of(id.as_bytes());
+            after.find(key).is_some() && before.find(key).is_none()
+        })
+    })
 }
 
 /// One run; says what went wrong.
