@@ -602,11 +602,11 @@ impl Session {
         self.entries.span(ix)
     }
 
-    /// The id of the session: what its header says, or most of its entries.
+    /// The id of the session: what its header says, or the first entry that names one.
     pub fn id(&self) -> Option<String> {
         match &self.header {
             Some(header) => header.id.clone(),
-            None => self.entries.all().find_map(|ix| self.entries.session(ix)).map(str::to_owned),
+            None => self.entries.sessions().iter().find(|session| !session.is_empty()).cloned(),
         }
     }
 

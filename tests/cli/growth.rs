@@ -55,6 +55,17 @@ fn header() -> Value {
     json!({ "type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/" })
 }
 
+/// Chimera writes no id of the session: none is looked for again at each entry.
+#[test]
+fn many_rows_of_chimera_are_printed_in_time() {
+    let id = |at: usize| format!("{at:012x}");
+    let line = |at: usize| {
+        json!({ "type": "message", "id": id(at), "parent_id": at.checked_sub(1).map(id), "timestamp": 1_772_442_000.5 + at as f64,
+            "message": { "role": "user", "content": "text" } })
+    };
+    run((0..40_000).map(line), &["log", "--all", "--json", "F"], 0);
+}
+
 /// Each result looks its call up among those of the reply.
 #[test]
 fn the_calls_of_one_reply_are_paired_in_time() {
