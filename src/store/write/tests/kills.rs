@@ -28,6 +28,28 @@ fn an_undo_is_refused_if_something_comes_while_the_file_is_hashed() {
     }
 }
 
+#[test]
+fn the_time_of_a_file_is_put_back_if_an_append_was_killed_before_its_write() {
+    let place = Place::new(&session());
+    let time = place.mtime();
+    let mut is_reserved = false;
+    let hook = move |call: Call| {
+        is_reserved |= call == Call::Reserve;
+        assert!(!is_reserved || call != Call::Write, "killed");
+        Ok(None)
+    };
+    let killed = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        sys::with_hook(hook, || place.run(&append()).map(drop))
+    }));
+    assert!(killed.is_err());
+    sys::with_hook(|_| Ok(None), || ());
+    // To reserve room sets the time.
+    let now = stamp::system_time(time + 5_000_000_000);
+    fs::File::options().append(true).open(place.path()).unwrap().set_modified(now).unwrap();
+    place.undo().unwrap();
+    assert_eq!((place.mtime(), place.bytes()), (time, session().into_bytes()));
+}
+
 /// A file that no new one can be put in the place of: it is large, or it has another name.
 #[test]
 #[cfg(target_os = "linux")]
