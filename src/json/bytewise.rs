@@ -1,104 +1,108 @@
+//! The byte-by-byte reader of JSON lines, for lines that are broken, unusual or too long to hold in
+//! memory.
+
 use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, InBlock, Slot, Sort, Stretch};
 use super::reader::Shape;
 
 /// Reads one line byte by byte, in pieces of any size.
 ///
-/// It reads what the two fast stages leave: lines that are broken or odd, of which it tells what is wrong and where,
-/// and lines that are too long to be held. What is wanted of a line is copied, since its pieces don't stay.
+/// It reads the lines that the two fast stages leave: lines that are broken or unusual, for which
+/// it reports the error and its offset, and lines that are too long to hold in memory. The wanted
+/// strings and numbers are copied, because the pieces of the line are not kept.
 pub(super) struct Machine {
     state: State,
     open: Vec<Level>,
-    /// How many bytes of the line were taken.
+    /// The number of bytes of the line that have been read.
     at: u64,
-    /// Where the escape, number or word at hand begins.
+    /// The offset at which the current escape, number or word begins.
     began: u64,
     shape: Option<Shape>,
     lone_surrogate: bool,
-    /// The code unit of the escape at hand, as far as it is read.
+    /// The code unit of the current escape, as far as it has been read.
     unit: u16,
-    /// Whether a high surrogate stands right before.
+    /// Whether a high surrogate comes right before.
     high: bool,
     wanted: Wanted,
-    /// Copies of the strings and numbers that are wanted, one behind the other.
+    /// Copies of the wanted strings and numbers, one after the other.
     copies: Vec<u8>,
-    /// Where the copy at hand begins.
+    /// The offset at which the current copy begins.
     copy_from: usize,
-    /// How much of a string is copied at most.
+    /// The maximum number of bytes of a string to copy.
     copy_most: usize,
     limits: Limits,
-    /// Whether `NaN`, `Infinity` and `-Infinity` are values, as they are to Python.
+    /// Whether `NaN`, `Infinity` and `-Infinity` are accepted as values, as Python accepts them.
     pub(super) python: bool,
-    /// How deep values were nested.
+    /// The deepest nesting of values in the line.
     deepest: usize,
 }
 
-/// How much is kept of one line.
+/// How much of one line is kept.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     /// How many bytes of one string of a block.
     pub(super) string: usize,
     /// How many bytes of all strings of blocks, and of one other field; as much again of all other fields.
     pub(super) strings: usize,
-    /// How many blocks.
+    /// The maximum number of blocks.
     pub(super) blocks: usize,
 }
 
 impl Limits {
-    /// Of a line that is held as a whole.
+    /// The limits for a line that is held in memory as a whole.
     pub(super) const HELD: Limits =
         Limits { string: usize::MAX, strings: usize::MAX / 2, blocks: usize::MAX };
-    /// Of a line of any length.
+    /// The limits for a line of any length.
     pub(super) const LONG: Limits = Limits { string: 4096, strings: 1 << 20, blocks: 1 << 15 };
 }
 
-/// How deep values may be nested. (serde_json gives up at 128, V8 never does.) Agents nest some tens deep; the
-/// bound is there so that memory does not follow a line of brackets.
+/// The maximum depth of nested values. (serde_json gives up at 128, V8 never does.) Agents nest a
+/// few dozen levels deep; the limit exists so that memory does not grow with a line of brackets.
 pub const DEPTH: usize = 1 << 17;
 
-/// What is said of a line whose values are nested deeper than that.
+/// The error for a line whose values are nested deeper than [`DEPTH`].
 pub const TOO_DEEP: &str = "nested too deep";
 
-/// What is said of a line that ends inside of a string.
+/// The error for a line that ends inside a string.
 pub const ENDS_IN_STRING: &str = "ends inside a string";
 
-/// The longest spelling of a wanted key, each of its characters an escape of six bytes.
+/// The longest spelling of a wanted key: each of its characters written as an escape of six bytes.
 const KEY: usize = 6 * 24;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// A value has to come.
+    /// Before a value.
     Value,
-    /// Behind `[`.
+    /// After `[`.
     FirstItem,
-    /// Behind `{`.
+    /// After `{`.
     FirstKey,
-    /// Behind a comma in an object.
+    /// After a comma in an object.
     Key,
-    /// Behind a key.
+    /// After a key.
     Colon,
-    /// Behind a value.
+    /// After a value.
     Behind,
-    /// In a string, a key or not.
+    /// Inside a string, which may be a key.
     InString {
         key: bool,
     },
-    /// Behind a backslash.
+    /// After a backslash.
     Escape {
         key: bool,
     },
-    /// Behind so many digits of a `\u` escape.
+    /// After that many digits of a `\u` escape.
     Unicode {
         key: bool,
         digits: u8,
     },
     Number(Number),
-    /// In a word, of which so many bytes are read.
+    /// Inside a word, of which that many bytes have been read.
     Word(&'static [u8], usize),
-    /// Nothing more is read: the line is broken, or more stands behind it.
+    /// Nothing more is read: the line is broken, or something follows the object.
     Stopped,
 }
 
-/// What was read of a number last.
+/// The part of a number that was read last.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Number {
     Minus,
@@ -111,20 +115,20 @@ enum Number {
     Exponent,
 }
 
-/// A container that is open.
+/// An open container.
 #[derive(Clone, Copy)]
 struct Level {
     object: bool,
     place: Place,
 }
 
-/// What a container is to the fields.
+/// The role of a container for the wanted fields.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Place {
     Top,
     Message,
     Result,
-    /// The list of blocks, of calls or not.
+    /// The list of content blocks, or of tool calls.
     Blocks {
         call: bool,
     },
@@ -132,7 +136,7 @@ enum Place {
     Elsewhere,
 }
 
-/// What a value is kept as.
+/// How a value is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Wanted {
     Nothing,
@@ -161,7 +165,7 @@ impl Machine {
         }
     }
 
-    /// Begins a line.
+    /// Starts a line.
     pub(super) fn start(&mut self, limits: Limits, found: &mut Found) {
         found.clear();
         self.state = State::Value;
@@ -177,7 +181,7 @@ impl Machine {
         self.deepest = 0;
     }
 
-    /// Takes the next bytes of the line.
+    /// Reads the next bytes of the line.
     pub(super) fn feed(&mut self, bytes: &[u8], found: &mut Found) {
         let before = self.at;
         let mut next = 0;
@@ -188,7 +192,7 @@ impl Machine {
         self.at = before + bytes.len() as u64;
     }
 
-    /// Ends the line; says what it is.
+    /// Ends the line and returns its shape.
     pub(super) fn finish(&mut self, found: &mut Found) -> Shape {
         if let State::Number(_) = self.state {
             self.step(b"\n", found);
@@ -211,25 +215,26 @@ impl Machine {
         self.shape.expect("each way to end gives a shape")
     }
 
-    /// What the slots of [`Found`] point into.
+    /// Returns the bytes that the slots of [`Found`] point into.
     pub(super) fn copies(&self) -> &[u8] {
         &self.copies
     }
 
-    /// How deep values were nested.
+    /// Returns the deepest nesting of values.
     pub(super) fn deepest(&self) -> usize {
         self.deepest
     }
 
-    /// Whether a string had a lone surrogate.
+    /// Returns whether a string contained a lone surrogate.
     pub(super) fn lone_surrogate(&self) -> bool {
         self.lone_surrogate
     }
 
-    /// How many bytes the JSON value at the start of `bytes` takes; `None` where there is no whole one.
+    /// Returns the length of the JSON value at the start of `bytes`, or `None` if there is no
+    /// complete value.
     pub(super) fn value_len(&mut self, bytes: &[u8]) -> Option<usize> {
         let mut nothing = Found::new();
-        // What the reader took may hold them.
+        // Values that the reader accepted may contain these words.
         self.python = true;
         self.start(Limits::LONG, &mut nothing);
         if let Some(b' ' | b'\t' | b'\r' | b'\n') = bytes.first() {
@@ -251,7 +256,8 @@ impl Machine {
         (self.state == State::Behind && self.open.is_empty()).then_some(next)
     }
 
-    /// Takes at least one byte, but where a number ends at a byte that is not its own; gives how many.
+    /// Reads at least one byte and returns how many, except when a number ends at a byte that does
+    /// not belong to it; then returns 0.
     fn step(&mut self, bytes: &[u8], found: &mut Found) -> usize {
         let byte = bytes[0];
         let space = matches!(byte, b' ' | b'\t' | b'\r' | b'\n');
@@ -362,7 +368,8 @@ impl Machine {
         }
     }
 
-    /// Keeps a value where it is wanted: a container as soon as it is open, anything else when it is read.
+    /// Stores a value if it is wanted: a container as soon as it is opened, any other value after
+    /// it was read.
     fn keep(&mut self, sort: Sort, found: &mut Found) {
         let copied = matches!(sort, Sort::String | Sort::Number);
         let stretch = match copied {
@@ -455,7 +462,7 @@ impl Machine {
         self.state = State::InString { key };
     }
 
-    /// Says what the value of the key just read is wanted as.
+    /// Decides how the value of the key just read is kept.
     fn end_key(&mut self, found: &mut Found) {
         let key = super::decode(&self.copies[self.copy_from..]);
         let place = self.open.last().expect("an object has a key").place;
@@ -473,7 +480,7 @@ impl Machine {
             None => Wanted::Nothing,
         };
         if let Some(field) = field {
-            // Of repeated keys the last counts.
+            // If a key is repeated, the last one counts.
             found.forget(field);
         }
         drop(key);
@@ -481,7 +488,7 @@ impl Machine {
         self.state = State::Colon;
     }
 
-    /// Takes a byte of a number; says whether it was one.
+    /// Reads a byte of a number; returns whether it belonged to the number.
     fn number(&mut self, number: Number, byte: u8, found: &mut Found) -> bool {
         use Number::*;
         let next = match (number, byte) {
@@ -528,7 +535,7 @@ impl Machine {
         self.end_value(sort);
     }
 
-    /// Begins to copy a value, if it is wanted and there is room.
+    /// Starts to copy a value if it is wanted and there is room.
     fn begin_copy(&mut self) {
         self.copy_from = self.copies.len();
         let (room, most) = match self.wanted {
@@ -546,10 +553,11 @@ impl Machine {
     }
 }
 
-/// How many bytes at the start have no meaning in a string: up to the first quote, backslash or control character.
+/// Returns how many bytes at the start have no special meaning in a string, i.e. the offset of the
+/// first quote, backslash or control character.
 fn plain(bytes: &[u8]) -> usize {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // The high bit of each byte that is zero; above the first of these there may be false ones.
+    // The high bit of each byte that is zero; bits above the first of these may be false positives.
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
     let mut passed = 0;
     for eight in bytes.as_chunks::<8>().0 {

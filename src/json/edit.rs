@@ -1,15 +1,17 @@
+//! Writing JSON strings, and setting one field of an object without touching its other bytes.
+
 use super::value::members;
 
-/// How a string is spelled that we write.
+/// How a string that bough writes is escaped.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Escapes {
-    /// Only what must be escaped is; as JavaScript writes it.
+    /// Escapes only what must be escaped, as JavaScript does.
     Needed,
-    /// All but ASCII is escaped; as Python writes it.
+    /// Escapes everything that is not ASCII, as Python does.
     Ascii,
 }
 
-/// Writes a string with its quotes.
+/// Appends a string with its quotes.
 pub fn write_string(text: &str, escapes: Escapes, into: &mut Vec<u8>) {
     let quoted = serde_json::to_string(text).expect("a string can be written");
     if escapes == Escapes::Needed {
@@ -27,18 +29,18 @@ pub fn write_string(text: &str, escapes: Escapes, into: &mut Vec<u8>) {
     }
 }
 
-/// A string with its quotes.
+/// Returns a string with its quotes.
 pub fn quoted(text: &str, escapes: Escapes) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() + 2);
     write_string(text, escapes, &mut out);
     out
 }
 
-/// Sets one field of an object to `value` (JSON text), and changes no other byte.
+/// Sets one field of an object to `value` (JSON text) without changing any other byte.
 ///
-/// `path` names objects from the outside in. A field that is there keeps its place (of repeated keys the last
-/// is set, since it is the one that counts); one that is not is put behind the last member of its object.
-/// Gives `None` where the objects on the way are not there.
+/// `path` names the nested objects from the outside in. An existing field is replaced in place (if
+/// the key is repeated, the last one, because it is the one that counts); a new field is added
+/// after the last member of its object. Returns `None` if an object on the path does not exist.
 pub fn set_field(object: &[u8], path: &[&str], value: &[u8]) -> Option<Vec<u8>> {
     let (last, way) = path.split_last()?;
     let (mut from, mut to) = (0, object.len());

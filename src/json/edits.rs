@@ -1,8 +1,10 @@
+//! Several changes to one object, collected and then applied at once.
+
 use super::value::{Member, members};
 use super::{Escapes, quoted, write_string};
 use std::ops::Range;
 
-/// Changes to one object, gathered and then made at once; every byte that is not meant stays.
+/// Changes to one object, collected and then applied at once. Every other byte stays as it is.
 ///
 /// ```
 /// let line = br#"{ "id" : "a" , "n": 1.0, "id":"b"}"#;
@@ -17,7 +19,7 @@ pub struct Edits<'l> {
     members: Vec<Member>,
     gone: Vec<bool>,
     changes: Vec<(Range<usize>, Vec<u8>)>,
-    /// Members to be put behind the last, by key.
+    /// Members to add after the last one, by key.
     added: Vec<(String, Vec<u8>)>,
 }
 
@@ -26,37 +28,38 @@ pub struct Edits<'l> {
 pub struct FieldChange {
     /// The key of the member.
     pub field: String,
-    /// What stood there.
+    /// The old text of the value.
     pub old: String,
-    /// What comes to stand there.
+    /// The new text of the value.
     pub new: String,
 }
 
 impl<'l> Edits<'l> {
-    /// Begins; `None` where the line is no object.
+    /// Starts with no changes. Returns `None` if the line is not an object.
     pub fn of(line: &'l [u8]) -> Option<Edits<'l>> {
         let members = members(line)?;
         let gone = vec![false; members.len()];
         Some(Edits { line, members, gone, changes: Vec::new(), added: Vec::new() })
     }
 
-    /// The members as they stand in the line.
+    /// Returns the members in the order of the line.
     pub fn members(&self) -> &[Member] {
         &self.members
     }
 
-    /// The value of a member as it stands in the line; of repeated keys the last.
+    /// Returns the bytes of a member's value; if the key is repeated, the last one.
     pub fn value(&self, key: &str) -> Option<&'l [u8]> {
         Some(&self.line[self.at(key)?])
     }
 
-    /// Where the value of a member stands in the line; of repeated keys the last.
+    /// Returns the byte range of a member's value in the line; if the key is repeated, the last
+    /// one.
     pub fn at(&self, key: &str) -> Option<Range<usize>> {
         self.members.iter().rfind(|member| member.key == key).map(|member| member.value_at.clone())
     }
 
-    /// Sets a member: in its place where it is there (of repeated keys the last, which is the one that counts), else
-    /// behind the last.
+    /// Sets a member. An existing member is replaced in place (if the key is repeated, the last
+    /// one, because it is the one that counts); a new one is added after the last.
     pub fn set(&mut self, key: &str, value: &[u8]) {
         match self.members.iter().rposition(|member| member.key == key) {
             Some(at) if !self.gone[at] => self.replace(self.members[at].value_at.clone(), value),
@@ -67,7 +70,7 @@ impl<'l> Edits<'l> {
         }
     }
 
-    /// Takes a member out, all of that key.
+    /// Removes all members with this key.
     pub fn remove(&mut self, key: &str) {
         for (at, member) in self.members.iter().enumerate() {
             if member.key == key {
@@ -80,7 +83,7 @@ impl<'l> Edits<'l> {
         self.added.retain(|(known, _)| known != key);
     }
 
-    /// Gives a member another key, in its place; of repeated keys all.
+    /// Renames a key in place; if it is repeated, all of them.
     pub fn rename(&mut self, key: &str, new: &str) {
         let quoted = quoted(new, Escapes::Needed);
         let places: Vec<Range<usize>> = self
@@ -94,18 +97,19 @@ impl<'l> Edits<'l> {
         }
     }
 
-    /// Puts other bytes in the place of a stretch of the line. A stretch that was replaced before is replaced anew.
+    /// Replaces a range of the line with other bytes. A range that was replaced before is replaced
+    /// again.
     pub fn replace(&mut self, at: Range<usize>, with: &[u8]) {
         self.changes.retain(|(known, _)| *known != at);
         self.changes.push((at, with.to_owned()));
     }
 
-    /// Whether nothing is changed.
+    /// Returns whether there are no changes.
     pub fn is_empty(&self) -> bool {
         self.changes.is_empty() && self.added.is_empty() && !self.gone.contains(&true)
     }
 
-    /// The stretches of the line that are replaced, in order, with what comes in their place.
+    /// Returns the replaced ranges of the line in order, each with its new bytes.
     pub fn stretches(&self) -> Vec<(Range<usize>, Vec<u8>)> {
         let mut out = self.changes.clone();
         let mut kept = false;
@@ -126,9 +130,10 @@ impl<'l> Edits<'l> {
         out
     }
 
-    /// The members that are changed, each with its old and its new text; empty where there is none.
+    /// Returns the changed members, each with its old and its new text, which is empty if the
+    /// member did not or does not exist.
     ///
-    /// A change inside a value is shown as that stretch, under the key of the whole.
+    /// A change inside a value is reported as that range only, under the key of the whole value.
     pub fn changes(&self) -> Vec<FieldChange> {
         let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
         let mut out = Vec::new();
@@ -156,7 +161,7 @@ impl<'l> Edits<'l> {
     }
 
     fn addition(&self, mut behind: bool) -> (Range<usize>, Vec<u8>) {
-        // As the line is spelled: with blanks behind colons and commas, or without.
+        // Follow the spelling of the line: with or without spaces after colons and commas.
         let spaced = self
             .members
             .first()
@@ -178,7 +183,7 @@ impl<'l> Edits<'l> {
         (at..at, bytes)
     }
 
-    /// The line with all changes made.
+    /// Returns the line with all changes applied.
     pub fn apply(&self) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.line.len() + 64);
         let mut from = 0;

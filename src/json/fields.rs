@@ -1,11 +1,13 @@
+//! The fields that the reader extracts from a line, and their values.
+
 use super::keys::Keys;
 use super::string;
 use crate::model::Key;
 use std::borrow::Cow;
 
-/// The fields that the reader hands out, wherever they stand in a line.
+/// The fields that the reader extracts, wherever they are in a line.
 ///
-/// A field that is repeated in its object counts as it stands last.
+/// If a field is repeated in its object, the last one counts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub enum Field {
@@ -45,7 +47,7 @@ pub enum Field {
     LogicalParent,
     /// `sourceToolAssistantUUID`
     SourceAssistant,
-    /// `retractedMessageUuids`, for its sort.
+    /// `retractedMessageUuids`, only its type.
     Retracted,
     /// `version`
     Version,
@@ -77,7 +79,7 @@ pub enum Field {
     Cwd,
     /// `model`
     Model,
-    /// `message`, for its sort; what is in it are the fields below.
+    /// `message`, only its type; its contents are the fields below.
     Message,
     /// `message.role`
     Role,
@@ -91,18 +93,18 @@ pub enum Field {
     ToolCallId,
     /// `message.call_id`
     CallId,
-    /// `message.content`: a string as it is; of a list see [`Fields::blocks`].
+    /// `message.content`: the value if it is a string; for a list see [`Fields::blocks`].
     Content,
-    /// `message.tool_calls`, for its sort; what is in it is among [`Fields::blocks`].
+    /// `message.tool_calls`, only its type; its items are among [`Fields::blocks`].
     ToolCalls,
-    /// `toolUseResult`, for its sort; what is in it is the field below.
+    /// `toolUseResult`, only its type; its contents are the field below.
     ToolUseResult,
     /// `toolUseResult.agentId`
     ResultAgent,
 }
 
 impl Field {
-    /// How many fields there are.
+    /// The number of fields.
     pub const COUNT: usize = Field::ResultAgent as usize + 1;
 }
 
@@ -161,7 +163,7 @@ pub(super) static IN_MESSAGE: Keys<Field> = Keys::new(&[
 /// The fields inside `toolUseResult`.
 pub(super) static IN_RESULT: Keys<Field> = Keys::new(&[("agentId", Field::ResultAgent)]);
 
-/// A string as it stands between its quotes, escapes unresolved.
+/// A string as written between its quotes, with escapes unresolved.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Str<'l> {
     /// The bytes between the quotes.
@@ -169,12 +171,13 @@ pub struct Str<'l> {
 }
 
 impl<'l> Str<'l> {
-    /// The string, escapes resolved; a lone surrogate, and what is no UTF-8, as U+FFFD.
+    /// Returns the string with escapes resolved; a lone surrogate and bytes that are not UTF-8
+    /// become U+FFFD.
     pub fn text(self) -> Cow<'l, str> {
         string::decode(self.raw)
     }
 
-    /// The bytes of the string, escapes resolved. Costs a copy only where there are escapes.
+    /// Returns the bytes of the string with escapes resolved. Copies only if there are escapes.
     #[inline]
     pub fn resolved(self) -> Cow<'l, [u8]> {
         if !string::is_escaped(self.raw) {
@@ -183,13 +186,13 @@ impl<'l> Str<'l> {
         Cow::Owned(self.text().into_owned().into_bytes())
     }
 
-    /// The key of the string as an id. Costs a copy only where there are escapes.
+    /// Returns the string as the [`Key`] of an id. Copies only if there are escapes.
     #[inline]
     pub fn key(self) -> Key {
         self.eight().unwrap_or_else(|| self.other_key())
     }
 
-    /// The key of an id of eight bytes, as most of pi are.
+    /// Returns the key of an id of eight bytes, which is the length of most ids of pi.
     #[inline(always)]
     fn eight(self) -> Option<Key> {
         let eight = <[u8; 8]>::try_from(self.raw).ok()?;
@@ -204,7 +207,7 @@ impl<'l> Str<'l> {
         }
     }
 
-    /// The key of the string as an id, and its first eight bytes, where it has more.
+    /// Returns the string as the key of an id, and its first eight bytes if it is longer than that.
     #[inline]
     pub fn key_and_start(self) -> (Key, Option<[u8; 8]>) {
         if let Some(key) = self.eight() {
@@ -217,22 +220,23 @@ impl<'l> Str<'l> {
         }
     }
 
-    /// Whether the string is `wanted`.
+    /// Returns whether the string is `wanted`.
     #[inline]
     pub fn is(self, wanted: &str) -> bool {
         let wanted_bytes = wanted.as_bytes();
-        // Escapes make it longer, and begin with a backslash.
+        // Escapes make the spelling longer, and each begins with a backslash.
         let may_be_spelled = self.raw.len() > wanted.len()
             && (self.raw.first() == wanted_bytes.first() || self.raw.first() == Some(&b'\\'));
         self.raw == wanted_bytes || may_be_spelled && self.is_spelled(wanted)
     }
 
-    /// Whether the string is `wanted`, spelled with escapes.
+    /// Returns whether the string is `wanted`, spelled with escapes.
     fn is_spelled(self, wanted: &str) -> bool {
         string::is_escaped(self.raw) && self.text() == wanted
     }
 
-    /// Whether nothing but white space is in the string. Looks no further than the first character that is none.
+    /// Returns whether the string contains only white space. Stops at the first character that is
+    /// not.
     #[inline]
     pub fn is_blank(self) -> bool {
         match self.raw {
@@ -265,7 +269,7 @@ impl<'l> Str<'l> {
     }
 }
 
-/// What stands at a field.
+/// The value of a field.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Value<'l> {
     /// The line has no such field.
@@ -275,7 +279,7 @@ pub enum Value<'l> {
     Null,
     /// `true` or `false`
     Bool(bool),
-    /// A number, as it is spelled.
+    /// A number, as spelled in the line.
     Number(&'l [u8]),
     /// A string.
     String(Str<'l>),
@@ -288,19 +292,19 @@ pub enum Value<'l> {
 /// A block of a message's content, or of Chimera's `tool_calls`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Block<'l> {
-    /// What it is.
+    /// The kind of the block.
     pub kind: BlockKind,
-    /// Of a call its `id`, of a result its `tool_use_id`.
+    /// The `id` of a call, or the `tool_use_id` of a result.
     pub id: Option<Str<'l>>,
-    /// Of a call the name of the tool.
+    /// The name of the tool, for a call.
     pub name: Option<Str<'l>>,
-    /// Whether its `text` holds more than white space.
+    /// Whether its `text` contains more than white space.
     pub says: bool,
-    /// Whether it has a `text` of no characters at all.
+    /// Whether its `text` is the empty string.
     pub empty: bool,
-    /// Of a result its `content`, where that is a string.
+    /// The `content` of a result, if it is a string.
     pub content: Option<Str<'l>>,
-    /// Whether its `content` is a list, or anything else that is no string.
+    /// Whether its `content` is a list, or anything else that is not a string.
     pub nested: bool,
     /// Whether it has `arguments` that are not `null`.
     pub arguments: bool,
@@ -324,7 +328,7 @@ pub enum BlockKind {
 }
 
 impl BlockKind {
-    /// The kind that a block's `type` names.
+    /// Returns the kind that a block's `type` names.
     #[inline]
     fn of(ty: Str<'_>) -> BlockKind {
         match BlockKind::named(ty.raw) {
@@ -346,16 +350,16 @@ impl BlockKind {
     }
 }
 
-/// The wanted fields of one line.
+/// The extracted fields of one line.
 #[derive(Clone, Copy)]
 pub struct Fields<'l> {
-    /// What the slots point into.
+    /// The bytes that the slots point into.
     pub(super) bytes: &'l [u8],
     pub(super) found: &'l Found,
 }
 
 impl<'l> Fields<'l> {
-    /// What stands at a field.
+    /// Returns the value of a field.
     #[inline(always)]
     pub fn get(&self, field: Field) -> Value<'l> {
         let Some(slot) = self.found.slot(field) else { return Value::Absent };
@@ -371,26 +375,26 @@ impl<'l> Fields<'l> {
         }
     }
 
-    /// The string at a field; `None` for anything else.
+    /// Returns the string value of a field, or `None` if it is anything else.
     #[inline(always)]
     pub fn str(&self, field: Field) -> Option<Str<'l>> {
         let slot = self.found.slot(field).filter(|slot| slot.sort == Sort::String);
         self.string(slot.map(|slot| slot.stretch))
     }
 
-    /// Whether `true` stands at a field.
+    /// Returns whether a field is `true`.
     #[inline(always)]
     pub fn is_true(&self, field: Field) -> bool {
         self.found.slot(field).is_some_and(|slot| slot.sort == Sort::True)
     }
 
-    /// The blocks of the message's content, in order, then those of `tool_calls`.
+    /// Returns the blocks of the message's content in order, followed by those of `tool_calls`.
     #[inline]
     pub fn blocks(&self) -> impl ExactSizeIterator<Item = Block<'l>> + '_ {
         self.found.blocks.iter().map(|block| self.block(block))
     }
 
-    // Who wants the kinds of blocks alone does not pay for the rest.
+    // A caller that wants only the kinds of the blocks does not pay for the rest.
     #[inline(always)]
     fn block(&self, block: &RawBlock) -> Block<'l> {
         let result = block.kind == BlockKind::Result;
@@ -407,13 +411,14 @@ impl<'l> Fields<'l> {
         }
     }
 
-    /// Whether an item of the message's content, or of `tool_calls`, is not an object.
+    /// Returns whether an item of the message's content, or of `tool_calls`, is not an object.
     #[inline]
     pub fn has_odd_items(&self) -> bool {
         self.found.odd_items != [false; 2]
     }
 
-    /// The bytes of the object at a field, if the field is [`Field::Usage`] and the line is held as a whole.
+    /// Returns the bytes of the object at a field, if the field is [`Field::Usage`] and the whole
+    /// line is held in memory.
     #[inline]
     pub fn object(&self, field: Field) -> Option<&'l [u8]> {
         let slot = self.found.slot(field).filter(|slot| slot.sort == Sort::Object)?;
@@ -427,14 +432,14 @@ impl<'l> Fields<'l> {
     }
 }
 
-/// Where something stands in the bytes at hand.
+/// A range of the current bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub(super) struct Stretch {
     pub(super) from: u32,
     pub(super) to: u32,
 }
 
-/// A value: its sort and, of strings (between the quotes) and numbers, where it stands.
+/// A value: its type and, for strings (between the quotes) and numbers, its range.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slot {
     pub(super) sort: Sort,
@@ -468,7 +473,7 @@ struct RawBlock {
     content: Option<Stretch>,
 }
 
-/// The members of a block that are wanted.
+/// The wanted members of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum InBlock {
     Type,
@@ -491,13 +496,14 @@ pub(super) static IN_BLOCK: Keys<InBlock> = Keys::new(&[
     ("arguments", InBlock::Arguments),
 ]);
 
-/// What was found in one line; its memory serves for all lines.
+/// The fields found in one line. The memory is reused for all lines.
 pub(super) struct Found {
-    /// A bit for each field that is there. What the slots of others hold is of earlier lines.
+    /// A bit for each field that is present. The slots of absent fields contain values of earlier
+    /// lines.
     present: u64,
     slots: [Slot; Field::COUNT],
     blocks: Vec<RawBlock>,
-    /// Whether the content, and `tool_calls`, have an item that is not an object.
+    /// Whether the content, and `tool_calls`, contain an item that is not an object.
     odd_items: [bool; 2],
 }
 
@@ -509,7 +515,7 @@ impl Found {
         Found { present: 0, slots: [slot; Field::COUNT], blocks: Vec::new(), odd_items: [false; 2] }
     }
 
-    /// Begins a line.
+    /// Starts a line.
     #[inline]
     pub(super) fn clear(&mut self) {
         self.present = 0;
@@ -517,21 +523,22 @@ impl Found {
         self.odd_items = [false; 2];
     }
 
-    /// What stands at a field.
+    /// Returns the slot of a field.
     #[inline(always)]
     fn slot(&self, field: Field) -> Option<Slot> {
         let is_there = self.present >> field as u32 & 1 == 1;
         is_there.then(|| self.slots[field as usize])
     }
 
-    /// Notes the value of a field.
+    /// Stores the value of a field.
     #[inline]
     pub(super) fn put(&mut self, field: Field, slot: Slot) {
         self.present |= 1 << field as u32;
         self.slots[field as usize] = slot;
     }
 
-    /// Drops what was found at a field and below it, where its key is met again: the last counts, as a whole.
+    /// Forgets the value of a field and of the fields inside it, because its key was repeated: the
+    /// last one counts, as a whole.
     #[inline(always)]
     pub(super) fn forget(&mut self, field: Field) {
         if self.present >> field as u32 & 1 == 1 {
@@ -577,12 +584,12 @@ impl Found {
         }
     }
 
-    /// How many blocks there are.
+    /// Returns the number of blocks.
     pub(super) fn blocks(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Begins a block, of the content or of `tool_calls`.
+    /// Starts a block of the content or of `tool_calls`.
     #[inline]
     pub(super) fn block(&mut self, call: bool) {
         let kind = if call { BlockKind::Call } else { BlockKind::Other };
@@ -600,14 +607,14 @@ impl Found {
         });
     }
 
-    /// Notes that an item of the content, or of `tool_calls`, is not an object.
+    /// Records that an item of the content, or of `tool_calls`, is not an object.
     #[inline]
     pub(super) fn odd_item(&mut self, call: bool) {
         self.odd_items[usize::from(call)] = true;
     }
 
-    /// Notes a member of the last block: where the string stands in `bytes`; `None` where it is no string. `null` says
-    /// whether it is `null`.
+    /// Records a member of the last block: `at` is the range of the string in `bytes`, or `None` if
+    /// the member is not a string. `null` says whether it is `null`.
     #[inline]
     pub(super) fn in_block(&mut self, member: InBlock, bytes: &[u8], at: Option<Stretch>, null: bool) {
         let Some(block) = self.blocks.last_mut() else { return };
@@ -627,7 +634,7 @@ impl Found {
         }
     }
 
-    /// Ends a line: puts the blocks of the content before those of `tool_calls`.
+    /// Ends a line: moves the blocks of the content before those of `tool_calls`.
     #[inline]
     pub(super) fn settle(&mut self) {
         if self.blocks.len() > 1 && !self.blocks.is_sorted_by_key(|block| block.call) {

@@ -1,33 +1,38 @@
+//! The second stage of the reader: checks whole lines against the grammar of JSON.
+
 use super::fields::{AT_TOP, Field, Found, IN_BLOCK, IN_MESSAGE, IN_RESULT, Slot, Sort, Stretch};
 use super::reader::Shape;
 use super::scan::Mark;
 use super::string;
 
-/// The second stage of the reader: walks the marks of whole lines with the whole grammar of JSON, and finds the
-/// wanted fields.
+/// The second stage of the reader: walks the marks of whole lines, checks them against the whole
+/// grammar of JSON, and finds the wanted fields.
 ///
-/// It takes lines that are objects and well, and blank ones. Of any other it says no more than that; the byte-by-byte
-/// [`Machine`](super::bytewise::Machine) then tells what is wrong, and where.
+/// It accepts lines that are blank or valid objects. It rejects any other line without a reason;
+/// the byte-by-byte [`Machine`](super::bytewise::Machine) then determines what is wrong, and at
+/// which byte.
 pub(super) struct Grammar<'b> {
     walk: Walk<'b>,
-    /// How many of the marks are passed.
+    /// The number of marks that have been passed.
     passed: usize,
 }
 
-/// A step through the grammar; `None` where the line does not follow it, or where this is not the place to tell.
+/// A step through the grammar; `None` if the line does not follow it, or if this stage cannot
+/// decide.
 type Step<T> = Option<T>;
 
-/// How deep a value may be nested that is passed here; more is left to the machine.
+/// The deepest nesting that is accepted here; deeper values are left to the machine.
 const DEPTH: usize = 960;
 
 impl<'b> Grammar<'b> {
-    /// Begins at the first of `marks` in `bytes`; the last is that of a line feed.
+    /// Starts at the first of `marks` in `bytes`; the last mark must be that of a line feed.
     pub(super) fn new(bytes: &'b [u8], marks: &'b [u32]) -> Grammar<'b> {
         Grammar { walk: Walk { bytes, marks }, passed: 0 }
     }
 
-    /// Takes a line up to its line feed: an object or blank. Strings must be ended in
-    /// the lines that they begin in, as [`super::scan::Index::suspects`] tells.
+    /// Reads a line, either an object or blank, up to its line feed. Every string must end in the
+    /// line in which it begins; [`super::scan::Index::suspects`] lists the blocks that violate
+    /// this.
     #[inline]
     pub(super) fn line(&mut self, found: &mut Found) -> Step<Shape> {
         match self.walk.byte(self.passed) {
@@ -38,7 +43,7 @@ impl<'b> Grammar<'b> {
         (self.walk.byte(self.passed) == b'\n').then_some(Shape::Object)
     }
 
-    /// Goes behind the line feed of the line at hand; gives its place.
+    /// Moves past the line feed of the current line and returns its offset.
     #[inline]
     pub(super) fn next_line(&mut self) -> usize {
         while self.walk.byte(self.passed) != b'\n' {
@@ -49,8 +54,9 @@ impl<'b> Grammar<'b> {
     }
 }
 
-/// What is walked on. Each method begins at a mark, and gives the one behind what it has taken: a number that goes by
-/// value stays in a register, where a cursor that is lent would be written and read at each step.
+/// The bytes and marks to walk. Each method begins at a mark and returns the index of the mark
+/// after whatever it has read. A number passed by value stays in a register; a borrowed cursor
+/// would be written and read at each step.
 #[derive(Clone, Copy)]
 struct Walk<'b> {
     bytes: &'b [u8],
@@ -124,7 +130,7 @@ impl Walk<'_> {
         })
     }
 
-    /// Takes the value of a field.
+    /// Reads the value of a field.
     #[inline(always)]
     fn value(self, at: usize, field: Field, found: &mut Found) -> Step<usize> {
         let mut stretch = Stretch::default();
@@ -156,19 +162,20 @@ impl Walk<'_> {
         Mark(self.marks[at])
     }
 
-    /// The byte at a mark.
+    /// Returns the byte at a mark.
     #[inline(always)]
     fn byte(self, at: usize) -> u8 {
         self.mark(at).byte()
     }
 
-    /// A string, at its opening quote: the next mark is that of the closing one.
+    /// Returns the range of a string, given its opening quote: the next mark is the closing quote.
     #[inline(always)]
     fn string(self, at: usize) -> Stretch {
         Stretch { from: self.mark(at).at() as u32 + 1, to: self.mark(at + 1).at() as u32 }
     }
 
-    /// Takes the members of an object; `member` takes their values, and is given where their keys stand.
+    /// Reads the members of an object. `member` reads their values, and is given the range of the
+    /// key.
     #[inline(always)]
     fn object(self, mut at: usize, mut member: impl FnMut(usize, Stretch) -> Step<usize>) -> Step<usize> {
         at += 1;
@@ -186,10 +193,10 @@ impl Walk<'_> {
         }
     }
 
-    /// Takes the key of a member, and the colon behind it.
+    /// Reads the key of a member, and the colon after it.
     #[inline(always)]
     fn key(self, at: usize) -> Step<(usize, Stretch)> {
-        // Behind an object comes a line feed, if nothing else.
+        // An object is followed at least by a line feed.
         let [open, close, colon] = self.marks[at..].first_chunk()?.map(Mark);
         let key = Stretch { from: open.at() as u32 + 1, to: close.at() as u32 };
         (open.byte() == b'"' && colon.byte() == b':').then_some((at + 3, key))
@@ -211,7 +218,7 @@ impl Walk<'_> {
         }
     }
 
-    /// Passes a value.
+    /// Skips a value.
     #[inline(always)]
     fn skip(self, at: usize) -> Step<usize> {
         match self.byte(at) {
@@ -221,17 +228,17 @@ impl Walk<'_> {
         }
     }
 
-    /// Passes a number or word.
+    /// Skips a number or word.
     #[inline(always)]
     fn skip_scalar(self, at: usize) -> Step<usize> {
         scalar(&self.bytes[self.mark(at).at()..]).map(|_| at + 1)
     }
 
-    /// Passes an object or list, with all that is in it; no recursion.
+    /// Skips an object or list with everything in it, without recursion.
     fn skip_container(self, mut at: usize) -> Step<usize> {
         let mut open = Open::default();
         loop {
-            // At a value.
+            // Before a value.
             match self.byte(at) {
                 b'"' => at += 2,
                 b'{' => {
@@ -253,7 +260,7 @@ impl Walk<'_> {
                 }
                 _ => at = self.skip_scalar(at)?,
             }
-            // Behind a value.
+            // After a value.
             loop {
                 if open.depth == 0 {
                     return Some(at);
@@ -277,13 +284,13 @@ impl Walk<'_> {
     }
 }
 
-/// The containers that are open: a bit each, set for objects.
+/// The open containers: one bit each, set for objects.
 #[derive(Default)]
 struct Open {
     depth: usize,
-    /// The innermost ones, the last in the lowest bit.
+    /// The innermost containers, with the last one in the lowest bit.
     inner: u64,
-    /// Those around them, 64 in a word.
+    /// The containers around those, 64 in a word.
     outer: [u64; DEPTH / 64],
 }
 
@@ -307,14 +314,14 @@ impl Open {
         }
     }
 
-    /// Whether the innermost is an object.
+    /// Returns whether the innermost container is an object.
     #[inline(always)]
     fn in_object(&self) -> bool {
         self.inner & 1 == 1
     }
 }
 
-/// How many bytes a number or word takes, at the start of `text`.
+/// Returns the length of the number or word at the start of `text`.
 #[inline(always)]
 fn scalar(text: &[u8]) -> Step<usize> {
     let len = match text[0] {
@@ -324,11 +331,11 @@ fn scalar(text: &[u8]) -> Step<usize> {
         b'-' | b'0'..=b'9' => number(text)?,
         _ => return None,
     };
-    // A line feed ends the lines, so there is a byte behind.
+    // A line feed ends the lines, so there is always a next byte.
     matches!(text[len], b',' | b'}' | b']' | b' ' | b'\n' | b'\t' | b'\r').then_some(len)
 }
 
-/// How many bytes a number takes.
+/// Returns the length of a number.
 #[inline(always)]
 fn number(text: &[u8]) -> Step<usize> {
     let digits = |from: usize| digits(&text[from..]);
@@ -356,7 +363,7 @@ fn number(text: &[u8]) -> Step<usize> {
     Some(len)
 }
 
-/// How many digits stand at the start of `text`.
+/// Returns how many digits are at the start of `text`.
 #[inline(always)]
 fn digits(text: &[u8]) -> usize {
     let (eights, rest) = text.as_chunks();

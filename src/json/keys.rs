@@ -1,9 +1,12 @@
+//! A perfect hash table for the wanted keys, computed at compile time.
+
 use super::fields::Stretch;
 use super::string;
 
-/// A few keys and what each stands for, found by one multiplication and one comparison.
+/// A few keys and their meanings, found by one multiplication and one comparison.
 ///
-/// The first sixteen bytes of a key choose a slot; the multiplier is one by which no two keys share theirs.
+/// The first sixteen bytes of a key choose a slot. The multiplier is chosen so that no two keys
+/// share a slot.
 pub(super) struct Keys<T: 'static> {
     multiplier: u64,
     slots: [Slot<T>; SLOTS],
@@ -18,10 +21,10 @@ struct Slot<T> {
     meaning: Option<T>,
 }
 
-/// The first sixteen bytes of a key, or all of them and zeros behind. No key has a zero byte of its own.
+/// The first sixteen bytes of a key, padded with zeros. No key contains a zero byte.
 type Start = [u64; 2];
 
-/// How much of a start there is for a length.
+/// The mask that keeps the first bytes of a start, by length.
 const MASKS: [Start; 16] = {
     let mut masks = [[0; 2]; 16];
     let mut len = 1;
@@ -34,7 +37,7 @@ const MASKS: [Start; 16] = {
 };
 
 impl<T: Copy> Keys<T> {
-    /// Searches a multiplier; ends the compilation where there is none, as of two keys that are one.
+    /// Searches for a multiplier; compilation fails if there is none, e.g. if two keys are equal.
     pub(super) const fn new(keys: &[(&'static str, T)]) -> Keys<T> {
         let mut multiplier = 0x9E37_79B9_7F4A_7C15u64;
         'next: loop {
@@ -58,7 +61,7 @@ impl<T: Copy> Keys<T> {
         }
     }
 
-    /// What a key stands for, given where it stands between its quotes.
+    /// Returns the meaning of a key, given its range between the quotes.
     #[inline(always)]
     pub(super) fn at(&self, bytes: &[u8], key: Stretch) -> Option<T> {
         let (from, to) = (key.from as usize, key.to as usize);
@@ -69,7 +72,7 @@ impl<T: Copy> Keys<T> {
             if slot.start == start {
                 return slot.meaning;
             }
-            // Most keys that are not wanted have no backslash.
+            // Most of the unwanted keys contain no backslash.
             if !string::holds(start[0], b'\\') && !string::holds(start[1], b'\\') {
                 return None;
             }
@@ -77,13 +80,13 @@ impl<T: Copy> Keys<T> {
         self.other(&bytes[from..to])
     }
 
-    /// A key that is long, or has escapes, or stands near the end of the bytes.
+    /// Looks up a key that is long, contains escapes, or is near the end of the bytes.
     #[inline(never)]
     fn other(&self, raw: &[u8]) -> Option<T> {
         if string::is_escaped(raw) { self.of(string::decode(raw).as_bytes()) } else { self.of(raw) }
     }
 
-    /// What a key stands for.
+    /// Returns the meaning of a key.
     pub(super) fn of(&self, key: &[u8]) -> Option<T> {
         let place = place(self.multiplier, start(key));
         self.slots[place].meaning.filter(|_| self.names[place] == key)
@@ -120,7 +123,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn a_key_is_found_however_it_is_spelled() {
         let check = |raw: &str, meaning: Option<u8>| {
-            // At the end of the bytes, and with others behind.
+            // At the end of the bytes, and followed by others.
             for text in [format!("\"{raw}"), format!("\"{raw}\":\"id and so on\"")] {
                 assert_eq!(KEYS.at(text.as_bytes(), Stretch { from: 1, to: 1 + raw.len() as u32 }), meaning, "{text}");
             }

@@ -1,10 +1,9 @@
-//! Fields of one line without building the rest, and edits to one line.
+//! Reads fields of one line without building the rest, and edits one line.
 //!
-//! [`Reader`] takes the bytes of a file in blocks and hands out its lines: whether each is JSON, what is
-//! wrong with it if it is not, and the [`Field`]s that any format wants, as they stand in the block. Nothing
-//! is decoded or copied for what is skipped. All commands read through it, so that all agree on what
-//! a broken line is. Where a field is wanted that is seldom needed, [`value()`] finds it in the bytes of
-//! one line.
+//! [`Reader`] takes the bytes of a file in blocks and yields its lines: whether each is JSON, what
+//! is wrong with it if it is not, and the [`Field`]s that any format wants, as slices of the block.
+//! Skipped values are not decoded or copied. All commands read through it, so that all agree on
+//! what a broken line is. [`value()`] finds a rarely needed field in the bytes of one line.
 
 mod bytewise;
 mod edit;

@@ -1,10 +1,14 @@
+//! Walking the members of an object and the items of a list that the reader has already checked.
+
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// The members of an object, one after the other: the key, escapes resolved, and the bytes of the value.
+/// Returns the members of an object in order: the key with escapes resolved, and the bytes of the
+/// value.
 ///
-/// Made for lines that the reader took: a value is passed by its brackets and quotes alone, in one pass and
-/// without recursion, whatever its size. Ends at the first byte that does not belong; nothing where `object` is none.
+/// Meant for lines that the reader accepted: a value is skipped by its brackets and quotes only, in
+/// one pass and without recursion, whatever its size. The iterator ends at the first byte that does
+/// not belong there, and is empty if `object` is not an object.
 pub fn each_member(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
     let mut at = space(object, 0);
     let opened = object.get(at) == Some(&b'{');
@@ -30,7 +34,7 @@ pub fn each_member(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])>
     })
 }
 
-/// The items of a list, one after the other, under the terms of [`each_member`].
+/// Returns the items of a list in order, under the same conditions as [`each_member`].
 pub fn each_item(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     let mut at = space(list, 0);
     let opened = list.get(at) == Some(&b'[');
@@ -49,53 +53,55 @@ pub fn each_item(list: &[u8]) -> impl Iterator<Item = &[u8]> {
     })
 }
 
-/// The text of a JSON string, given with its quotes; `None` for anything else.
+/// Returns the text of a JSON string, given with its quotes, or `None` for any other value.
 pub fn string(value: &[u8]) -> Option<Cow<'_, str>> {
     Some(super::decode(value.strip_prefix(b"\"")?.strip_suffix(b"\"")?))
 }
 
-/// The value of a key of an object, under the terms of [`each_member`]; the last of repeated keys counts.
+/// Returns the value of a key of an object, under the same conditions as [`each_member`]. If the
+/// key is repeated, the last one counts.
 pub fn member<'l>(object: &'l [u8], key: &str) -> Option<&'l [u8]> {
     each_member(object).filter(|(known, _)| known == key).last().map(|(_, value)| value)
 }
 
-/// The text of a key of an object, as [`member`]; empty where its value is no string.
+/// Returns the text of a key of an object, like [`member`]; empty if its value is not a string.
 pub fn text<'l>(object: &'l [u8], key: &str) -> Cow<'l, str> {
     member(object, key).and_then(string).unwrap_or_default()
 }
 
-/// The text of a key of an object, as [`member`], for who keeps it; `None` where its value is no string.
+/// Returns the text of a key of an object, like [`member`], as an owned string; `None` if its value
+/// is not a string.
 pub fn string_of(object: &[u8], key: &str) -> Option<String> {
     Some(string(member(object, key)?)?.into_owned())
 }
 
-/// The members of an object, cut in one pass where several are wanted.
+/// The members of an object, split in one pass when several are needed.
 #[derive(Clone, Debug)]
 pub struct Members<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
 
 impl<'l> Members<'l> {
-    /// Cuts an object under the terms of [`each_member`].
+    /// Splits an object, under the same conditions as [`each_member`].
     pub fn of(object: &'l [u8]) -> Members<'l> {
         Members(each_member(object).collect())
     }
 
-    /// The value of a key; the last of repeated ones counts.
+    /// Returns the value of a key; if the key is repeated, the last one.
     pub fn get(&self, key: &str) -> Option<&'l [u8]> {
         self.0.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
     }
 
-    /// The text of a key, where its value is a string.
+    /// Returns the text of a key if its value is a string.
     pub fn string(&self, key: &str) -> Option<Cow<'l, str>> {
         string(self.get(key)?)
     }
 
-    /// The text of a key; empty where its value is no string.
+    /// Returns the text of a key; empty if its value is not a string.
     pub fn text(&self, key: &str) -> Cow<'l, str> {
         self.string(key).unwrap_or_default()
     }
 }
 
-/// Where a part of some bytes stands in them; `part` must have been cut from them.
+/// Returns the range of `part` in `whole`; `part` must be a slice of `whole`.
 pub fn place_in(whole: &[u8], part: &[u8]) -> Range<usize> {
     let from = part.as_ptr() as usize - whole.as_ptr() as usize;
     from..from + part.len()
@@ -108,13 +114,14 @@ pub(super) fn space(bytes: &[u8], mut at: usize) -> usize {
     at
 }
 
-/// Behind the comma that follows a value, if one does.
+/// Skips the comma that follows a value, if there is one.
 fn comma(bytes: &[u8], at: usize) -> usize {
     let at = space(bytes, at);
     at + usize::from(bytes.get(at) == Some(&b','))
 }
 
-/// The place behind a string whose opening quote stands at `at`; `None` where it does not end.
+/// Returns the offset after a string whose opening quote is at `at`, or `None` if the string does
+/// not end.
 pub fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
     let mut at = at + 1;
     loop {

@@ -1,14 +1,17 @@
+//! A byte-level prefilter: finds lines that may contain a text, without decoding them.
+
 use memchr::memmem;
 use std::fmt::Write;
 
-/// Finds the lines that may hold one of some texts in a string, without decoding anything.
+/// Finds the lines that may contain one of several texts in a string, without decoding anything.
 ///
-/// A text is looked for as it is spelled without escapes; besides, any `\u` escape of one of its characters makes
-/// its line a candidate. So no line is missed, however a writer spells its strings, and few are looked at in vain.
+/// A text is searched as it is spelled without escapes. In addition, any `\u` escape of one of its
+/// characters makes its line a candidate. So no line is missed, however its writer spells strings,
+/// and few lines are read in vain.
 pub struct Sieve {
     spelled: Finder,
     escape: memmem::Finder<'static>,
-    /// The code units of all characters of the texts, sorted.
+    /// The UTF-16 code units of all characters of the texts, sorted.
     units: Vec<u16>,
     overlap: usize,
 }
@@ -18,29 +21,30 @@ enum Finder {
     Any(regex::bytes::Regex),
 }
 
-/// A text to be found: for each place the characters that may stand there.
+/// A text to find: for each position, the characters that may be there.
 pub type Run = Vec<Vec<char>>;
 
-/// How many characters of a text are looked for at most.
+/// The maximum number of characters of a text that are searched for.
 const LONGEST: usize = 64;
 
-/// Whether a character is spelled as itself or by a `\u` escape, and in no third way.
+/// Returns whether a character is spelled either as itself or by a `\u` escape, and in no third
+/// way.
 ///
-/// The others have escapes of two characters, or stand for what is no UTF-8.
+/// The others have escapes of two characters, or may replace bytes that are not UTF-8.
 pub fn is_plain(character: char) -> bool {
     character >= ' ' && !matches!(character, '"' | '\\' | '/' | '\u{FFFD}')
 }
 
 impl Sieve {
-    /// A sieve for one text: lines fall through that do not hold the longest stretch of plain characters in it. `None` where
-    /// there is none.
+    /// Creates a sieve for one text: it drops lines without the longest run of plain characters of
+    /// that text. Returns `None` if the text has no plain character.
     pub fn for_text(text: &str) -> Option<Sieve> {
         let longest = text.split(|character| !is_plain(character)).max_by_key(|run| run.len())?;
         Sieve::new(&[longest.chars().map(|character| vec![character]).collect()])
     }
 
-    /// A sieve for texts of plain characters ([`is_plain`]), of which any may stand in a line; `None` where one is empty,
-    /// so that all lines are candidates.
+    /// Creates a sieve for texts of plain characters ([`is_plain`]); it keeps lines with any of
+    /// them. Returns `None` if one of the texts is empty, because then every line is a candidate.
     pub fn new(texts: &[Run]) -> Option<Sieve> {
         let texts: Vec<&[Vec<char>]> = texts.iter().map(|text| &text[..text.len().min(LONGEST)]).collect();
         let usable = |text: &&[Vec<char>]| {
@@ -65,21 +69,22 @@ impl Sieve {
         })
     }
 
-    /// How many bytes of a block must be looked at again with the next one, so that nothing is missed between them.
+    /// Returns how many bytes of a block must be searched again together with the next one, so that
+    /// no text across the boundary is missed.
     pub fn overlap(&self) -> usize {
         self.overlap
     }
 
-    /// The first byte from `from` on at which a text may stand.
+    /// Returns the first offset, starting at `from`, at which a text may be.
     pub fn find(&self, bytes: &[u8], from: usize) -> Option<usize> {
         let spelled = self.find_spelled(bytes, from);
         let end = spelled.map_or(bytes.len(), |at| at + self.overlap);
         self.find_escape(&bytes[..end.min(bytes.len())], from).into_iter().chain(spelled).min()
     }
 
-    /// The lines of a block in which a text may stand: calls `each` with a byte of each, in order.
+    /// Calls `each` with one byte offset in each line of a block that may contain a text, in order.
     ///
-    /// `each` gives the byte at which the search goes on, or nothing to end it.
+    /// `each` returns the offset at which the search continues, or `None` to end it.
     pub fn each(&self, bytes: &[u8], mut each: impl FnMut(usize) -> Option<usize>) {
         let mut from = 0;
         let mut spelled = self.find_spelled(bytes, 0);
@@ -171,7 +176,7 @@ mod tests {
         check("needle",    r#"{"a":"a needle"}"#,           true);
         check("needle",    r#"{"a":"a need le"}"#,          false);
         check("needle",    r#"{"a":"ne\u0065dle"}"#,        true);
-        check("needle",    r#"{"a":"ne\u0045dle"}"#,        false);   // E is no e
+        check("needle",    r#"{"a":"ne\u0045dle"}"#,        false);   // E is not e
         check("needle",    r#"{"a":"x\u001b[0m"}"#,         false);
         check("größe",     r#"{"a":"Gr\u00f6\u00dfe"}"#,    true);
         check("größe",     r#"{"a":"gr\u00F6ße"}"#,         true);

@@ -1,6 +1,10 @@
-/// Lays a JSON text out over lines, two blanks a level, and changes no byte of its strings, numbers and words.
+//! Pretty-printing of JSON text.
+
+/// Lays out JSON text over several lines, indented by two spaces a level. The bytes of strings,
+/// numbers and words do not change.
 ///
-/// Made for lines that the reader took; what is broken is laid out as far as its brackets go. Without recursion.
+/// Meant for lines that the reader accepted; broken text is laid out by its brackets as far as they
+/// go. Does not recurse.
 pub fn pretty(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() * 3 / 2);
     let mut depth = 0usize;
@@ -13,7 +17,7 @@ pub fn pretty(text: &[u8]) -> Vec<u8> {
     };
     let line = |out: &mut Vec<u8>, depth: usize| {
         out.push(b'\n');
-        // Text that is nested thousands deep is not indented thousands of blanks.
+        // Text nested thousands of levels deep is not indented by thousands of spaces.
         out.resize(out.len() + 2 * depth.min(100), b' ');
     };
     while at < text.len() {

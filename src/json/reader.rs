@@ -1,3 +1,5 @@
+//! The reader: splits a file into lines, checks each line as JSON, and extracts the wanted fields.
+
 mod block;
 mod long;
 
@@ -8,24 +10,26 @@ use super::scan::Scanner;
 use block::{Block, SIZES, Sizes};
 use long::Long;
 
-/// One line of a file, as the reader hands it out.
+/// One line of a file, as the reader yields it.
 pub struct Line<'r> {
-    /// Its number, from 1.
+    /// The line number, starting at 1.
     pub number: u64,
-    /// Its first byte, counted from the start of the file; of the first line, behind a byte order mark.
+    /// The offset of its first byte in the file; for the first line, the offset after a byte order
+    /// mark.
     pub offset: u64,
-    /// Its bytes, without the line ending.
+    /// The number of bytes, without the line ending.
     pub len: u64,
-    /// How it ends.
+    /// The line ending.
     pub ending: Ending,
-    /// What it is.
+    /// What the line is as JSON.
     pub shape: Shape,
-    /// What else was seen.
+    /// Other observations.
     pub notes: Notes,
-    /// The wanted fields. Of a broken line those that were met before it broke; of a line that is too long to be
-    /// held, strings are cut to 4 KiB, and no more is kept than some 10,000 blocks.
+    /// The wanted fields. A broken line has the fields that came before the error. In a line that
+    /// is too long to hold in memory, strings are cut to 4 KiB, and only some 10,000 blocks are
+    /// kept.
     pub fields: Fields<'r>,
-    /// The line itself; `None` where it is too long to be held.
+    /// The bytes of the line; `None` if it is too long to hold in memory.
     pub bytes: Option<&'r [u8]>,
 }
 
@@ -36,53 +40,54 @@ pub enum Ending {
     Lf,
     /// A carriage return and a line feed.
     CrLf,
-    /// The file ends.
+    /// The end of the file.
     None,
 }
 
 /// What a line is, as JSON.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
-    /// Nothing but white space.
+    /// Only white space, or nothing.
     Blank,
     /// An object.
     Object,
     /// Another JSON value.
     Scalar,
-    /// A whole object, and then something else.
+    /// A complete object followed by something else.
     Trailing {
-        /// The byte of the line at which the rest begins.
+        /// The offset in the line at which the rest begins.
         at: u64,
     },
-    /// No JSON.
+    /// Not JSON.
     Broken {
-        /// The byte of the line at which reading stopped.
+        /// The offset in the line at which reading stopped.
         at: u64,
-        /// What was wrong there.
+        /// What is wrong there.
         why: &'static str,
     },
 }
 
-/// What was seen in a line beside its shape.
+/// What was observed in a line besides its shape.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Notes {
-    /// A byte order mark stands before it.
+    /// The line follows a byte order mark.
     pub bom: bool,
-    /// A NUL byte is in it.
+    /// The line contains a NUL byte.
     pub nul: bool,
-    /// Bytes are in it that are no UTF-8. They count as any other in a string, and make no line broken.
+    /// The line contains bytes that are not UTF-8. Inside a string they are accepted like any other
+    /// byte, and do not make the line broken.
     pub invalid_utf8: bool,
-    /// An unpaired surrogate is in a string of it, as an escape.
+    /// A string contains an unpaired surrogate, written as an escape.
     pub lone_surrogate: bool,
-    /// Values are nested deeper than Python reads them.
+    /// Values are nested deeper than Python can read.
     pub deep: bool,
 }
 
-/// Cuts the blocks of a file into lines, checks each against the whole grammar of JSON, and finds the
-/// wanted fields.
+/// Splits the blocks of a file into lines, checks each line against the whole grammar of JSON, and
+/// finds the wanted fields.
 ///
-/// Values may be nested 131,072 deep. Memory stays under some MiB whatever the lines are: one of more than 1 MiB is read
-/// in pieces as they come, and not held.
+/// Values may be nested 131,072 levels deep. Memory stays below a few MiB whatever the lines are: a
+/// line of more than 1 MiB is read in pieces as they come, and is not held in memory.
 ///
 /// ```
 /// let text = b"{\"type\":\"session\",\"id\":\"s\"}\n";
@@ -96,12 +101,12 @@ pub struct Reader {
 }
 
 impl Reader {
-    /// A reader at the start of a file.
+    /// Creates a reader at the start of a file.
     pub fn new() -> Reader {
         Reader::with(SIZES, Scanner::best())
     }
 
-    /// A reader that takes no more than some KiB at a time, for who wants few lines.
+    /// Creates a reader that takes only `bytes` bytes at a time, for callers that need few lines.
     pub fn with_blocks(bytes: usize) -> Reader {
         Reader::with(Sizes { block: bytes.max(1), ..SIZES }, Scanner::best())
     }
@@ -110,31 +115,33 @@ impl Reader {
         Reader { block: Block::new(sizes, scanner), lines: Lines::new() }
     }
 
-    /// Says whether `NaN`, `Infinity` and `-Infinity` are values, as they are to Python; of each file that follows, too.
+    /// Sets whether `NaN`, `Infinity` and `-Infinity` are accepted as values, as Python accepts
+    /// them. Also applies to the files that follow.
     pub fn python(&mut self, python: bool) {
         self.lines.machine.python = python;
     }
 
-    /// Begins another file, with the memory of the last. `offset` is where the first byte that will
-    /// come stands in the file, `lines` how many lines stand before it.
+    /// Starts another file and reuses the memory. `offset` is the position of the next byte in the
+    /// file, and `lines` the number of lines before it.
     pub fn restart(&mut self, offset: u64, lines: u64) {
         self.block.restart(offset);
         self.lines.restart(lines);
     }
 
-    /// Where the next bytes of the file go; never empty.
+    /// Returns the buffer for the next bytes of the file; it is never empty.
     pub fn space(&mut self) -> &mut [u8] {
         self.block.space()
     }
 
-    /// Takes the `count` bytes that were put into [`Reader::space`], and hands out the lines they end.
+    /// Reads the `count` bytes that were written to [`Reader::space`], and yields the lines that
+    /// end in them.
     pub fn advance(&mut self, count: usize, mut each: impl FnMut(&Line<'_>)) {
         self.block.cut(count);
         self.lines.take(&self.block, &mut each);
         self.block.drop_taken();
     }
 
-    /// Takes bytes that are in memory, whole, and hands out the lines they end.
+    /// Reads bytes that are already in memory, and yields the lines that end in them.
     pub fn feed(&mut self, mut bytes: &[u8], mut each: impl FnMut(&Line<'_>)) {
         while !bytes.is_empty() {
             let space = self.space();
@@ -145,7 +152,7 @@ impl Reader {
         }
     }
 
-    /// Hands out what stands behind the last newline, if anything does.
+    /// Yields the rest after the last newline, if there is any.
     pub fn finish(&mut self, mut each: impl FnMut(&Line<'_>)) {
         self.lines.finish(&self.block, &mut each);
         self.restart(self.block.end(), self.lines.number);
@@ -158,11 +165,11 @@ impl Default for Reader {
     }
 }
 
-/// The second stage: makes lines of blocks.
+/// The second stage: turns blocks into lines.
 struct Lines {
-    /// How many lines were handed out.
+    /// How many lines have been yielded.
     number: u64,
-    /// A line that is too long to be held, as far as it is read.
+    /// A line that is too long to hold in memory, as far as it has been read.
     long: Option<Long>,
     machine: Machine,
     found: Found,
@@ -178,7 +185,7 @@ impl Lines {
         self.long = None;
     }
 
-    /// Hands out what ends in a block.
+    /// Yields the lines that end in a block.
     fn take(&mut self, block: &Block, each: &mut impl FnMut(&Line<'_>)) {
         if let Some(long) = &mut self.long {
             long.feed(block.piece(), &mut self.machine, &mut self.found);
@@ -196,7 +203,7 @@ impl Lines {
         }
     }
 
-    /// Hands out the whole lines of a block.
+    /// Yields the whole lines of a block.
     fn whole(&mut self, block: &Block, each: &mut impl FnMut(&Line<'_>)) {
         let Lines { number, machine, found, .. } = self;
         let Some((bytes, base)) = block.lines() else { return };
@@ -227,7 +234,7 @@ impl Lines {
         }
     }
 
-    /// Hands out what no line feed ends.
+    /// Yields a last line without a line feed.
     fn finish(&mut self, block: &Block, each: &mut impl FnMut(&Line<'_>)) {
         let begun = block.begun();
         if let Some(long) = self.long.take() {
@@ -241,18 +248,19 @@ impl Lines {
     }
 }
 
-/// How deep Python reads nested values: with more it fails, and what it loads with it.
+/// How deeply nested a value Python can read; if a value is nested deeper, loading the file fails.
 const PYTHONS_DEPTH: usize = 994;
 
 /// A byte order mark.
 const BOM: &[u8] = b"\xEF\xBB\xBF";
 
-/// How many bytes of a line are a byte order mark.
+/// Returns the length of the byte order mark in a line, or 0.
 fn bom_len(number: u64, line: &[u8]) -> usize {
     if number == 1 && line.starts_with(BOM) { BOM.len() } else { 0 }
 }
 
-/// Whether the line that begins at `from` touches one of the suspect blocks; drops those before it.
+/// Returns whether the line that begins at `from` overlaps one of the suspect blocks; drops the
+/// suspects before the line.
 fn touches(suspects: &mut &[u32], bytes: &[u8], from: usize) -> bool {
     while let Some(block) = suspects.first() {
         let block = *block as usize;
@@ -265,7 +273,7 @@ fn touches(suspects: &mut &[u32], bytes: &[u8], from: usize) -> bool {
     false
 }
 
-/// Reads a line byte by byte, since something is odd about it, and hands it out.
+/// Reads a line again byte by byte, because something about it is unusual, and yields it.
 #[cold]
 fn look_again(
     line: &[u8],
@@ -291,7 +299,7 @@ fn look_again(
     each(&at.line(line.len() as u64, shape, notes, fields, Some(line)));
 }
 
-/// Where a line stands, and how it ends.
+/// The position of a line, and how it ends.
 struct At {
     number: u64,
     offset: u64,

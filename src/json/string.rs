@@ -1,9 +1,11 @@
+//! Resolving the escapes of JSON strings.
+
 use std::borrow::Cow;
 
-/// Whether there are escapes in a string, given as it stands between its quotes.
+/// Returns whether a string, given without its quotes, contains escapes.
 #[inline]
 pub(super) fn is_escaped(raw: &[u8]) -> bool {
-    // Ids and names are short: a call would cost more than the look itself.
+    // Ids and names are short: a call would cost more than the search itself.
     let is_in = |word: &[u8; 8]| holds(u64::from_le_bytes(*word), b'\\');
     match (raw.first_chunk(), raw.last_chunk()) {
         _ if raw.len() > 64 => memchr::memchr(b'\\', raw).is_some(),
@@ -19,7 +21,7 @@ pub(super) fn is_escaped(raw: &[u8]) -> bool {
     }
 }
 
-/// Whether one of the eight bytes of a word is `byte`.
+/// Returns whether one of the eight bytes of a word is `byte`.
 #[inline(always)]
 pub(super) fn holds(word: u64, byte: u8) -> bool {
     const ONES: u64 = 0x0101_0101_0101_0101;
@@ -27,18 +29,18 @@ pub(super) fn holds(word: u64, byte: u8) -> bool {
     other.wrapping_sub(ONES) & !other & (ONES << 7) != 0
 }
 
-/// The highest bit of each of eight bytes that is no digit.
+/// Returns the highest bit of each of the eight bytes that is not a digit.
 #[inline(always)]
 pub(super) fn no_digits(word: u64) -> u64 {
     const ONES: u64 = 0x0101_0101_0101_0101;
-    // Digits become what they count, and what is more than nine comes to a highest bit.
+    // Each digit becomes its value, and anything over nine sets the highest bit.
     let counts = word ^ (ONES * b'0' as u64);
     (counts | ((counts & (ONES * 0x7F)) + ONES * (0x80 - 10))) & (ONES * 0x80)
 }
 
-/// Resolves the escapes of a string, given as it stands between its quotes.
+/// Resolves the escapes of a string, given without its quotes.
 ///
-/// A lone surrogate and bytes that are no UTF-8 become U+FFFD. An escape that is none stays as it is.
+/// A lone surrogate and bytes that are not UTF-8 become U+FFFD. An invalid escape stays as it is.
 pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     if memchr::memchr(b'\\', raw).is_none() {
         return whole(raw);
@@ -70,13 +72,13 @@ pub fn decode(raw: &[u8]) -> Cow<'_, str> {
     }
 }
 
-/// Bytes as text; what is no UTF-8 becomes U+FFFD.
+/// Returns bytes as text; bytes that are not UTF-8 become U+FFFD.
 fn whole(raw: &[u8]) -> Cow<'_, str> {
-    // Nearly always it is, and is sooner looked at as a whole than piece by piece.
+    // Nearly all of it is UTF-8, and checking the whole is faster than checking piece by piece.
     std::str::from_utf8(raw).map_or_else(|_| String::from_utf8_lossy(raw), Cow::Borrowed)
 }
 
-/// The character of a `\u` escape at the start of `text`, and the bytes that it takes.
+/// Returns the character of a `\u` escape at the start of `text`, and the length of the escape.
 fn unicode(text: &[u8]) -> (char, usize) {
     let Some(unit) = unit(text) else { return ('\\', 1) };
     match unit {
@@ -92,22 +94,23 @@ fn unicode(text: &[u8]) -> (char, usize) {
     }
 }
 
-/// The code unit of a `\u` escape at the start of `text`.
+/// Returns the code unit of a `\u` escape at the start of `text`.
 #[inline]
 pub(super) fn unit(text: &[u8]) -> Option<u16> {
     hex(text.strip_prefix(b"\\u")?)
 }
 
-/// The number that the first four bytes of `text` spell, as hexadecimal digits.
+/// Returns the number that the first four bytes of `text` spell in hexadecimal.
 #[inline]
 pub(super) fn hex(text: &[u8]) -> Option<u16> {
     let digits: &[u8; 4] = text.first_chunk()?;
     let [a, b, c, d] = digits.map(|digit| u32::from(HEX[usize::from(digit)]));
-    // What is no digit has bits above the lowest four, which end up above the lowest sixteen.
+    // A byte that is not a digit has bits above the lowest four, which end up above the lowest
+    // sixteen.
     u16::try_from(a << 12 | b << 8 | c << 4 | d | (a | b | c | d) >> 4 << 16).ok()
 }
 
-/// What each byte is as a hexadecimal digit; 0xFF where it is none.
+/// The value of each byte as a hexadecimal digit; 0xFF if it is not one.
 static HEX: [u8; 256] = {
     let mut table = [0xFF; 256];
     let mut digit = 0;

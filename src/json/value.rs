@@ -1,19 +1,22 @@
+//! The members of an object with their byte ranges, and lookup of one value by path.
+
 use super::bytewise::Machine;
 use super::object::space;
 use std::ops::Range;
 
-/// One member of an object, as it stands in the line.
+/// One member of an object, with its position in the line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Member {
-    /// The key, escapes resolved.
+    /// The key, with escapes resolved.
     pub key: String,
-    /// Where the key stands, quotes included.
+    /// The range of the key, including the quotes.
     pub key_at: Range<usize>,
-    /// Where the value stands, quotes included.
+    /// The range of the value, including the quotes.
     pub value_at: Range<usize>,
 }
 
-/// The members of an object, in the order in which they stand; `None` where `object` is none.
+/// Returns the members of an object in the order of the line, or `None` if `object` is not an
+/// object.
 ///
 /// Costs a pass over the bytes. Meant for single lines, not for whole files.
 pub fn members(object: &[u8]) -> Option<Vec<Member>> {
@@ -50,9 +53,10 @@ pub fn members(object: &[u8]) -> Option<Vec<Member>> {
     }
 }
 
-/// The bytes of the value at `path` in an object, quotes included; the last of repeated keys counts.
+/// Returns the bytes of the value at `path` in an object, including quotes. If a key is repeated,
+/// the last one counts.
 ///
-/// `value(line, &["message", "role"])` gives `"user"` with its quotes.
+/// `value(line, &["message", "role"])` returns `"user"` with its quotes.
 pub fn value<'l>(object: &'l [u8], path: &[&str]) -> Option<&'l [u8]> {
     let mut bytes = object;
     for key in path {

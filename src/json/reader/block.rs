@@ -1,41 +1,45 @@
+//! The blocks of a file: buffering, and finding the whole lines in them.
+
 use crate::json::scan::{Index, Scanner};
 use std::ops::Range;
 
-/// How much is read at a time, and held of one line.
+/// How many bytes are read at a time, and how many of one line are held.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) block: usize,
     pub(super) line: usize,
 }
 
-/// How much is read at a time at first: memory that is new costs more than calls that read less.
+/// How much is read at a time at first: touching new memory costs more than the extra calls for
+/// smaller reads.
 const FIRST: usize = 64 << 10;
 
 pub(super) const SIZES: Sizes = Sizes { block: 256 << 10, line: 1 << 20 };
 
-/// Some bytes of a file, cut into what lines it has.
+/// Some bytes of a file, split into lines.
 ///
-/// It begins with the next piece of a long line, if one has begun before; then come whole lines; what is left is the
-/// start of a line, which goes over to the next block, or begins a long line.
+/// A block begins with the next piece of a long line, if one has already begun; whole lines follow.
+/// The remainder is the start of a line, which either moves to the next block or begins a long
+/// line.
 pub(super) struct Block {
     sizes: Sizes,
     buffer: Vec<u8>,
     /// How many bytes of the buffer are filled.
     have: usize,
-    /// How many bytes came in all, of whatever files.
+    /// How many bytes were read in total, over all files.
     came: usize,
     /// The file offset of the first byte of the buffer.
     base: u64,
     cut: Cut,
-    /// Whether the bytes that come are of a long line.
+    /// Whether the next bytes belong to a long line.
     in_long: bool,
-    /// What stands where in the whole lines.
+    /// The marks of the whole lines.
     pub(super) index: Index,
 }
 
 #[derive(Clone, Default)]
 struct Cut {
-    /// How many bytes go on with a long line.
+    /// How many bytes continue a long line.
     piece: usize,
     /// Whether a line feed ends that line.
     ends: bool,
@@ -43,7 +47,7 @@ struct Cut {
     lines: Range<usize>,
     /// Whether they are UTF-8.
     utf8: bool,
-    /// Whether a long line begins behind them.
+    /// Whether a long line begins after them.
     begins: bool,
 }
 
@@ -68,10 +72,10 @@ impl Block {
         self.in_long = false;
     }
 
-    /// Where the next bytes go; never empty.
+    /// Returns the buffer for the next bytes; it is never empty.
     pub(super) fn space(&mut self) -> &mut [u8] {
         let block = self.sizes.block.min(FIRST.max(self.came / 16));
-        // At least half a block, so that long lines are not read in crumbs.
+        // At least half a block, so that long lines are not read in tiny pieces.
         let least = block.div_ceil(2);
         if self.buffer.len() - self.have < least {
             self.buffer.resize(self.have + least, 0);
@@ -80,16 +84,16 @@ impl Block {
         &mut self.buffer[self.have..end]
     }
 
-    /// Takes `count` bytes, and does the first stage with the lines they end.
+    /// Accepts `count` bytes, and runs the first stage over the lines that end in them.
     pub(super) fn cut(&mut self, count: usize) {
-        // Of a line that has begun in the bytes before, no more than these are looked at.
+        // If a line began in earlier bytes, only these bytes are searched for its end.
         let mut fresh = self.have;
         self.have += count;
         self.came = self.came.saturating_add(count);
         let bytes = &self.buffer[..self.have];
         let mut cut = Cut::default();
         if self.in_long {
-            // Nothing of it is held, so that all is fresh.
+            // None of it is held, so all of it is new.
             let newline = memchr::memchr(b'\n', bytes);
             cut.piece = newline.unwrap_or(bytes.len());
             cut.ends = newline.is_some();
@@ -100,7 +104,7 @@ impl Block {
         if let Some(last) = memchr::memrchr(b'\n', &bytes[fresh..]) {
             cut.lines.end = fresh + last + 1;
             let lines = &bytes[cut.lines.clone()];
-            // One look for all lines; only where it finds something, one at each.
+            // One check for all lines; each line is checked only if that one fails.
             cut.utf8 = simdutf8::basic::from_utf8(lines).is_ok();
             self.index.build(lines);
         }
@@ -111,7 +115,7 @@ impl Block {
         self.cut = cut;
     }
 
-    /// Takes out what is handed out.
+    /// Removes the bytes that have been yielded.
     pub(super) fn drop_taken(&mut self) {
         let taken = if self.cut.begins { self.have } else { self.cut.lines.end };
         self.buffer.copy_within(taken..self.have, 0);
@@ -120,39 +124,39 @@ impl Block {
         self.cut = Cut::default();
     }
 
-    /// The file offset behind its last byte.
+    /// Returns the file offset of the end of the block.
     pub(super) fn end(&self) -> u64 {
         self.base + self.have as u64
     }
 
-    /// What goes on with a long line.
+    /// Returns the piece that continues a long line.
     pub(super) fn piece(&self) -> &[u8] {
         &self.buffer[..self.cut.piece]
     }
 
-    /// Whether a line feed ends it.
+    /// Returns whether a line feed ends that piece.
     pub(super) fn ends_piece(&self) -> bool {
         self.cut.ends
     }
 
-    /// The whole lines, if there are any, and the file offset of the first.
+    /// Returns the whole lines, if there are any, and the file offset of the first one.
     pub(super) fn lines(&self) -> Option<(&[u8], u64)> {
         let lines = self.cut.lines.clone();
         let offset = self.base + lines.start as u64;
         (!lines.is_empty()).then(|| (&self.buffer[lines], offset))
     }
 
-    /// Whether the whole lines are UTF-8.
+    /// Returns whether the whole lines are UTF-8.
     pub(super) fn utf8(&self) -> bool {
         self.cut.utf8
     }
 
-    /// The start of a long line.
+    /// Returns the start of a long line.
     pub(super) fn begins(&self) -> Option<&[u8]> {
         self.cut.begins.then(|| &self.buffer[self.cut.lines.end..self.have])
     }
 
-    /// What no line feed ends, of a block without lines.
+    /// Returns the bytes without a line feed, for a block without lines.
     pub(super) fn begun(&self) -> &[u8] {
         &self.buffer[..self.have]
     }

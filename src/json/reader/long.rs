@@ -1,20 +1,23 @@
+//! Lines that are too long to hold in memory.
+
 use super::{At, Ending, Line, Notes, PYTHONS_DEPTH, bom_len};
 use crate::json::bytewise::{Limits, Machine};
 use crate::json::fields::{Fields, Found};
 
-/// A line that is too long to be held, beside what the machine knows of it.
+/// A line that is too long to hold in memory: the state that the machine does not keep.
 pub(super) struct Long {
     number: u64,
     offset: u64,
     len: u64,
-    /// Whether a carriage return came last. It is held back, since it may belong to the line ending.
+    /// Whether the last byte was a carriage return. It is held back, because it may be part of the
+    /// line ending.
     carriage_return: bool,
     utf8: Utf8,
     notes: Notes,
 }
 
 impl Long {
-    /// Begins a line at the byte `offset` of the file.
+    /// Starts a line at the byte `offset` of the file.
     pub(super) fn begin(
         number: u64,
         offset: u64,
@@ -31,7 +34,7 @@ impl Long {
         long
     }
 
-    /// Ends the line, and hands it out.
+    /// Ends the line and yields it.
     pub(super) fn end(
         mut self,
         newline: bool,
@@ -59,7 +62,7 @@ impl Long {
         each(&at.line(self.len, shape, notes, fields, None));
     }
 
-    /// Takes the next bytes of the line.
+    /// Reads the next bytes of the line.
     pub(super) fn feed(&mut self, piece: &[u8], machine: &mut Machine, found: &mut Found) {
         let Some((last, before)) = piece.split_last() else { return };
         self.feed_held(machine, found);
@@ -84,7 +87,7 @@ impl Long {
 #[derive(Default)]
 struct Utf8 {
     invalid: bool,
-    /// The first bytes of a character whose others are still to come.
+    /// The first bytes of a character whose other bytes are still missing.
     begun: [u8; 4],
     have: usize,
 }

@@ -1,3 +1,5 @@
+//! Tests of the reader: tables, and random lines compared with serde_json.
+
 use super::*;
 use crate::json::{BlockKind, DEPTH, Field, TOO_DEEP, Value};
 use serde::de::IgnoredAny;
@@ -22,7 +24,7 @@ const FIELDS: &[(&str, Field)] = &[
     ("toolUseResult.agentId", Field::ResultAgent),
 ];
 
-/// All that is known of a line, as text.
+/// Formats everything that is known about a line.
 fn shown(line: &Line<'_>) -> String {
     let mut out = format!(
         "{} at {} +{} {:?} {:?} {:?} |",
@@ -76,7 +78,7 @@ fn whole(text: &[u8]) -> Vec<String> {
     all_lines(&mut Reader::new(), text, || usize::MAX)
 }
 
-/// What a line is and holds, without where it stands.
+/// Returns the shape, notes and fields of a line, without its position.
 fn one(line: &[u8]) -> (Shape, Notes, String) {
     let text = [b"\n".as_slice(), line, b"\n"].concat();
     let mut reader = Reader::new();
@@ -150,14 +152,14 @@ fn fields_are_found() {
     check(r#"{"firstKeptE\u006Et\u0072\u0079Id":[1]}"#,    "firstKeptEntryId=[]");
     check(r#"{"message":{"role":"user","content":"c"}}"#,  r#"message={} message.role="user" message.content="c""#);
     check(r#"{"message":"m"}"#,                            r#"message="m""#);
-    // A repeated key takes the place of all that came before it.
+    // A repeated key replaces everything that came before it.
     check(r#"{"message":{"role":"user","content":[{"type":"text"}]},"message":{"id":"m"}}"#, r#"message={} message.id="m""#);
     check(r#"{"message":{"role":"user"},"message":1}"#,    "message=1");
     check(r#"{"message":{"content":[{"type":"text"}],"content":"c"}}"#, r#"message={} message.content="c""#);
     check(r#"{"message":{"content":"c","content":[{}]}}"#, "message={} message.content=[] <Other None None says=false empty=false>");
     check(r#"{"toolUseResult":{"agentId":"a"},"toolUseResult":[]}"#, "toolUseResult=[]");
     check(r#"{"toolUseResult":{"x":{"agentId":"b"},"agentId":"a"}}"#, r#"toolUseResult={} toolUseResult.agentId="a""#);
-    // Of blocks: those of the content first, whichever way round the keys stand.
+    // The blocks of the content come first, in whichever order the keys are.
     check(r#"{"message":{"tool_calls":[{"id":"c","name":"n","type":"function"}],"content":[{"type":"text","text":" x"},1,[2]]}}"#,
           "message={} message.content=[] message.tool_calls=[] <Text None None says=true empty=false> \
            <Other None None says=false empty=false> <Call Some(\"c\") Some(\"n\") says=false empty=false> odd items");
@@ -170,7 +172,7 @@ fn fields_are_found() {
           "message={} message.content=[] <Result Some(\"t\") None says=false empty=false> <Call Some(\"i\") None says=false empty=false>");
     check(r#"{"message":{"content":[{"type":"text","text":""},{"type":"text","text":"x","text":1}]}}"#,
           "message={} message.content=[] <Text None None says=false empty=true> <Text None None says=false empty=false>");
-    // A broken line gives what stands before the flaw.
+    // A broken line yields the fields before the error.
     check(r#"{"type":"a","message":{"role":"user","content":[{"type":"text","te"#,
           r#"type="a" message={} message.role="user" message.content=[] <Text None None says=false empty=false>"#);
 }
@@ -287,7 +289,7 @@ fn what_is_kept_of_a_long_line_is_bounded() {
     long(format!(r#"{{"id":"{}"}},"#, "i".repeat(6000)).as_bytes());
 }
 
-/// Numbers that look random and are the same each time.
+/// Numbers that look random and are the same in every run.
 struct Random(u64);
 
 impl Random {
@@ -406,7 +408,7 @@ fn value(random: &mut Random, depth: usize, out: &mut Vec<u8>) {
                 }
                 value(random, depth + 1, out);
             }
-            // A list of one more, so that none ends in a comma.
+            // A list with one more item, so that none ends in a comma.
             out.extend_from_slice(if out.last() == Some(&b'[') { b"]" } else { b" ]" });
         }
     }
@@ -430,7 +432,7 @@ fn object(random: &mut Random, depth: usize, out: &mut Vec<u8>) {
     out.push(b'}');
 }
 
-/// Some lines, of which some are damaged.
+/// Returns several lines, some of them damaged.
 fn text(random: &mut Random) -> Vec<u8> {
     let mut out = Vec::new();
     if random.one_in(20) {
@@ -498,12 +500,12 @@ fn damage(random: &mut Random, from: usize, out: &mut Vec<u8>) {
     }
 }
 
-/// How many random texts are tried; a long run is asked for by `BOUGH_TRIES`.
+/// How many random texts are tried; `BOUGH_TRIES` asks for a longer run.
 fn tries() -> u64 {
     std::env::var("BOUGH_TRIES").ok().and_then(|tries| tries.parse().ok()).unwrap_or(3_000)
 }
 
-/// The readers that there are: for each scanner the usual one, and some that hold next to nothing.
+/// Returns all readers: for each scanner the usual one, and some that hold almost nothing.
 fn readers() -> Vec<Reader> {
     let sizes =
         [SIZES, Sizes { block: 64, line: 64 }, Sizes { block: 7, line: 3 }, Sizes { block: 1, line: 300 }];
@@ -556,9 +558,9 @@ fn what_is_read_is_what_a_full_parse_reads() {
                 }
                 Shape::Broken { at, .. } => {
                     assert!(!valid, "{}", context());
-                    // What stands before the flaw has none before its end.
+                    // The bytes before the error contain no error before their end.
                     match one(&line[..at as usize]).0 {
-                        // This one would count as a part of the line ending.
+                        // This one would count as part of the line ending.
                         _ if line[..at as usize].ends_with(b"\r") => {}
                         Shape::Broken { at: end, .. } => assert_eq!(end, at, "{}", context()),
                         Shape::Trailing { .. } => panic!("{}", context()),
@@ -569,7 +571,8 @@ fn what_is_read_is_what_a_full_parse_reads() {
             assert_eq!(notes.nul, line.contains(&0), "{}", context());
             assert_eq!(notes.invalid_utf8, std::str::from_utf8(line).is_err(), "{}", context());
             if shape == Shape::Object && !notes.invalid_utf8 {
-                // A lone surrogate is what keeps a valid text from being a tree of values.
+                // A lone surrogate is the only thing that keeps a valid text from becoming a tree
+                // of values.
                 let tree = serde_json::from_slice::<serde_json::Value>(line);
                 assert_eq!(notes.lone_surrogate, tree.is_err(), "{}", context());
                 if let Ok(tree) = tree {
@@ -580,7 +583,7 @@ fn what_is_read_is_what_a_full_parse_reads() {
     }
 }
 
-/// The fields of a line as [`fields`] shows them, by a full parse.
+/// Formats the fields of a line as [`fields`] does, but from a full parse.
 fn by_tree(tree: &serde_json::Value) -> String {
     let mut out = String::new();
     for (name, _) in FIELDS {
@@ -590,7 +593,7 @@ fn by_tree(tree: &serde_json::Value) -> String {
             serde_json::Value::Array(_) => "[]".into(),
             serde_json::Value::Object(_) => "{}".into(),
             serde_json::Value::String(text) => format!("{text:?}"),
-            // As `fields` has them: the parser spells exponents its own way.
+            // As in `fields`: the parser spells exponents differently.
             other => other.to_string().replace("e+", "e"),
         };
         let _ = write!(out, " {name}={text}");

@@ -1,10 +1,12 @@
+//! The AVX2 kernel.
+
 use super::{Block, Inside, Kernel, Marks};
 use std::arch::x86_64::*;
 
-/// Masks by AVX2, and carry-less multiplication for what quotes enclose.
+/// Makes masks with AVX2, and uses carry-less multiplication to find the bytes between quotes.
 ///
-/// One exists only where the machine was found to have both: the private field sees to that, and all `unsafe` code
-/// of this module rests on it.
+/// A value exists only if the machine was found to support both: the private field ensures this,
+/// and all `unsafe` code of this module relies on it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::json) struct Avx2(());
 
@@ -21,7 +23,7 @@ impl Avx2 {
 
     /// [`super::scan`], compiled for this kernel.
     pub(super) fn scan(self, lines: &[u8], marks: &mut Marks) {
-        // SAFETY: the machine has the features, else there were no `Avx2`.
+        // SAFETY: the machine has the features, otherwise there would be no `Avx2`.
         unsafe { scan(self, lines, marks) }
     }
 }
@@ -34,7 +36,7 @@ fn scan(kernel: Avx2, lines: &[u8], marks: &mut Marks) {
 impl Kernel for Avx2 {
     #[inline(always)]
     fn inside(self, block: &Block) -> Inside {
-        // SAFETY: the machine has AVX2, else there were no `Avx2`.
+        // SAFETY: the machine has AVX2, otherwise there would be no `Avx2`.
         unsafe {
             let (low, high) = load(block);
             let most = _mm256_set1_epi8(0x1F);
@@ -51,10 +53,10 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn structural(self, block: &Block) -> u64 {
-        // SAFETY: the machine has AVX2, else there were no `Avx2`.
+        // SAFETY: the machine has AVX2, otherwise there would be no `Avx2`.
         unsafe {
             let (low, high) = load(block);
-            // Brackets and braces differ in the bit 0x20 alone.
+            // Brackets and braces differ only in the bit 0x20.
             let bit = _mm256_set1_epi8(0x20);
             mask(
                 of_class(&STRUCTURALS, low, _mm256_or_si256(low, bit)),
@@ -65,7 +67,7 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn plain_escapes(self, block: &Block) -> u64 {
-        // SAFETY: the machine has AVX2, else there were no `Avx2`.
+        // SAFETY: the machine has AVX2, otherwise there would be no `Avx2`.
         unsafe {
             let (low, high) = load(block);
             let r = _mm256_set1_epi8(b'r' as i8);
@@ -78,7 +80,7 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn equal(self, block: &Block, byte: u8) -> u64 {
-        // SAFETY: the machine has AVX2, else there were no `Avx2`.
+        // SAFETY: the machine has AVX2, otherwise there would be no `Avx2`.
         unsafe {
             let (low, high) = load(block);
             equal(low, high, byte)
@@ -87,7 +89,7 @@ impl Kernel for Avx2 {
 
     #[inline(always)]
     fn parity(self, bits: u64) -> u64 {
-        // SAFETY: the machine has carry-less multiplication, else there were no `Avx2`.
+        // SAFETY: the machine has carry-less multiplication, otherwise there would be no `Avx2`.
         unsafe {
             let bits = _mm_set_epi64x(0, bits as i64);
             _mm_cvtsi128_si64(_mm_clmulepi64_si128(bits, _mm_set1_epi8(-1), 0)) as u64
@@ -95,15 +97,17 @@ impl Kernel for Avx2 {
     }
 }
 
-/// With the bit 0x20 set: brackets become braces.
+/// The structural characters with the bit 0x20 set, which turns brackets into braces.
 pub(super) const STRUCTURALS: [u8; 16] = table(&[(0xA, b':'), (0xB, b'{'), (0xC, b','), (0xD, b'}')]);
 
-/// What may stand behind a backslash, but for quotes, `u`, and `r`, which shares its low four bits with `b`.
+/// The characters that may follow a backslash, except quotes, `u`, and `r`, which shares its low
+/// four bits with `b`.
 pub(super) const MOST_ESCAPES: [u8; 16] =
     table(&[(0x2, b'b'), (0x4, b't'), (0x6, b'f'), (0xC, b'\\'), (0xE, b'n'), (0xF, b'/')]);
 
-/// By their low four bits, the characters of a class. Elsewhere stands what no byte there is equal to: a shuffle
-/// gives 0 for bytes of 0x80 and more, and place 0 is never looked at but for bytes that end in 0.
+/// Returns the characters of a class, indexed by their low four bits. The other slots contain a
+/// value that no byte with those low bits equals: a shuffle yields 0 for bytes of 0x80 and more,
+/// and slot 0 is otherwise used only for bytes whose low four bits are 0.
 const fn table(class: &[(usize, u8)]) -> [u8; 16] {
     let mut table = [0; 16];
     table[0] = 0xFF;
@@ -115,24 +119,25 @@ const fn table(class: &[(usize, u8)]) -> [u8; 16] {
     table
 }
 
-// No closures below, nor functions that take some: one that is not inlined would be compiled without AVX2, and
-// each instruction would be a call.
+// No closures below, and no functions that take them: a closure that is not inlined would be
+// compiled without AVX2, and each instruction would become a call.
 
-/// Compares each byte of `folded` with the one character of a class that has the low four bits of `bytes`.
+/// Compares each byte of `folded` with the one character of the class that has the same low four
+/// bits as the byte in `bytes`.
 ///
 /// # Safety
 ///
 /// The machine has AVX2.
 #[inline(always)]
 unsafe fn of_class(table: &[u8; 16], bytes: __m256i, folded: __m256i) -> __m256i {
-    // SAFETY: AVX2 is there; the load reads the 16 bytes of the table, and needs no alignment.
+    // SAFETY: AVX2 is available; the load reads the 16 bytes of the table and needs no alignment.
     unsafe {
         let table = _mm256_broadcastsi128_si256(_mm_loadu_si128(table.as_ptr().cast()));
         _mm256_cmpeq_epi8(folded, _mm256_shuffle_epi8(table, bytes))
     }
 }
 
-/// The two halves of a block.
+/// Returns the two halves of a block.
 ///
 /// # Safety
 ///
@@ -140,32 +145,32 @@ unsafe fn of_class(table: &[u8; 16], bytes: __m256i, folded: __m256i) -> __m256i
 #[inline(always)]
 unsafe fn load(block: &Block) -> (__m256i, __m256i) {
     let (low, high) = block.split_at(32);
-    // SAFETY: AVX2 is there; each load reads the 32 bytes of its half, and needs no alignment.
+    // SAFETY: AVX2 is available; each load reads the 32 bytes of its half and needs no alignment.
     unsafe { (_mm256_loadu_si256(low.as_ptr().cast()), _mm256_loadu_si256(high.as_ptr().cast())) }
 }
 
-/// A bit for each byte that is `byte`.
+/// Returns a bit for each byte that equals `byte`.
 ///
 /// # Safety
 ///
 /// The machine has AVX2.
 #[inline(always)]
 unsafe fn equal(low: __m256i, high: __m256i, byte: u8) -> u64 {
-    // SAFETY: AVX2 is there.
+    // SAFETY: AVX2 is available.
     unsafe {
         let byte = _mm256_set1_epi8(byte as i8);
         mask(_mm256_cmpeq_epi8(low, byte), _mm256_cmpeq_epi8(high, byte))
     }
 }
 
-/// The high bit of each byte.
+/// Returns the high bit of each byte.
 ///
 /// # Safety
 ///
 /// The machine has AVX2.
 #[inline(always)]
 unsafe fn mask(low: __m256i, high: __m256i) -> u64 {
-    // SAFETY: AVX2 is there.
+    // SAFETY: AVX2 is available.
     let (low, high) = unsafe { (_mm256_movemask_epi8(low) as u32, _mm256_movemask_epi8(high) as u32) };
     u64::from(low) | u64::from(high) << 32
 }

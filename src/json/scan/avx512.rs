@@ -1,10 +1,14 @@
+//! The AVX-512 kernel.
+
 use super::{Block, Inside, Kernel, Marks, avx2};
 use std::arch::x86_64::*;
 
-/// Masks by AVX-512, which gives them as such, and marks by packing the places that have a bit.
+/// Makes masks with AVX-512, whose comparisons yield masks directly, and marks by compressing the
+/// positions of the set bits.
 ///
-/// One exists only where the machine was found to have all of it, and what [`avx2::Avx2`] needs: the private field sees to
-/// that, and all `unsafe` code of this module rests on it.
+/// A value exists only if the machine was found to support all of the needed features, and those of
+/// [`avx2::Avx2`]: the private field ensures this, and all `unsafe` code of this module relies on
+/// it.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::json) struct Avx512(avx2::Avx2);
 
@@ -19,7 +23,7 @@ impl Avx512 {
 
     /// [`super::scan`], compiled for this kernel.
     pub(super) fn scan(self, lines: &[u8], marks: &mut Marks) {
-        // SAFETY: the machine has the features, else there were no `Avx512`.
+        // SAFETY: the machine has the features, otherwise there would be no `Avx512`.
         unsafe { scan(self, lines, marks) }
     }
 }
@@ -32,7 +36,7 @@ fn scan(kernel: Avx512, lines: &[u8], marks: &mut Marks) {
 impl Kernel for Avx512 {
     #[inline(always)]
     fn inside(self, block: &Block) -> Inside {
-        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        // SAFETY: the machine has AVX-512, otherwise there would be no `Avx512`.
         unsafe {
             let bytes = load(block);
             Inside {
@@ -45,10 +49,10 @@ impl Kernel for Avx512 {
 
     #[inline(always)]
     fn structural(self, block: &Block) -> u64 {
-        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        // SAFETY: the machine has AVX-512, otherwise there would be no `Avx512`.
         unsafe {
             let bytes = load(block);
-            // Brackets and braces differ in the bit 0x20 alone.
+            // Brackets and braces differ only in the bit 0x20.
             let folded = _mm512_or_si512(bytes, _mm512_set1_epi8(0x20));
             of_class(&avx2::STRUCTURALS, bytes, folded)
         }
@@ -56,7 +60,7 @@ impl Kernel for Avx512 {
 
     #[inline(always)]
     fn plain_escapes(self, block: &Block) -> u64 {
-        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        // SAFETY: the machine has AVX-512, otherwise there would be no `Avx512`.
         unsafe {
             let bytes = load(block);
             of_class(&avx2::MOST_ESCAPES, bytes, bytes)
@@ -66,13 +70,13 @@ impl Kernel for Avx512 {
 
     #[inline(always)]
     fn equal(self, block: &Block, byte: u8) -> u64 {
-        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        // SAFETY: the machine has AVX-512, otherwise there would be no `Avx512`.
         unsafe { _mm512_cmpeq_epi8_mask(load(block), _mm512_set1_epi8(byte as i8)) }
     }
 
     #[inline(always)]
     fn marks(self, bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
-        // SAFETY: the machine has AVX-512, else there were no `Avx512`.
+        // SAFETY: the machine has AVX-512, otherwise there would be no `Avx512`.
         unsafe {
             let mut places = _mm512_maskz_compress_epi8(bits, load(&PLACES));
             let mut left = bits.count_ones();
@@ -82,7 +86,7 @@ impl Kernel for Avx512 {
                     break;
                 }
                 left -= 16;
-                // The next sixteen come to the front.
+                // Move the next sixteen to the front.
                 places = _mm512_alignr_epi32(places, places, 4);
             }
         }
@@ -94,7 +98,7 @@ impl Kernel for Avx512 {
     }
 }
 
-/// The places of a block.
+/// The positions in a block.
 const PLACES: Block = {
     let mut places = [0; 64];
     let mut at = 0;
@@ -105,28 +109,31 @@ const PLACES: Block = {
     places
 };
 
-/// The bytes of a block.
+/// Loads the bytes of a block.
 ///
 /// # Safety
 ///
 /// The machine has AVX-512.
 #[inline(always)]
 unsafe fn load(block: &Block) -> __m512i {
-    // SAFETY: AVX-512 is there; the load reads the 64 bytes of the block, and needs no alignment.
+    // SAFETY: AVX-512 is available; the load reads the 64 bytes of the block and needs no
+    // alignment.
     unsafe { _mm512_loadu_si512(block.as_ptr().cast()) }
 }
 
-/// Writes the marks of the first sixteen places.
+/// Writes the marks of the first sixteen positions.
 ///
 /// # Safety
 ///
 /// The machine has AVX-512.
 #[inline(always)]
 unsafe fn store(out: &mut [u32; 16], places: __m512i, block: &Block, at: usize) {
-    // SAFETY: AVX-512 is there; the store writes the 64 bytes that sixteen marks take, and needs no alignment.
+    // SAFETY: AVX-512 is available; the store writes the 64 bytes that sixteen marks take and needs
+    // no alignment.
     unsafe {
         let places = _mm512_cvtepu8_epi32(_mm512_castsi512_si128(places));
-        // The byte at each place, looked up where it belongs: the highest of the four.
+        // The byte at each position, looked up directly into its final slot: the highest of the
+        // four bytes.
         let highest = 0x8888_8888_8888_8888;
         let bytes = _mm512_maskz_permutexvar_epi8(highest, _mm512_slli_epi32(places, 24), load(block));
         let at = _mm512_add_epi32(places, _mm512_set1_epi32(at as i32));
@@ -134,14 +141,16 @@ unsafe fn store(out: &mut [u32; 16], places: __m512i, block: &Block, at: usize) 
     }
 }
 
-/// A bit for each byte that, as `folded`, is the one character of a class that has the low four bits of `bytes`.
+/// Returns a bit for each byte of `folded` that equals the one character of the class that has the
+/// same low four bits as the byte in `bytes`.
 ///
 /// # Safety
 ///
 /// The machine has AVX-512.
 #[inline(always)]
 unsafe fn of_class(table: &[u8; 16], bytes: __m512i, folded: __m512i) -> u64 {
-    // SAFETY: AVX-512 is there; the load reads the 16 bytes of the table, and needs no alignment.
+    // SAFETY: AVX-512 is available; the load reads the 16 bytes of the table and needs no
+    // alignment.
     unsafe {
         let table = _mm512_broadcast_i32x4(_mm_loadu_si128(table.as_ptr().cast()));
         _mm512_cmpeq_epi8_mask(folded, _mm512_shuffle_epi8(table, bytes))

@@ -1,16 +1,19 @@
-//! The first stage of the reader: where, in a stretch of whole lines, something stands.
+//! The first stage of the reader: finds the structural bytes in a stretch of whole lines.
 //!
-//! Bytes are looked at 64 at a time, as masks with one bit a byte. Which bytes are escaped and which are inside
-//! strings follows by arithmetic on these masks, with a carry from one block to the next; nothing branches on
-//! single bytes. What is left is a list of [`Mark`]s: structural characters, both quotes of each string, the
-//! first byte of each number and word, and line feeds. The second stage (`grammar`) walks that list.
+//! It handles 64 bytes at a time, as masks with one bit a byte. Which bytes are escaped and which
+//! are inside strings follows from arithmetic on these masks, with a carry from one block to the
+//! next; nothing branches on single bytes. The result is a list of [`Mark`]s: structural
+//! characters, both quotes of each string, the first byte of each number and word, and line feeds.
+//! The second stage (`grammar`) walks that list.
 //!
-//! What is rare is not settled here. A block in which a string has a control character, an escape that is none,
-//! a lone surrogate, or a line feed is noted as a *suspect*, and the lines that touch it are read again, byte by byte.
+//! Rare cases are not decided here. A block in which a string contains a control character, an
+//! invalid escape, a lone surrogate, or a line feed is recorded as a *suspect*, and the lines that
+//! overlap it are read again byte by byte.
 //!
-//! The masks come from a [`Kernel`]: AVX-512, AVX2 or NEON if the machine has it, and arithmetic on 64-bit words on other machines. A whole
-//! `fsck` of 100 MB takes 18 % more time with AVX2 than with AVX-512 (medians of 12 runs in turn on a Zen 4). This module and those below
-//! it are the only ones with `unsafe` code.
+//! The masks come from a [`Kernel`]: AVX-512, AVX2 or NEON if the machine has it, and arithmetic on
+//! 64-bit words on other machines. A whole `fsck` of 100 MB takes 18 % more time with AVX2 than
+//! with AVX-512 (medians of 12 alternating runs on a Zen 4). Only this module and its submodules
+//! contain `unsafe` code.
 
 #[cfg(target_arch = "x86_64")]
 mod avx2;
@@ -22,10 +25,10 @@ mod portable;
 
 use super::string;
 
-/// What is looked at at a time.
+/// The bytes handled at a time.
 type Block = [u8; 64];
 
-/// What counts inside strings, a bit for each byte of a block.
+/// The bytes that matter inside strings, one bit for each byte of a block.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 struct Inside {
     quote: u64,
@@ -34,21 +37,22 @@ struct Inside {
     control: u64,
 }
 
-/// How the masks of a block are made on some machine.
+/// How some machine makes the masks of a block.
 trait Kernel: Copy {
     fn inside(self, block: &Block) -> Inside;
 
-    /// `{`, `}`, `[`, `]`, `:` and `,`. The control characters that differ from `:` and `,` in the bit 0x20 may
-    /// be among them; no grammar has a place for them either way.
+    /// Returns `{`, `}`, `[`, `]`, `:` and `,`. The control characters that differ from `:` and `,`
+    /// in the bit 0x20 may be included; the grammar rejects them either way.
     fn structural(self, block: &Block) -> u64;
 
-    /// What may stand behind a backslash, but for quotes and `u`: `\`, `/`, `b`, `f`, `n`, `r`, `t`.
+    /// Returns the characters that may follow a backslash, except quotes and `u`: `\`, `/`, `b`,
+    /// `f`, `n`, `r`, `t`.
     fn plain_escapes(self, block: &Block) -> u64;
 
-    /// The bytes that are `byte`.
+    /// Returns the bytes that equal `byte`.
     fn equal(self, block: &Block, byte: u8) -> u64;
 
-    /// Writes the marks of the bits, the lowest first; what is written beyond them is of no account.
+    /// Writes the marks of the set bits, the lowest first. Anything written after them is ignored.
     #[inline(always)]
     fn marks(self, mut bits: u64, block: &Block, at: usize, out: &mut [u32; 64]) {
         const STEP: usize = 4;
@@ -65,7 +69,8 @@ trait Kernel: Copy {
         }
     }
 
-    /// Each bit of the result is the parity of the bits up to it: from quotes to what they enclose.
+    /// Returns a mask in which each bit is the parity of the bits up to it: turns quotes into the
+    /// ranges that they enclose.
     #[inline(always)]
     fn parity(self, bits: u64) -> u64 {
         let mut parity = bits;
@@ -76,7 +81,7 @@ trait Kernel: Copy {
     }
 }
 
-/// The fastest kernel of this machine, or one that a test chose.
+/// The fastest kernel of this machine, or one chosen by a test.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::json) enum Scanner {
     #[cfg(target_arch = "x86_64")]
@@ -104,7 +109,7 @@ impl Scanner {
         Scanner::Portable
     }
 
-    /// All that this machine has.
+    /// Returns all kernels that this machine supports.
     #[cfg(test)]
     pub(super) fn all() -> Vec<Scanner> {
         let mut all = vec![Scanner::best(), Scanner::Portable];
@@ -114,14 +119,14 @@ impl Scanner {
     }
 }
 
-/// Something that stands in a stretch: where, and which byte it is.
+/// A structural byte in a stretch: its position and its value.
 ///
-/// It is kept as its number: zeroed memory for numbers is had from the system untouched.
+/// Stored as a bare `u32`, so that a zeroed list can be allocated without touching its pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Mark(pub(super) u32);
 
 impl Mark {
-    /// How long a stretch may be.
+    /// The maximum length of a stretch.
     const MOST: usize = 1 << 24;
 
     #[inline(always)]
@@ -129,44 +134,44 @@ impl Mark {
         Mark(u32::from(byte) << 24 | at as u32)
     }
 
-    /// Where it stands.
+    /// Returns its position.
     #[inline(always)]
     pub(super) fn at(self) -> usize {
         (self.0 & 0xFF_FFFF) as usize
     }
 
-    /// The byte that stands there.
+    /// Returns the byte at that position.
     #[inline(always)]
     pub(super) fn byte(self) -> u8 {
         (self.0 >> 24) as u8
     }
 }
 
-/// The marks in one stretch of lines; its memory serves for all stretches.
+/// The marks in one stretch of lines. The memory is reused for all stretches.
 pub(super) struct Index {
     scanner: Scanner,
     marks: Marks,
 }
 
-/// What a scan finds.
+/// The result of a scan.
 #[derive(Default)]
 struct Marks {
-    /// The numbers of marks, and room for a block of them behind the last.
+    /// The marks as numbers, with room for the marks of one more block after the last.
     list: Vec<u32>,
     count: usize,
-    /// The first bytes of the blocks that a second look is due.
+    /// The offsets of the blocks that must be read again.
     suspects: Vec<u32>,
 }
 
 impl Marks {
-    /// Puts what the bits of a block say behind the others.
+    /// Appends the marks of the bits of a block.
     #[inline(always)]
     fn put<K: Kernel>(&mut self, kernel: K, bits: u64, block: &Block, at: usize) {
         if self.list.len() - self.count < size_of::<Block>() {
             self.grow();
         }
         let out = self.list[self.count..].first_chunk_mut().expect("room for a block");
-        // What is written beyond the count is written over by the next block.
+        // The next block overwrites anything written past the count.
         kernel.marks(bits, block, at, out);
         self.count += bits.count_ones() as usize;
     }
@@ -177,7 +182,7 @@ impl Marks {
         self.list.resize(self.list.len() * 2, 0);
     }
 
-    /// Notes a block that is due a second look.
+    /// Records that a block must be read again.
     #[cold]
     #[inline(never)]
     fn suspect(&mut self, at: usize) {
@@ -190,11 +195,12 @@ impl Index {
         Index { scanner, marks: Marks::default() }
     }
 
-    /// Looks through whole lines: the last byte is a line feed.
+    /// Scans whole lines: the last byte must be a line feed.
     pub(super) fn build(&mut self, lines: &[u8]) {
         assert!(lines.len() <= Mark::MOST, "positions are 24 bits");
         let marks = &mut self.marks;
-        // Of text that agents write a byte in ten or more is marked; there may be more, up to one a byte.
+        // In text that agents write, one byte in ten or more is marked; the maximum is one mark a
+        // byte.
         let room = lines.len() / 8 + size_of::<Block>();
         if marks.list.len() < room {
             marks.list = vec![0; room.next_power_of_two()];
@@ -212,31 +218,32 @@ impl Index {
         }
     }
 
-    /// What stands where, ascending, as the numbers of [`Mark`]s. The last is the last line feed.
+    /// Returns the marks in ascending order, as the numbers of [`Mark`]s. The last one is that of
+    /// the last line feed.
     pub(super) fn marks(&self) -> &[u32] {
         &self.marks.list[..self.marks.count]
     }
 
-    /// The first bytes of the blocks that a second look is due, ascending.
+    /// Returns the offsets of the blocks that must be read again, in ascending order.
     pub(super) fn suspects(&self) -> &[u32] {
         &self.marks.suspects
     }
 }
 
-/// What goes over from one block to the next. It goes by value, so that it stays in registers.
+/// The state carried from one block to the next. Passed by value, so that it stays in registers.
 #[derive(Clone, Copy, Default)]
 struct Carry {
-    /// 1 where the first byte is escaped.
+    /// 1 if the first byte is escaped.
     escaped: u64,
-    /// All ones where the first byte is inside a string.
+    /// All ones if the first byte is inside a string.
     in_string: u64,
-    /// 1 where the byte before is of a number or word, so that the first byte may go on with it.
+    /// 1 if the previous byte belongs to a number or word, which the first byte may continue.
     in_word: u64,
-    /// Where the `u` of a low surrogate stands whose high one was seen.
+    /// The position of the `u` of the low surrogate that must follow a high one.
     low_at: usize,
 }
 
-/// Marks what stands in `lines`, and the suspect blocks.
+/// Marks the structural bytes of `lines`, and the suspect blocks.
 #[inline(always)]
 fn scan<K: Kernel>(kernel: K, lines: &[u8], marks: &mut Marks) {
     let mut carry = Carry::default();
@@ -264,7 +271,7 @@ fn scan_block<K: Kernel>(
     let (escaped, next_escaped) = escaped(inside.backslash, carry.escaped);
     let quote = inside.quote & !escaped;
 
-    // The short way through long strings: most blocks are wholly inside one.
+    // The fast path through long strings: most blocks are completely inside one.
     if quote == 0 && carry.in_string == u64::MAX && inside.control == 0 {
         carry.escaped = next_escaped;
         carry.in_word = 0;
@@ -275,7 +282,7 @@ fn scan_block<K: Kernel>(
         return carry;
     }
 
-    // From the opening quote of a string up to, and not with, the closing one.
+    // From the opening quote of a string up to, but not including, the closing one.
     let string = kernel.parity(quote) ^ carry.in_string;
     let structural = kernel.structural(block);
     let mut space = kernel.equal(block, b' ');
@@ -289,7 +296,7 @@ fn scan_block<K: Kernel>(
             is_suspect = inside.control & string != 0;
         }
         if newline & string != 0 {
-            // Whatever else is wrong here is found by the second look, which is due anyway.
+            // Anything else that is wrong here is found by the second read, which happens anyway.
             marks.suspect(at);
             let torn = carry.escaped | carry.in_string & 2 | carry.in_word << 2;
             let (bits, torn) = scan_torn(block, structural, space, torn);
@@ -315,23 +322,24 @@ fn scan_block<K: Kernel>(
     carry
 }
 
-/// The bytes behind an odd number of backslashes, by the carry of an addition through each run of them; and whether the first
-/// byte of the next block is one.
+/// Returns the bytes after an odd number of backslashes, computed by the carry of an addition
+/// through each run of them, and whether the first byte of the next block is one.
 #[inline(always)]
 fn escaped(backslash: u64, carry: u64) -> (u64, u64) {
     if backslash == 0 {
         return (carry, 0);
     }
     const ODD: u64 = 0xAAAA_AAAA_AAAA_AAAA;
-    // A backslash that is escaped itself escapes nothing.
+    // A backslash that is itself escaped escapes nothing.
     let may_escape = backslash & !carry;
     let behind = may_escape << 1;
-    // A run that begins at an even place ends, by the borrow, in a flip of the odd bits behind it.
+    // The borrow makes a run that begins at an even position flip the odd bits after it.
     let ends = ((behind | ODD).wrapping_sub(may_escape)) ^ ODD;
     (ends ^ (backslash | carry), (ends & backslash) >> 63)
 }
 
-/// Notes the block as suspect where an escape in it is none, or a lone surrogate. Gives the place of a low surrogate that is due.
+/// Records the block as suspect if it contains an invalid escape or a lone surrogate. Returns the
+/// position at which a low surrogate must follow.
 #[inline(always)]
 fn check_escapes<K: Kernel>(
     kernel: K,
@@ -354,7 +362,7 @@ fn check_escapes<K: Kernel>(
     low_at
 }
 
-/// Whether each `u` of the mask begins a code unit, and each surrogate has its other half.
+/// Returns whether each `u` of the mask begins a code unit, and each surrogate has its other half.
 #[inline(never)]
 fn are_units(lines: &[u8], at: usize, mut unicode: u64, mut low_at: usize) -> (bool, usize) {
     let mut fine = true;
@@ -374,10 +382,12 @@ fn are_units(lines: &[u8], at: usize, mut unicode: u64, mut low_at: usize) -> (b
     (fine, low_at)
 }
 
-/// A block in which a line feed stands in a string: that line is broken, and the next one begins afresh.
+/// Handles a block in which a line feed is inside a string: that line is broken, and the next one
+/// starts afresh.
 ///
-/// Takes three bits, and gives them for the next block, as the marked bytes do: whether the first byte is escaped, is inside a string,
-/// goes on with a word. (A structure would go by memory, and with it the carry of all blocks.)
+/// Takes three bits, and returns them for the next block together with the marked bytes: whether
+/// the first byte is escaped, is inside a string, continues a word. (A struct would be passed in
+/// memory, and with it the carry of all blocks.)
 #[cold]
 #[inline(never)]
 fn scan_torn(block: &Block, structural: u64, space: u64, carry: u64) -> (u64, u64) {

@@ -1,7 +1,9 @@
+//! The NEON kernel.
+
 use super::{Block, Inside, Kernel};
 use std::arch::aarch64::*;
 
-/// Masks by NEON, which every machine of this kind has.
+/// Makes masks with NEON, which every machine of this architecture has.
 #[derive(Clone, Copy, Debug)]
 pub(in crate::json) struct Neon;
 
@@ -18,8 +20,7 @@ impl Kernel for Neon {
 
     #[inline(always)]
     fn structural(self, block: &Block) -> u64 {
-        // Brackets and braces differ in the bit 0x20 alone.
-        // SAFETY: NEON is part of the target.
+        // Brackets and braces differ only in the bit 0x20. SAFETY: NEON is part of the target.
         let folded = unsafe { load(block).map(|quarter| vorrq_u8(quarter, vdupq_n_u8(0x20))) };
         equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b',')
     }
@@ -49,7 +50,8 @@ fn equal(quarters: Quarters, byte: u8) -> u64 {
     mask(unsafe { quarters.map(|quarter| vceqq_u8(quarter, vdupq_n_u8(byte))) })
 }
 
-/// A bit for each byte that is set: each keeps one bit of its own, and neighbors are added up three times.
+/// Returns a bit for each byte that is set: each byte keeps one bit of its own, and neighbors are
+/// added three times.
 #[inline(always)]
 fn mask([a, b, c, d]: Quarters) -> u64 {
     const BITS: [u8; 16] = [1, 2, 4, 8, 16, 32, 64, 128, 1, 2, 4, 8, 16, 32, 64, 128];

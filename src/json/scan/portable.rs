@@ -1,6 +1,8 @@
+//! The portable kernel.
+
 use super::{Block, Inside, Kernel};
 
-/// Masks by arithmetic on words of eight bytes.
+/// Makes masks with arithmetic on words of eight bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Portable;
 
@@ -23,7 +25,7 @@ impl Kernel for Portable {
 
     #[inline(always)]
     fn structural(self, block: &Block) -> u64 {
-        // Brackets and braces differ in the bit 0x20 alone.
+        // Brackets and braces differ only in the bit 0x20.
         let folded = words(block).map(|word| word | (0x20 * ONES));
         equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b',')
     }
@@ -45,15 +47,15 @@ fn words(block: &Block) -> Words {
     std::array::from_fn(|at| u64::from_le_bytes(eights[at]))
 }
 
-/// A bit for each byte that is `byte`.
+/// Returns a bit for each byte that equals `byte`.
 #[inline(always)]
 fn equal(words: Words, byte: u8) -> u64 {
     let mut mask = 0;
     for (at, word) in words.into_iter().enumerate() {
         let differs = word ^ (u64::from(byte) * ONES);
-        // The high bit of each byte that is zero; no carry runs from one byte into the next.
+        // The high bit of each byte that is zero; no carry passes from one byte to the next.
         let zero = !((differs & LOW).wrapping_add(LOW) | differs | LOW);
-        // The eight high bits, brought side by side.
+        // The eight high bits, moved together.
         mask |= ((zero & HIGH) >> 7).wrapping_mul(0x0102_0408_1020_4080) >> 56 << (at * 8);
     }
     mask

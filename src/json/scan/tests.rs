@@ -1,7 +1,9 @@
+//! Tests of the kernels against byte-by-byte masks.
+
 use super::*;
 use proptest::prelude::*;
 
-/// The same masks, byte by byte.
+/// The same masks, computed byte by byte.
 #[derive(Clone, Copy)]
 struct Plain;
 
@@ -71,7 +73,7 @@ fn each_agrees(block: &Block) {
     agrees(neon::Neon, block);
 }
 
-/// Of what is tried in all its forms, each so-many-th is; Miri is slow.
+/// How many of the exhaustive inputs are tried: one in this many, because Miri is slow.
 const STEP: usize = if cfg!(miri) { 29 } else { 1 };
 
 #[test]
@@ -139,7 +141,7 @@ fn what_stands_where() {
 #[rustfmt::skip] // a table
 fn a_second_look_is_due() {
     let check = |lines: &str, due: bool| {
-        // Wherever it stands in its block, and over the border of two.
+        // At every position in its block, and across the boundary of two.
         for before in (0..130).step_by(STEP) {
             let lines = format!("{}{lines}\n", " ".repeat(before));
             for scanner in Scanner::all() {
