@@ -1,7 +1,8 @@
-//! What Chimera sends: every message and compaction of the path, each in its place. A compaction leaves nothing out.
+//! What Chimera sends: every message and compaction of the path, in order. A compaction leaves
+//! nothing out.
 //!
-//! Nothing is made up or taken out on the way to the model: a call without its result goes as it is, and so does a result
-//! without its call.
+//! Nothing is added or removed on the way to the model: a call without its result is sent as it is,
+//! and so is a result without its call.
 
 use super::message_text::told;
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, member, string, text};
@@ -11,10 +12,10 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-/// Of an entry that ends the agent when it opens the session.
+/// The reason for an entry that makes the agent crash when it opens the session.
 const NO_MESSAGE: &str = "Chimera crashes on a message that is not an object";
 
-/// What the program puts around the summary of a compaction.
+/// The text that the program puts around the summary of a compaction.
 const SUMMARY: Part = Part::Wrapped("[Session compacted. Summary: ", "]");
 
 pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
@@ -59,7 +60,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     Ok(context)
 }
 
-/// Calls with the results that follow them.
+/// Calls, and whether results follow them.
 #[derive(Default)]
 struct Pairs {
     calls: Vec<Call>,
@@ -68,7 +69,7 @@ struct Pairs {
 }
 
 struct Call {
-    /// The message that it is in.
+    /// The index of the message that contains it.
     at: usize,
     id: String,
     tool: String,
@@ -76,7 +77,7 @@ struct Call {
 }
 
 impl Pairs {
-    /// Takes the calls and the result of a message, and notes of a result whether it has its call.
+    /// Records the calls and the result of a message, and adds a note if a result has no call.
     fn take(&mut self, at: usize, content: &Content<'_>, message: &mut Message) {
         if let Some(id) = content.answers().next() {
             let call = self.by_id.get(id).map(|place| &mut self.calls[*place]);
@@ -94,7 +95,7 @@ impl Pairs {
         }
     }
 
-    /// The calls that have no result: the message of each, its id and its tool.
+    /// Returns the calls without a result: the index of the message, the id and the tool of each.
     fn open(self) -> impl Iterator<Item = (usize, String, String)> {
         self.calls.into_iter().filter(|call| !call.answered).map(|call| (call.at, call.id, call.tool))
     }

@@ -1,7 +1,9 @@
-//! What Claude Code sends: the trunk as its loader walks it, behind the nearest compaction, calls and results paired.
+//! What Claude Code sends: the main path as its loader walks it, after the nearest compaction, with
+//! calls and results paired.
 //!
-//! The rules are those of [`crate::format::claude::request`]; here they become a [`Context`]. One reply may be several
-//! messages, as it is several entries: the service joins neighbors of one role.
+//! The rules are those of [`crate::format::claude::request`]; this module turns their result into a
+//! [`Context`]. One reply may become several messages, because it is stored as several entries; the
+//! service joins adjacent messages of one role.
 
 use super::message_text::{told, told_block};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
@@ -17,7 +19,7 @@ use std::collections::HashMap;
 use std::io;
 
 pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Context> {
-    // Where the client stands it goes by its own rule, which is more than a pin.
+    // At HEAD Claude Code follows its own rule, which does more than pinning an entry would.
     let asked = at.filter(|at| session.head.leaf != Some(*at));
     if at.is_none() {
         return Ok(Context::default());
@@ -80,7 +82,8 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
     Ok(context)
 }
 
-/// Notes what is left out: whole entries as such, blocks of entries of which others are sent as patches of these.
+/// Records what is left out: whole entries as dropped, and single blocks as patches if other blocks
+/// of the same entry are sent.
 fn of_messages(
     session: &Session,
     source: &dyn Source,
@@ -112,7 +115,7 @@ fn of_messages(
                 let item = request::block(&line, block as usize).unwrap_or_default();
                 patches.entry(dropped.entry).or_default().push(patch(dropped.why, item));
             }
-            // Of an entry with several blocks, all of them left out, one reason is enough.
+            // If an entry has several blocks and all of them are left out, one reason is enough.
             _ if context.dropped.last().is_some_and(|last| last.entry == dropped.entry) => {}
             _ => context.dropped.push(Dropped { entry: dropped.entry, why }),
         }

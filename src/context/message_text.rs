@@ -1,15 +1,16 @@
-//! The text of a message's content, as contexts are compared by it.
+//! The text of a message's content, in the form in which contexts are compared.
 
 use super::{each_item, member, string, text};
 use std::borrow::Cow;
 
-/// A string as it is; of a list the texts of its blocks, a mark for what is no text, and no thinking, one below
-/// the other; nothing for anything else.
+/// Returns the text of a message's content. A string is returned as it is; a list yields the texts
+/// of its blocks, joined by line breaks, with a placeholder for each block that is not text, and
+/// without thinking; anything else yields an empty text.
 pub(super) fn told(content: &[u8]) -> Cow<'_, str> {
     told_where(content, |_| true)
 }
 
-/// The same of the blocks that are wanted.
+/// Does the same for the wanted blocks only.
 pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<'_, str> {
     if let Some(text) = string(content) {
         return text;
@@ -29,7 +30,7 @@ pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<
     out.unwrap_or_default()
 }
 
-/// The text of one block, or its mark; none of thinking.
+/// Returns the text of one block, or its placeholder; `None` for thinking.
 pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
     let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", named(of))));
     let ty = member(block, "type");
@@ -46,7 +47,7 @@ pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
     }
 }
 
-/// A value as it shows in the middle of a text.
+/// Formats a value as part of a text.
 fn named(value: Option<&[u8]>) -> Cow<'_, str> {
     let Some(value) = value else { return "undefined".into() };
     string(value).unwrap_or_else(|| String::from_utf8_lossy(value))

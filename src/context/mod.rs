@@ -1,8 +1,9 @@
-//! `bough context`: the messages that the agent would send if it went on at an entry.
+//! `bough context`: the messages that the agent would send if it continued from an entry.
 //!
-//! Each format has its rule in a module of its own, as its program works: which entries of the path count, what
-//! becomes a message, and what the program changes on the way to the model. What a message says is read when it is
-//! shown, and not before: a [`Context`] is as large as the path is long, whatever the size of its messages.
+//! Each format has its rules in a module of its own, following its program: which entries of the
+//! path count, which become messages, and what the program changes on the way to the model. The
+//! text of a message is read only when it is shown: the size of a [`Context`] depends on the length
+//! of the path, not on the size of its messages.
 
 mod chimera;
 mod claude;
@@ -16,29 +17,29 @@ use std::borrow::Cow;
 use std::fmt;
 use std::io;
 
-/// What the agent would send, and what of the path it would not.
+/// What the agent would send, and which entries of the path it would leave out.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Context {
     /// The messages, in the order in which they are sent.
     pub messages: Vec<Message>,
-    /// The entries of the path that give no message, in the order of the path.
+    /// The entries of the path that yield no message, in the order of the path.
     pub dropped: Vec<Dropped>,
-    /// The models in force, by role; most formats know only the role `default`.
+    /// The active models, by role; most formats know only the role `default`.
     pub models: Vec<(String, Model)>,
-    /// The thinking level in force, where the format has one.
+    /// The active thinking level, if the format has one.
     pub thinking: Option<String>,
-    /// Why the program would not go on at the entry, where it would not.
+    /// Why the program would refuse to continue from the entry, if it would.
     pub refused: Option<&'static str>,
-    /// What should be known of it besides.
+    /// A note about the context, if there is one.
     pub note: Option<&'static str>,
 }
 
 /// A model, as the format names it.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Model {
-    /// Whose it is; empty where that is not said, or part of the name.
+    /// The provider; empty if it is not stored, or is part of the name.
     pub provider: String,
-    /// Its name.
+    /// The name of the model.
     pub name: String,
 }
 
@@ -54,13 +55,13 @@ impl fmt::Display for Model {
 /// One message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The entry that it comes from; none where the program makes it up.
+    /// The entry that it comes from; `None` if the program invents it.
     pub entry: Option<Ix>,
-    /// Its role, in the words of the program's own context.
+    /// Its role, in the terms of the program's own context.
     pub role: Cow<'static, str>,
-    /// What kind of entry it comes from.
+    /// The kind of entry that it comes from.
     pub origin: Origin,
-    /// What the program changes in it, or adds behind it.
+    /// What the program changes in it, or adds after it.
     pub patches: Vec<Patch>,
     part: Part,
 }
@@ -74,20 +75,20 @@ pub enum Origin {
     Custom,
     /// The summary of a branch that was left.
     BranchSummary,
-    /// The summary that stands for what was compacted.
+    /// The summary that replaces compacted messages.
     Compaction,
     /// Messages that a compaction carries along.
     Carried,
-    /// Something that the client added by itself.
+    /// Something that the agent added by itself.
     Attachment,
-    /// A note of the client that is sent as words of the user.
+    /// A note of the agent that is sent as if the user had said it.
     Note,
-    /// Made up by the program when it sends.
+    /// Invented by the program when it sends the context.
     MadeUp,
 }
 
 impl Origin {
-    /// The origin as one word, as `--json` gives it.
+    /// Returns the name of the origin, as in `--json`.
     pub fn word(self) -> &'static str {
         match self {
             Origin::Message => "message",
@@ -102,85 +103,87 @@ impl Origin {
     }
 }
 
-/// What a program changes in a message that it sends.
+/// A change that a program makes to a message when it sends it.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Patch {
-    /// Not sent after all: the user kept it from the model.
+    /// Not sent: the user kept it from the model.
     Excluded,
-    /// Not sent after all: the reply ended in an error, or was broken off.
+    /// Not sent: the reply ended in an error, or was aborted.
     EndedBadly,
     /// The content comes from a later edit.
     Edited {
         /// The entry that is the edit.
         by: Ix,
     },
-    /// A call of a tool is left out, since nothing answers it.
+    /// A tool call is left out, because it has no result.
     CallLeftOut {
         /// The id of the call.
         call: String,
         /// The tool.
         tool: String,
     },
-    /// A result is put behind it, since nothing answers the call.
+    /// A result is added after it, because the call has none.
     ResultMadeUp {
         /// The id of the call.
         call: String,
         /// The tool.
         tool: String,
-        /// What the result says.
+        /// The text of the result.
         text: &'static str,
     },
-    /// A result is left out, since no call of the reply before asked for it, or another answered it.
+    /// A result is left out, because no call of the reply before it asked for it, or because the
+    /// call already has a result.
     ResultLeftOut {
         /// The call that it names.
         call: String,
     },
-    /// Words that the program makes up.
+    /// Text that the program invents.
     MadeUp {
-        /// What they say, in our words.
+        /// The text, in our words.
         text: &'static str,
     },
-    /// Put back: it hangs beside the path, as parts of a reply and results of parallel calls do.
+    /// Restored: its entry is beside the path, like parts of a reply and results of parallel calls.
     PutBack,
-    /// Kept by a compaction that stands behind it in the file.
+    /// Kept by a compaction that comes after it in the file.
     Kept,
-    /// Reached over a gap: its child names a parent that is not there.
+    /// Reached over a gap: its child names a missing parent.
     Bridged,
-    /// A result without its call is sent as it is; providers refuse that.
+    /// A result without its call is sent as it is; providers reject that.
     NoCall {
         /// The call that it names.
         call: String,
-        /// Why its call is not there.
+        /// Why its call is missing.
         why: NoCall,
     },
-    /// A call without its result is sent as it is; providers refuse that.
+    /// A call without its result is sent as it is; providers reject that.
     NoResult {
         /// The id of the call.
         call: String,
         /// The tool.
         tool: String,
     },
-    /// A result without its call is sent as a text in the role of the user.
+    /// A result without its call is sent as text in the role of the user.
     AsText {
         /// The call that it names.
         call: String,
     },
-    /// Not sent after all: the agent does not know its role.
+    /// Not sent: the agent does not know its role.
     UnknownRole,
-    /// The kept messages are not sent one by one: the provider's own record of them is.
+    /// The kept messages are not sent one by one: the provider's own record of them is sent
+    /// instead.
     ProviderHistory {
-        /// How many items that has.
+        /// How many items that record has.
         items: usize,
     },
 }
 
 impl Patch {
-    /// Whether the message is not sent because of it.
+    /// Returns whether the message is not sent because of this patch.
     pub fn withholds(&self) -> bool {
         matches!(self, Patch::Excluded | Patch::EndedBadly | Patch::UnknownRole)
     }
 
-    /// The patch as one word, as `--json` gives it.
+    /// Returns the name of the patch, as in `--json`.
     pub fn word(&self) -> &'static str {
         match self {
             Patch::Excluded => "excluded",
@@ -239,23 +242,23 @@ pub enum NoCall {
     NotOnPath,
     /// The call comes after the result.
     Later,
-    /// The reply with the call ended in an error, or was broken off, and is not sent.
+    /// The reply with the call ended in an error or was aborted, and is not sent.
     Failed,
-    /// The entry with the call gives no message.
+    /// The entry with the call yields no message.
     NotSent(Why),
     /// An edit replaced the content of the reply.
     Edited {
         /// The edit.
         by: Ix,
     },
-    /// The call has its result already.
+    /// The call already has a result.
     Answered,
-    /// The agent made up a result for the call before this one.
+    /// The agent invented a result for the call before this one.
     TooLate,
 }
 
 impl NoCall {
-    /// The reason as one word, as `--json` gives it.
+    /// Returns the name of the reason, as in `--json`.
     pub fn word(self) -> &'static str {
         match self {
             NoCall::Unnamed => "unnamed",
@@ -269,7 +272,7 @@ impl NoCall {
         }
     }
 
-    /// The entry that is the reason.
+    /// Returns the entry that is the reason.
     pub fn by(self) -> Option<Ix> {
         match self {
             NoCall::NotSent(why) => why.by(),
@@ -300,67 +303,67 @@ impl fmt::Display for NoCall {
     }
 }
 
-/// An entry of the path that gives no message.
+/// An entry of the path that yields no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped {
     /// The entry.
     pub entry: Ix,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why an entry gives no message.
+/// Why an entry yields no message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// Entries of this type have no part in what is sent.
+    /// Entries of this type are never sent.
     NoPart,
     /// It has no text.
     Empty,
-    /// A compaction stands for it.
+    /// A compaction replaces it.
     Compacted {
         /// The compaction.
         by: Ix,
     },
-    /// A later compaction took over.
+    /// A later compaction replaced this one.
     OlderCompaction {
         /// That compaction.
         by: Ix,
     },
-    /// The context was cleared behind it.
+    /// The context was cleared after it.
     Cleared {
         /// The entry that cleared it.
         by: Ix,
     },
-    /// An edit took it out.
+    /// An edit removed it.
     EditedOut {
         /// The edit.
         by: Ix,
     },
-    /// The provider's own record of the kept messages is sent in its place.
+    /// The provider's own record of the kept messages is sent instead.
     InProviderHistory {
-        /// The compaction that has it.
+        /// The compaction that contains the record.
         by: Ix,
     },
-    /// The program keeps this sort of message from the model.
+    /// The program keeps this type of message from the model.
     NotForModel,
-    /// The reply ended in an error, or was broken off.
+    /// The reply ended in an error, or was aborted.
     EndedBadly,
     /// It answers a call of a reply that is not sent.
     AnswersDropped,
-    /// Nothing but calls was in it, and nothing answers them.
+    /// It contained only calls, and none of them has a result.
     CallsLeftOut,
     /// A result that no call asked for.
     NoCall,
-    /// A call or a result that was there before.
+    /// A call or a result that was already sent.
     Repeated,
-    /// A reply that says nothing: the program forgets it.
+    /// A reply that says nothing, which the program forgets.
     Forgotten,
-    /// A later line takes the reply back.
+    /// A later line retracts the reply.
     Retracted,
 }
 
 impl Why {
-    /// The reason as one word, as `--json` gives it.
+    /// Returns the name of the reason, as in `--json`.
     pub fn word(self) -> &'static str {
         match self {
             Why::NoPart => "no-part",
@@ -381,7 +384,7 @@ impl Why {
         }
     }
 
-    /// The entry that is the reason.
+    /// Returns the entry that is the reason.
     pub fn by(self) -> Option<Ix> {
         match self {
             Why::Compacted { by }
@@ -416,7 +419,7 @@ impl fmt::Display for Why {
     }
 }
 
-/// Where in its line a message stands.
+/// Where in its line a message is.
 #[derive(Clone, PartialEq, Eq, Debug)]
 enum Part {
     /// The line is a message.
@@ -425,7 +428,7 @@ enum Part {
     Content,
     /// `summary` of the line.
     Summary,
-    /// `summary` of the line, in the words that the program puts around it.
+    /// `summary` of the line, with the text that the program puts around it.
     Wrapped(&'static str, &'static str),
     /// `systemMessage` of the line.
     System,
@@ -439,24 +442,26 @@ enum Part {
     Claude(Vec<crate::format::claude::request::Part>),
 }
 
-/// What a message says.
+/// The content of a message.
 #[derive(Clone, Debug, Default)]
 pub struct Said<'l> {
-    /// The text as the programs' own contexts are compared by it: the texts in order, one below the other, with a
-    /// mark for each call, picture and block of another sort; no thinking.
+    /// The text in the form in which the programs' own contexts are compared: all texts in order,
+    /// joined by line breaks, with a placeholder for each call, image and block of another type,
+    /// and without thinking.
     pub text: Cow<'l, str>,
     /// The blocks.
     pub blocks: Vec<Block<'l>>,
-    /// What the reply took, as stored.
+    /// The usage of the reply, as stored.
     pub usage: Option<Usage>,
-    /// How many bytes the content has, as stored.
+    /// The size of the content in bytes, as stored.
     pub bytes: usize,
-    /// What a message of the system changes beside its text: sections of the prompt, and tools. The blocks have it, too.
+    /// What a system message changes besides its text: sections of the prompt, and tools. The
+    /// blocks contain it, too.
     pub changes: String,
 }
 
 impl Said<'_> {
-    /// Returns all that the message says, what it changes included.
+    /// Returns the whole content of the message, including what it changes.
     pub fn all(&self) -> Cow<'_, str> {
         match (self.text.is_empty(), self.changes.is_empty()) {
             (_, true) => Cow::Borrowed(&self.text),
@@ -467,9 +472,9 @@ impl Said<'_> {
 }
 
 impl Context {
-    /// The context that a program builds at an entry; `None` is before the first entry.
+    /// Returns the context that a program builds at an entry; `None` is before the first entry.
     ///
-    /// Costs a look at each line of the path that counts. Fails only where the lines can't be read.
+    /// Reads each line of the path that counts. Fails only if a line can't be read.
     pub fn at(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
         match session.format {
             Format::Chimera => chimera::build(session, source, leaf),
@@ -478,9 +483,10 @@ impl Context {
         }
     }
 
-    /// The entry at which a program builds the context if nothing else is asked of it: the leaf.
+    /// Returns the entry at which a program builds the context unless it is asked for another: the
+    /// leaf.
     ///
-    /// Behind a last line without an id, pi has no leaf, and still builds the context of that line.
+    /// If the last line has no id, pi has no leaf but still builds the context of that line.
     pub fn position(session: &Session) -> Option<Ix> {
         let entries = &session.entries;
         let falls_back = matches!(session.format, Format::Pi | Format::PiV2 | Format::Omp);
@@ -488,12 +494,12 @@ impl Context {
         session.head.leaf.or_else(last)
     }
 
-    /// The model in force.
+    /// Returns the active model.
     pub fn model(&self) -> Option<&Model> {
         self.models.iter().find(|(role, _)| role == "default").map(|(_, model)| model)
     }
 
-    /// The messages that reach the model.
+    /// Returns the messages that reach the model.
     pub fn sent(&self) -> impl Iterator<Item = &Message> {
         self.messages.iter().filter(|message| message.is_sent())
     }
@@ -508,12 +514,12 @@ impl Message {
         Message { entry: Some(entry), role: role.into(), origin, patches: Vec::new(), part }
     }
 
-    /// Whether it reaches the model.
+    /// Returns whether the message reaches the model.
     pub fn is_sent(&self) -> bool {
         !self.patches.iter().any(Patch::withholds)
     }
 
-    /// Reads what the message says; its line is put into `line`.
+    /// Reads the content of the message; `line` receives the bytes of its line.
     pub fn said<'l>(
         &self,
         session: &Session,

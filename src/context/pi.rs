@@ -1,9 +1,10 @@
 //! What the pi family sends.
 //!
-//! The last compaction of the path comes first, then the entries before it that it keeps, then what follows it. pi
-//! itself lets later edits change messages; its harness shows older compactions too; oh-my-pi begins anew where the
-//! context was cleared, and takes out calls that nothing answers and replies that failed. Version 1 has no ids: its
-//! compactions name the kept entry by its place among the lines, and that is read as pi's own migration does.
+//! The last compaction of the path comes first, then the earlier entries that it keeps, then the
+//! entries after it. In pi, later edits can change messages. The harness of pi also shows older
+//! compactions. oh-my-pi starts anew after the context was cleared, and removes calls without
+//! results and failed replies. Version 1 has no ids: its compactions name the first kept entry by
+//! its position among the lines, which is read as pi's own migration reads it.
 
 use super::message_text::{told, told_where};
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, blocks, member, text};
@@ -15,10 +16,10 @@ use crate::model::{FaultKind, Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// What pi says in the place of a result that is missing.
+/// The text that pi sends in place of a missing result.
 const NO_RESULT: &str = "No result provided";
 
-/// Of a compaction of version 1 that names the header as the first thing to keep.
+/// The note for a compaction of version 1 that names the header as the first thing to keep.
 const OF_ITS_TIME: &str =
     "current pi keeps nothing before the last compaction; the version that wrote this file kept everything";
 
@@ -28,33 +29,33 @@ const KEPT_FROM_MODEL: [&str; 2] = ["prewalk-plan", "vibe-mode-context"];
 /// The custom entry of oh-my-pi with the agent's notes, which are sent before all else.
 const NOTES: &str = "experimental_context_notes";
 
-/// How long notes may be, in bytes.
+/// The maximum length of notes, in bytes.
 const LONGEST_NOTES: usize = 16_384;
 
 /// The kind of a compaction of oh-my-pi that keeps the last request of the user.
 const ROLLOVER: &str = "experimental-context-rollover";
 
-/// Of a compaction that oh-my-pi has written since version 18.3.
+/// The note for a compaction that oh-my-pi has written since version 18.3.
 const KEPT_SINCE_18_3: &str = "oh-my-pi before version 18.3 does not send the messages that this compaction keeps after the \
      provider's snapshot";
 
-/// How a summary begins that oh-my-pi took out of the file when a newer compaction took over.
+/// How a summary begins that oh-my-pi removed from the file when a newer compaction replaced it.
 const PRUNED: &str = "[Superseded compaction summary";
 
-/// Of a compaction whose summary was taken out of the file.
+/// The note for a compaction whose summary was removed from the file.
 const SUMMARY_IS_GONE: &str = "oh-my-pi removed the summary of this compaction from the file, so the messages that it replaced are \
      not sent";
 
-/// Of an entry that ends the agent when it builds the context.
+/// The reason for an entry that makes the agent crash when it builds the context.
 const NO_MESSAGE: &str = "the agent crashes on an entry without a message";
 
-/// Of a reply that ends oh-my-pi when it builds the context.
+/// The reason for a reply that makes oh-my-pi crash when it builds the context.
 const NO_LIST: &str = "oh-my-pi crashes on a reply whose content is not a list";
 
-/// Of an edit that ends pi when it builds the context.
+/// The reason for an edit that makes pi crash when it builds the context.
 const NO_REPLACEMENT: &str = "pi crashes on an edit without a replacement";
 
-/// The custom message that lets oh-my-pi send a broken reply before it.
+/// The custom message after which oh-my-pi sends the broken reply before it.
 const INTERRUPTED: &str = "interrupted-thinking";
 
 pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
@@ -83,7 +84,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
     }
     let Build { mut context, .. } = build;
     context.messages = drafts.into_iter().map(|draft| draft.message).collect();
-    // The path is in the order of its lines' links, not of the file: so are the entries left out.
+    // The path follows the links, not the order of the file, and so must the dropped entries.
     let place: HashMap<Ix, usize> = path.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
     context.dropped.sort_by_key(|dropped| place.get(&dropped.entry).copied());
     Ok(context)
@@ -101,17 +102,17 @@ struct Build<'s> {
 struct Chosen {
     entries: Vec<Ix>,
     compaction: Option<Ix>,
-    /// How many items the provider's own history has that is sent in the place of the kept entries.
+    /// How many items the provider's own history has that is sent instead of the kept entries.
     history: Option<usize>,
 }
 
-/// A message in the making, with what the later steps look at.
+/// An unfinished message, with the facts that the later steps need.
 struct Draft {
     message: Message,
     calls: Vec<(String, String)>,
     answers: Option<String>,
     failed: bool,
-    /// Whether something is left of a reply without its calls; of a result, whether it has a text.
+    /// Whether anything is left of a reply without its calls; for a result, whether it has a text.
     says_more: bool,
     interrupted: bool,
 }
@@ -126,8 +127,8 @@ impl Build<'_> {
         self.session.format == Format::Omp
     }
 
-    /// The path without what a `stack_pop` of version 1 took off the stack: all from the entry that it goes back to, up to
-    /// itself. No release wrote such entries.
+    /// Returns the path without the entries that a `stack_pop` of version 1 removed from the stack:
+    /// all from the entry that it goes back to, up to itself. No release wrote such entries.
     fn without_popped(&mut self, mut path: Vec<Ix>) -> io::Result<Vec<Ix>> {
         let session = self.session;
         if session.format != Format::PiV1 || !path.iter().any(|ix| session.entries.ty(*ix) == "stack_pop") {
@@ -151,8 +152,9 @@ impl Build<'_> {
         Ok(left)
     }
 
-    /// The place on the path at which the settings begin to count: its start, but for the harness, which goes up no
-    /// further than to the first entry that a compaction keeps; an older compaction on the way moves that on.
+    /// Returns the position on the path at which settings begin to count. This is the start of the
+    /// path, except for the harness: it starts at the first entry that a compaction keeps, and an
+    /// older compaction in between moves that further up.
     fn begins(&mut self, path: &[Ix]) -> io::Result<usize> {
         if self.session.format != Format::Harness {
             return Ok(0);
@@ -174,7 +176,7 @@ impl Build<'_> {
         Ok(0)
     }
 
-    /// Finds the model and the thinking level that the whole path leads to.
+    /// Finds the model and the thinking level at the end of the whole path.
     fn settings(&mut self, path: &[Ix]) -> io::Result<()> {
         let entries = &self.session.entries;
         let (mut thinking, mut model, mut replied) = (None, None, None);
@@ -208,7 +210,7 @@ impl Build<'_> {
             (Some(reply), _) => (Some(reply), "provider", "model"),
             (None, model) => (model, "provider", "modelId"),
         };
-        // Where an explicit model came later, what a reply says no longer counts for oh-my-pi.
+        // After an explicit model, oh-my-pi ignores the model that a later reply names.
         if let Some(entry) = entry.filter(|_| !explicit) {
             let line = self.read(entry)?;
             let object = if replied.is_some() { member(line, "message").unwrap_or_default() } else { line };
@@ -236,7 +238,7 @@ impl Build<'_> {
         }
     }
 
-    /// Picks the entries that count, and notes of the others why they do not.
+    /// Chooses the entries that count, and records for each of the others why it does not.
     fn choose(&mut self, path: &[Ix]) -> io::Result<Chosen> {
         let ty = |at: usize| self.session.entries.ty(path[at]);
         let last = |wanted: &str| (0..path.len()).rev().find(|at| ty(*at) == wanted);
@@ -270,10 +272,10 @@ impl Build<'_> {
         let request = self.request_before(path, at)?;
         for (place, &entry) in path[..at].iter().enumerate() {
             let kept = first.is_some_and(|first| place >= first) || request == Some(place);
-            // The system message of that time is stale; the compaction has the one that counts.
+            // An earlier system message is stale; the compaction has the one that counts.
             let stale = !matches!(self.session.format, Format::Omp | Format::Harness | Format::HarnessV4)
                 && self.session.entries.kind(entry) == Kind::System;
-            // Behind a reset only what the user and the model said is kept.
+            // After a reset, only messages of the user and the model are kept.
             let said = matches!(self.session.entries.kind(entry), Kind::User | Kind::Assistant);
             match kept && !stale && (said || reset != Some(at)) {
                 true => chosen.entries.push(entry),
@@ -284,7 +286,8 @@ impl Build<'_> {
         Ok(chosen)
     }
 
-    /// Notes an entry that is not chosen; of one that would give no message anyway, that is the reason.
+    /// Records an entry that is not chosen. If the entry would yield no message anyway, that is the
+    /// reason.
     fn leave(&mut self, entry: Ix, why: Why) {
         let why = match (self.session.entries.ty(entry), why) {
             ("compaction", Why::Compacted { by }) => Why::OlderCompaction { by },
@@ -298,7 +301,7 @@ impl Build<'_> {
         self.context.drop(entry, why);
     }
 
-    /// The place on the path of the first entry that a compaction keeps.
+    /// Returns the position on the path of the first entry that a compaction keeps.
     fn first_kept(&mut self, before: &[Ix], compaction: Ix) -> io::Result<Option<usize>> {
         let (format, session) = (self.session.format, self.session);
         let line = self.read(compaction)?;
@@ -321,8 +324,8 @@ impl Build<'_> {
         if there { Ok(before.iter().position(|entry| session.entries.key(*entry) == kept)) } else { Ok(None) }
     }
 
-    /// The history of the provider that a compaction of oh-my-pi may carry: how many items it has, and from
-    /// where on entries before the compaction are still sent.
+    /// Returns the provider history that a compaction of oh-my-pi may carry: how many items it has,
+    /// and from which position on entries before the compaction are still sent.
     fn provider_history(
         &mut self,
         before: &[Ix],
@@ -350,8 +353,8 @@ impl Build<'_> {
         Ok(Some((each_item(items).count(), place.map(|place| place + 1))))
     }
 
-    /// The place on the path from which on a compaction with a snapshot of Anthropic's keeps entries, if it names no first
-    /// kept entry, but the last that the snapshot holds.
+    /// Returns the position on the path from which on a compaction with an Anthropic snapshot keeps
+    /// entries, if it names no first kept entry but only the last one in the snapshot.
     fn behind_snapshot(&mut self, before: &[Ix], compaction: Ix) -> io::Result<Option<usize>> {
         if !self.omp() {
             return Ok(None);
@@ -369,8 +372,9 @@ impl Build<'_> {
         Ok(place.map(|place| place + 1))
     }
 
-    /// The place of the user's last request before a compaction that keeps it without a summary, if it is before the first
-    /// kept entry. That is looked for on the whole path, and may be the compaction itself.
+    /// Returns the position of the user's last request before a compaction that keeps it without a
+    /// summary, if it comes before the first kept entry. That entry is searched on the whole path,
+    /// and may be the compaction itself.
     fn request_before(&mut self, path: &[Ix], compaction: usize) -> io::Result<Option<usize>> {
         if !self.omp() {
             return Ok(None);
@@ -393,7 +397,8 @@ impl Build<'_> {
         Ok(None)
     }
 
-    /// Whether an entry is what a user asked: a prompt, or a message of a skill or of a peer in the user's name.
+    /// Returns whether an entry is a request of the user: a prompt, or a message of a skill or of a
+    /// peer in the user's name.
     fn is_request(&mut self, entry: Ix) -> io::Result<bool> {
         let is_custom = match (self.session.entries.ty(entry), self.session.entries.kind(entry)) {
             ("message", Kind::User) => return Ok(true),
@@ -411,8 +416,8 @@ impl Build<'_> {
         Ok(is_custom && is_sent && by_user && is_of_user)
     }
 
-    /// Puts the agent's notes before all messages: the last that are well-formed, if they were made after the context was
-    /// last cleared, and are not empty.
+    /// Puts the agent's notes before all messages: the last well-formed ones, if they were made
+    /// after the context was last cleared and are not empty.
     fn put_notes_first(&mut self, path: &[Ix], drafts: &mut Vec<Draft>) -> io::Result<()> {
         for &entry in path.iter().rev() {
             match self.session.entries.ty(entry) {
@@ -435,7 +440,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Says of each result that is sent without its call where the call is.
+    /// Adds to each result that is sent without its call where the call is.
     fn explain(&self, path: &[Ix], drafts: &mut [Draft]) -> io::Result<()> {
         let unknown = |patch: &Patch| matches!(patch, Patch::NoCall { why: NoCall::NotOnPath, .. });
         if !drafts.iter().any(|draft| draft.message.patches.iter().any(unknown)) {
@@ -517,7 +522,8 @@ impl Build<'_> {
         Ok(drafts)
     }
 
-    /// The last edit of each entry, and whether it leaves something of it; `None` if it does not say.
+    /// Returns the last edit of each entry, and whether anything of the entry remains; `None` if
+    /// the edit does not say.
     fn edits(&mut self, entries: &[Ix]) -> io::Result<HashMap<Key, (Ix, Option<bool>)>> {
         let mut edits = HashMap::new();
         if !matches!(self.session.format, Format::Pi | Format::PiV2) {
@@ -533,7 +539,7 @@ impl Build<'_> {
         Ok(edits)
     }
 
-    /// Makes the messages of one entry; where it gives none, says why.
+    /// Makes the messages of one entry, or returns why it yields none.
     fn draft(&mut self, entry: Ix, is_compaction: bool, into: &mut Vec<Draft>) -> io::Result<Option<Why>> {
         let (session, omp) = (self.session, self.omp());
         match session.entries.ty(entry) {
@@ -593,7 +599,8 @@ impl Build<'_> {
         Ok(None)
     }
 
-    /// The compaction that took over from an older one: the last of the entries dropped for it, or itself.
+    /// Returns the compaction that replaced an older one, i.e. the one for which entries were
+    /// dropped, or the older one itself if there is none.
     fn context_compaction(&self, older: Ix) -> Ix {
         self.context
             .dropped
@@ -623,7 +630,7 @@ impl Build<'_> {
         Ok(())
     }
 
-    /// Whether the line at hand is a reply that oh-my-pi tried again.
+    /// Returns whether the current line is a reply that oh-my-pi retried.
     fn retried(&self) -> bool {
         let message = member(&self.line, "message").unwrap_or_default();
         let falsy: [&[u8]; 4] = [b"null", b"false", b"0", b"\"\""];
@@ -631,7 +638,7 @@ impl Build<'_> {
             && member(message, "retryRecovery").is_some_and(|value| !falsy.contains(&value))
     }
 
-    /// Whether the line at hand has content that oh-my-pi can walk through.
+    /// Returns whether the current line has content that oh-my-pi can iterate over.
     fn has_blocks(&self) -> bool {
         let content = member(&self.line, "message").and_then(|message| member(message, "content"));
         content.is_some_and(|content| match content[0] {
@@ -640,7 +647,7 @@ impl Build<'_> {
         })
     }
 
-    /// Whether the line at hand is a reply that ended in an error, and of which nothing is left.
+    /// Returns whether the current line is a reply that ended in an error and has no content left.
     fn failed_without_content(&self) -> bool {
         let message = member(&self.line, "message").unwrap_or_default();
         let blank = |block: &[u8], key| text(block, key).trim().is_empty();
@@ -658,7 +665,8 @@ impl Build<'_> {
             })
     }
 
-    /// Takes out calls that no result on the path answers, as oh-my-pi does, and messages of which nothing is left.
+    /// Removes calls that have no result on the path, as oh-my-pi does, and messages that become
+    /// empty.
     fn leave_out_calls(&mut self, drafts: &mut Vec<Draft>) {
         let answered: HashSet<String> = drafts.iter().filter_map(|draft| draft.answers.clone()).collect();
         let context = &mut self.context;
@@ -680,10 +688,10 @@ impl Build<'_> {
         });
     }
 
-    /// Takes out replies that failed, with what answers their calls, as oh-my-pi does.
+    /// Removes failed replies together with the results of their calls, as oh-my-pi does.
     fn leave_out_failures(&mut self, drafts: &mut Vec<Draft>) {
         let mut why: Vec<Option<Why>> = vec![None; drafts.len()];
-        // Results are looked for behind their reply only, so one pass from the start finds them all.
+        // Results are searched only after their reply, so one pass from the start finds them all.
         let mut dropped_calls: HashSet<&str> = HashSet::new();
         for at in 0..drafts.len() {
             let draft = &drafts[at];
@@ -721,7 +729,7 @@ impl Draft {
         }
     }
 
-    /// Takes the content from an edit, where the role allows it.
+    /// Takes the content from an edit, if the role allows it.
     fn edit(&mut self, by: Ix) {
         if matches!(&*self.message.role, "user" | "assistant" | "toolResult" | "custom") {
             self.message.part = Part::Edit(by);
@@ -738,7 +746,7 @@ impl Draft {
     }
 }
 
-/// The draft of a line that is a message.
+/// Makes the draft of a line that is a message.
 fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
     let content = Content::of(format, line);
     let message = member(line, "message").unwrap_or_default();
@@ -769,7 +777,8 @@ fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
     draft
 }
 
-/// The text of notes that oh-my-pi takes: an object of a version and a text, and nothing else.
+/// Returns the text of notes that oh-my-pi accepts: an object with a version and a text, and
+/// nothing else.
 fn well_formed_notes(data: &[u8]) -> Option<String> {
     let is_1 = |value: &[u8]| std::str::from_utf8(value).ok().and_then(|text| text.parse().ok()) == Some(1.0);
     let keys: HashSet<_> = each_member(data).map(|(key, _)| key).collect();
@@ -777,7 +786,7 @@ fn well_formed_notes(data: &[u8]) -> Option<String> {
     (keys.len() == 2 && member(data, "version").is_some_and(is_1)).then(|| notes.into_owned())
 }
 
-/// Keeps back messages in roles that the agent does not know.
+/// Withholds messages in roles that the agent does not know.
 fn leave_out_roles(format: Format, drafts: &mut [Draft]) {
     for draft in drafts {
         if matches!(draft.message.part, Part::Message | Part::Edit(_))
@@ -788,8 +797,8 @@ fn leave_out_roles(format: Format, drafts: &mut [Draft]) {
     }
 }
 
-/// What oh-my-pi does with results on the way to the model: one that no call asked for becomes a text, or stays behind
-/// while a call waits for its result; so does a further result of a call.
+/// Treats results as oh-my-pi does on the way to the model: a result that no call asked for, or a
+/// further result of a call, becomes a text, or is left out while a call waits for its result.
 fn pair_as_omp(drafts: &mut [Draft]) {
     let calls = |draft: &Draft| {
         let sent = draft.calls.iter().filter(|(id, _)| !draft.left_out(id));
@@ -822,8 +831,8 @@ fn pair_as_omp(drafts: &mut [Draft]) {
     }
 }
 
-/// What pi does with its context on the way to the model: replies that failed and commands that the user kept to
-/// himself stay behind, and a call that nothing answers before the next turn gets a result.
+/// Changes the context as pi does on the way to the model: failed replies, and commands that the
+/// user kept private, are left out; a call without a result before the next turn gets one.
 fn on_the_way(drafts: &mut [Draft]) {
     let mut asking: Option<usize> = None;
     // The calls of that reply: each result looks its own up.
@@ -871,7 +880,7 @@ fn on_the_way(drafts: &mut [Draft]) {
     }
 }
 
-/// Gives a result to each call of the reply `asking` that has none.
+/// Adds a result to each call of the reply `asking` that has none.
 fn close(
     drafts: &mut [Draft],
     asking: Option<usize>,
@@ -889,8 +898,9 @@ fn close(
     }
 }
 
-/// The entry that is the value number `index` of a file of version 1, the header counting as number 0, as the
-/// migration counts them: lines that are no JSON do not count, nor does what is empty or false.
+/// Returns the entry that is value number `index` of a version 1 file. The header counts as number
+/// 0, as in the migration; lines that are not JSON do not count, and neither do empty or false
+/// values.
 fn parsed_entry(session: &Session, index: usize) -> Option<Ix> {
     let broken: HashSet<u64> = session
         .faults
@@ -902,7 +912,8 @@ fn parsed_entry(session: &Session, index: usize) -> Option<Ix> {
         .others
         .iter()
         .filter(|other| !matches!(other.kind, OtherKind::Blank) && !broken.contains(&other.line));
-    // Beside the entries stand few lines: an entry's number is its place, and as many more as stand before it.
+    // Few lines are not entries: an entry's number is its index plus the number of such lines
+    // before it.
     let mut shift = 0;
     for other in beside {
         let number = other.before as usize + shift;
@@ -944,7 +955,7 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
             let stored = member(inner("message"), "content").unwrap_or_default();
             let usage = content.usage();
             match &*message.role {
-                // A command that the user ran has no content, but what it was and what it gave.
+                // A command that the user ran has no content, only the command and its output.
                 "bashExecution" => {
                     let (bytes, blocks) = (content.text.len(), content.blocks);
                     Said { bytes, usage, text: content.text, blocks, ..Said::default() }
@@ -966,7 +977,8 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     }
 }
 
-/// Takes out what is not sent of a message: calls that nothing answers, and with them what is encrypted.
+/// Removes the parts of a message that are not sent: calls without results, and with them the
+/// encrypted blocks.
 fn without_calls<'l>(message: &Message, stored: &'l [u8], said: &mut Said<'l>) {
     let left_out: HashSet<&str> = message
         .patches
@@ -986,7 +998,7 @@ fn without_calls<'l>(message: &Message, stored: &'l [u8], said: &mut Said<'l>) {
     said.blocks.retain(|block| !matches!(block, Block::Call { id, .. } if left_out.contains(&**id)));
 }
 
-/// What a message of the system says: its content, and the sections and tools that it changes.
+/// Returns the content of a system message, and the sections and tools that it changes.
 fn of_system(message: &[u8]) -> Said<'_> {
     let mut said = of_content(member(message, "content").unwrap_or_default());
     let changes = instructions(message);
@@ -1009,7 +1021,7 @@ mod tests {
     use super::*;
     use crate::model::Table;
 
-    /// What the harness 0.83 itself answers for these files.
+    /// The answers of the harness 0.83 itself for these files.
     #[test]
     fn the_harness_takes_settings_from_the_first_kept_entry_on() {
         let line = |ty: &str, id: &str, parent: &str, rest: &str| {

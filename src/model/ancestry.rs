@@ -1,8 +1,10 @@
+//! Constant-time ancestor queries.
+
 use super::{Ix, Tree};
 
-/// Answers at once whether one entry is above another, for any number of questions.
+/// Answers in constant time whether one entry is an ancestor of another.
 pub struct Ancestry {
-    /// When a walk over the tree comes to each entry, and when it has left all below it.
+    /// When a walk over the tree reaches each entry, and when it has left everything below it.
     span: Vec<(u32, u32)>,
 }
 
@@ -11,7 +13,7 @@ impl Ancestry {
     pub fn of(tree: &Tree, entries: usize) -> Ancestry {
         let mut span = vec![(0, 0); entries];
         let mut clock = 0;
-        // An entry is met on the way down, and again, marked, on the way up.
+        // An entry is visited on the way down, and again, marked, on the way up.
         let mut todo: Vec<(Ix, bool)> = tree.roots().map(|root| (root, false)).collect();
         while let Some((ix, done)) = todo.pop() {
             if done {
@@ -26,13 +28,13 @@ impl Ancestry {
         Ancestry { span }
     }
 
-    /// Whether `above` is `below`, or one of its ancestors.
+    /// Returns whether `above` is `below` or one of its ancestors.
     pub fn is_above(&self, above: Ix, below: Ix) -> bool {
         let ((from, to), (at, _)) = (self.span[above.at()], self.span[below.at()]);
         from > 0 && (from..=to).contains(&at)
     }
 
-    /// Of some ancestors of one entry the nearest.
+    /// Returns the nearest of several ancestors of one entry.
     pub fn nearest(&self, above: impl Iterator<Item = Ix>) -> Option<Ix> {
         above.max_by_key(|ix| self.span[ix.at()].0)
     }

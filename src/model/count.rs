@@ -1,3 +1,5 @@
+//! Numbers with their nouns.
+
 use std::fmt;
 
 /// A number with its noun: `1 entry`, `3 entries`, `12,345 entries`.

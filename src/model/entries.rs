@@ -1,19 +1,21 @@
+//! The entries of a session, stored as columns.
+
 use super::{Key, Span, Time};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The place of an entry among the entries of a session, in file order, counted from 0.
+/// The index of an entry among the entries of a session, in file order, starting at 0.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Ix(pub u32);
 
 impl Ix {
-    /// The place as an index into a slice.
+    /// Returns the index into a slice.
     pub fn at(self) -> usize {
         self.0 as usize
     }
 }
 
-/// What an entry is, in words that all formats share.
+/// What an entry is, in terms that all formats share.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 #[repr(u8)]
 pub enum Kind {
@@ -27,19 +29,19 @@ pub enum Kind {
     System,
     /// A summary of a branch that was left.
     Summary,
-    /// An entry that stands for earlier ones.
+    /// An entry that replaces earlier ones.
     Compaction,
-    /// A name that was put on an entry.
+    /// A name for an entry.
     Label,
-    /// A change of model, thinking level, name and the like.
+    /// A change of model, thinking level, name and so on.
     Setting,
     /// An entry of an extension.
     Custom,
     /// Something that the agent added to the conversation by itself.
     Attachment,
-    /// A tick of progress.
+    /// A progress update.
     Progress,
-    /// A header that has a place in the tree.
+    /// A header that is part of the tree.
     Header,
     /// Anything else.
     Other,
@@ -63,7 +65,7 @@ impl Kind {
         Kind::Other,
     ];
 
-    /// The kind as one word, as `--kind` takes it and `--json` gives it.
+    /// Returns the name of the kind, as in `--kind` and `--json`.
     pub fn word(self) -> &'static str {
         match self {
             Kind::User => "user",
@@ -82,26 +84,26 @@ impl Kind {
         }
     }
 
-    /// Whether it is part of the talk: a prompt, a reply or a result.
+    /// Returns whether it is part of the conversation: a prompt, a reply or a result.
     #[inline]
     pub fn is_turn(self) -> bool {
         matches!(self, Kind::User | Kind::Assistant | Kind::Tool)
     }
 
-    /// The kind that a word names.
+    /// Returns the kind with this name.
     pub fn named(word: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.word() == word)
     }
 }
 
-/// What is known of an entry beside its kind, as bits.
+/// Further properties of an entry, as bits.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Flags(pub u16);
 
 impl Flags {
     /// A marker that `switch` wrote: revisions look through it.
     pub const MARKER: Flags = Flags(1);
-    /// Bookkeeping: labels, settings, names; no part of the conversation.
+    /// Bookkeeping: labels, settings, names; not part of the conversation.
     pub const BOOKKEEPING: Flags = Flags(1 << 1);
     /// A message with a text that is more than white space.
     pub const TEXT: Flags = Flags(1 << 2);
@@ -109,43 +111,44 @@ impl Flags {
     pub const CALL: Flags = Flags(1 << 3);
     /// A message with the result of a tool.
     pub const RESULT: Flags = Flags(1 << 4);
-    /// Belongs to an agent's transcript, not to the main conversation.
+    /// Added by the agent, not typed.
     pub const SIDECHAIN: Flags = Flags(1 << 5);
-    /// Put in by the agent's client, not typed.
+    /// Added by the agent's client, not typed.
     pub const META: Flags = Flags(1 << 6);
     /// The text of a compaction, as a message.
     pub const COMPACT_SUMMARY: Flags = Flags(1 << 7);
-    /// A reply that ended otherwise than well: error, aborted, length.
+    /// A reply that did not end normally: error, aborted, length.
     pub const ENDED_BADLY: Flags = Flags(1 << 8);
-    /// A message in the user's name that holds nothing the user typed: the output of a command, an interruption, a
-    /// notification. It is the bit of [`Flags::ENDED_BADLY`], which only replies have.
+    /// A message in the user's name that contains nothing the user typed: the output of a command,
+    /// an interruption, a notification. Shares its bit with [`Flags::ENDED_BADLY`], which only
+    /// replies have.
     pub const NOT_TYPED: Flags = Flags::ENDED_BADLY;
-    /// A picture in the content.
+    /// An image in the content.
     pub const IMAGE: Flags = Flags(1 << 9);
-    /// A link only: its children hang at its parent (progress lines of Claude Code).
+    /// Only a link: its children are attached to its parent (progress lines of Claude Code).
     pub const PASSED: Flags = Flags(1 << 10);
     /// A string of the line has an unpaired surrogate.
     pub const SURROGATE: Flags = Flags(1 << 11);
     /// A text block without text.
     pub const EMPTY_TEXT: Flags = Flags(1 << 12);
-    /// Never shown by the agent itself (usage, and the like).
+    /// Never shown by the agent itself (usage, for example).
     pub const HIDDEN: Flags = Flags(1 << 13);
-    /// An id of more than eight bytes: its key does not hold it.
+    /// An id of more than eight bytes, which the key does not contain.
     pub const LONG_ID: Flags = Flags(1 << 14);
-    /// Does not hang under the entry before.
+    /// Not a child of the entry before it.
     pub(super) const APART: Flags = Flags(1 << 15);
 
-    /// Whether all bits of `other` are set.
+    /// Returns whether all bits of `other` are set.
     pub fn has(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
-    /// Whether the client put the entry in, though it may be in the user's name.
+    /// Returns whether the agent added the entry, even if it is in the user's name.
     pub fn is_put_in(self) -> bool {
         self.has(Flags::META) || self.has(Flags::COMPACT_SUMMARY)
     }
 
-    /// Sets the bits of `other` where `yes`.
+    /// Sets the bits of `other` if `yes`.
     pub fn set(&mut self, other: Flags, yes: bool) {
         if yes {
             self.0 |= other.0;
@@ -162,31 +165,33 @@ impl std::ops::BitOr for Flags {
 
 /// The entries of a session as columns: some forty bytes each, whatever the size of their lines.
 ///
-/// An entry is known by its [`Ix`], its place in file order. Texts are not here: they are read from the
-/// [`Span`] when they are shown.
+/// An entry is identified by its [`Ix`], its index in file order. Texts are not stored here: they
+/// are read from the [`Span`] when they are shown.
 #[derive(Clone, Debug, Default)]
 pub struct Entries {
     rows: Vec<Row>,
-    /// Where the numbers of lines do not go on from one entry to the next: the entry, and its line.
+    /// The points where line numbers are not consecutive from one entry to the next: the entry, and
+    /// its line.
     lines: Vec<(u32, u32)>,
     key: Vec<Key>,
-    /// Links that do not name the entry before ([`Flags::APART`]): the entry, and the key of its parent; [`Key::NONE`] of a root.
+    /// The links that do not name the entry before ([`Flags::APART`]): the entry, and the key of
+    /// its parent; [`Key::NONE`] for a root.
     pub(super) apart: Vec<(u32, Key)>,
-    /// Where the entries of each file begin.
+    /// The index of the first entry of each file.
     files: Vec<u32>,
     types: Names,
-    /// Which session each entry says it is of, as an index into `sessions`; empty where none says so.
+    /// The session that each entry names, as an index into `sessions`; empty if no entry names one.
     session: Vec<u16>,
     sessions: Names,
-    /// The reply that an entry is a part of; empty where the format keeps replies whole.
+    /// The reply that each entry is a part of; empty if the format keeps replies whole.
     group: Vec<Key>,
-    /// The first eight bytes of each long id; empty where there are none.
+    /// The first eight bytes of each long id; empty if there are none.
     start: Vec<[u8; 8]>,
-    /// How many entries there may be in all, as far as that was told.
+    /// How many entries to expect in total, as far as is known.
     expected: usize,
 }
 
-/// What of an entry is seldom looked at without the rest.
+/// The data of an entry that is seldom needed one field at a time.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     offset: u64,
@@ -201,56 +206,56 @@ struct Row {
 pub(super) const NONE: u32 = u32::MAX;
 pub(super) const MISSING: u32 = u32::MAX - 1;
 
-/// One entry, as it is put into [`Entries`].
+/// One entry, as passed to [`Entries::push`].
 #[derive(Clone, Copy, Debug)]
 pub struct Entry<'l> {
-    /// The first byte of the line in its file.
+    /// The offset of the line in its file.
     pub offset: u64,
-    /// The bytes of the line, without its ending.
+    /// The number of bytes of the line, without its ending.
     pub len: u64,
-    /// The number of the line, from 1.
+    /// The line number, starting at 1.
     pub line: u64,
     /// Its id.
     pub key: Key,
-    /// The first eight bytes of its id, where that is longer.
+    /// The first eight bytes of its id, if the id is longer.
     pub start: Option<[u8; 8]>,
     /// The id of its parent; [`Key::NONE`] for a root.
     pub parent: Key,
-    /// Whether the parent is the entry before, whatever that is called.
+    /// Whether the parent is the entry before, whatever its id is.
     pub follows: bool,
     /// Its time.
     pub time: Time,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its type, as stored.
     pub ty: &'l [u8],
-    /// What else is known.
+    /// Its other properties.
     pub flags: Flags,
-    /// The session that the line names; empty where it names none.
+    /// The session that the line names; empty if it names none.
     pub session: &'l [u8],
     /// The reply that it is a part of.
     pub group: Key,
 }
 
 impl Entries {
-    /// Begins the entries of the next file. Called before the first [`Entries::push`].
+    /// Starts the entries of the next file. Must be called before the first [`Entries::push`].
     pub fn begin_file(&mut self) {
         self.files.push(self.len() as u32);
     }
 
-    /// Says how many more entries there may be, so that the columns need not move as they grow.
+    /// Announces how many more entries to expect, so that the columns need not move as they grow.
     ///
-    /// Too many do no harm: what is not used of a column is never touched.
+    /// Too many do no harm: the unused part of a column is never touched.
     pub fn expect(&mut self, more: usize) {
         self.expected = self.len() + more;
         self.rows.reserve(more);
         self.key.reserve(more);
     }
 
-    /// Puts an entry behind the others.
+    /// Appends an entry.
     ///
-    /// A place has 32 bits, and nothing holds on to that: a caller with more than four billion entries, which take more than a
-    /// hundred gigabytes here, would have their places begin again at 0.
+    /// An index has 32 bits, and this is not checked: with more than four billion entries, which
+    /// take more than a hundred gigabytes here, indexes would start again at 0.
     pub fn push(&mut self, entry: &Entry<'_>) -> Ix {
         let ix = self.key.len() as u32;
         let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
@@ -260,7 +265,7 @@ impl Entries {
             self.group.push(entry.group);
         }
         let mut flags = entry.flags;
-        // Nearly always the parent is the line before.
+        // The parent is nearly always the line before.
         let is_before = entry.follows || entry.parent.is_some() && self.key.last() == Some(&entry.parent);
         if !is_before || ix == 0 {
             self.apart.push((ix, entry.parent));
@@ -297,10 +302,11 @@ impl Entries {
         self.session.push(known as u16);
     }
 
-    /// Puts the entries of a further segment of the same file behind these; `lines` of the file stand before it.
+    /// Appends the entries of another segment of the same file; `lines` is the number of lines
+    /// before it.
     ///
-    /// The segment was read by itself, as if it were a file. Its first entry hangs under the last one here where it `follows`, or
-    /// names it.
+    /// The segment was read by itself, as if it were a file. Its first entry becomes a child of the
+    /// last entry here if it `follows`, or names that entry.
     pub fn append(&mut self, other: Entries, lines: u64, follows: bool) {
         let first = self.len() as u32;
         let Some(first_key) = self.key.last().copied().filter(|_| !other.is_empty()) else {
@@ -353,46 +359,46 @@ impl Entries {
         }
     }
 
-    /// How many entries there are, copies of one id included.
+    /// Returns the number of entries, including duplicates of an id.
     pub fn len(&self) -> usize {
         self.key.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no entries.
     pub fn is_empty(&self) -> bool {
         self.key.is_empty()
     }
 
-    /// All entries, in file order.
+    /// Returns all entries, in file order.
     pub fn all(&self) -> impl DoubleEndedIterator<Item = Ix> + ExactSizeIterator + use<> {
         (0..self.len() as u32).map(Ix)
     }
 
-    /// Which file an entry stands in.
+    /// Returns the file of an entry.
     pub fn file(&self, ix: Ix) -> u16 {
         (self.files.partition_point(|first| *first <= ix.0).max(1) - 1) as u16
     }
 
-    /// The line of an entry, without its ending.
+    /// Returns the line of an entry, without its ending.
     pub fn span(&self, ix: Ix) -> Span {
         let row = &self.rows[ix.at()];
         Span { file: self.file(ix), offset: row.offset, len: u64::from(row.len) }
     }
 
-    /// The number of an entry's line in its file, from 1.
+    /// Returns the number of an entry's line in its file, starting at 1.
     pub fn line(&self, ix: Ix) -> u64 {
         let at = self.lines.partition_point(|(first, _)| *first <= ix.0);
         let (first, line) = self.lines[at - 1];
         u64::from(line) + u64::from(ix.0 - first)
     }
 
-    /// How many entries stand in a file.
+    /// Returns the number of entries in a file.
     pub fn count_in(&self, file: u16) -> u32 {
         let begin = |file: usize| self.files.get(file).map_or(self.len() as u32, |first| *first);
         begin(usize::from(file) + 1) - begin(usize::from(file))
     }
 
-    /// The entry on a line of a file.
+    /// Returns the entry on a line of a file.
     pub fn on_line(&self, file: u16, line: u64) -> Option<Ix> {
         let from = *self.files.get(usize::from(file))?;
         let to = from + self.count_in(file);
@@ -405,7 +411,7 @@ impl Entries {
         (ix < u64::from(next)).then_some(Ix(ix as u32))
     }
 
-    /// The entry whose line begins at a byte of a file.
+    /// Returns the entry whose line begins at a byte offset of a file.
     pub fn at_offset(&self, file: u16, offset: u64) -> Option<Ix> {
         let from = *self.files.get(usize::from(file))? as usize;
         let to = self.files.get(usize::from(file) + 1).map_or(self.len(), |next| *next as usize);
@@ -413,17 +419,17 @@ impl Entries {
         Some(Ix((from + at) as u32))
     }
 
-    /// The id of an entry, as a key.
+    /// Returns the id of an entry, as a key.
     pub fn key(&self, ix: Ix) -> Key {
         self.key[ix.at()]
     }
 
-    /// The id of an entry, or the first eight bytes of a longer one; empty where it has none.
+    /// Returns the id of an entry, or the first eight bytes of a longer one; empty if it has none.
     pub fn id_start(&self, ix: Ix) -> Vec<u8> {
         self.first_eight(ix).map_or_else(|| self.key(ix).short_id(), |start| start.to_vec())
     }
 
-    /// The first eight bytes of an entry's id, where it has as many.
+    /// Returns the first eight bytes of an entry's id, if it is at least that long.
     pub fn first_eight(&self, ix: Ix) -> Option<[u8; 8]> {
         match self.start.get(ix.at()) {
             Some(start) if self.flags(ix).has(Flags::LONG_ID) => Some(*start),
@@ -431,7 +437,7 @@ impl Entries {
         }
     }
 
-    /// The id that an entry names as its parent's, whether there is such an entry or not.
+    /// Returns the id that an entry names as its parent, whether or not such an entry exists.
     pub fn parent_key(&self, ix: Ix) -> Option<Key> {
         if !self.flags(ix).has(Flags::APART) {
             return Some(self.key[ix.at() - 1]);
@@ -440,7 +446,7 @@ impl Entries {
         Some(self.apart[at].1).filter(|parent| parent.is_some())
     }
 
-    /// Gives entries other parents, `None` for a root. They come in file order.
+    /// Gives entries other parents, `None` for a root. The links must be in file order.
     pub fn relink(&mut self, links: Vec<(Ix, Option<Key>)>) {
         let mut apart = Vec::with_capacity(self.apart.len() + links.len());
         let mut before = std::mem::take(&mut self.apart).into_iter().peekable();
@@ -454,49 +460,50 @@ impl Entries {
         self.apart = apart;
     }
 
-    /// The entries of a file, as a range.
+    /// Returns the entries of a file, as a range.
     pub fn of_file(&self, file: u16) -> std::ops::Range<u32> {
         let end = self.len() as u32;
         let from = self.files.get(usize::from(file)).copied().unwrap_or(end);
         from..self.files.get(usize::from(file) + 1).copied().unwrap_or(end)
     }
 
-    /// The ids of all entries, in file order.
+    /// Returns the ids of all entries, in file order.
     pub fn keys(&self) -> &[Key] {
         &self.key
     }
 
-    /// The time of an entry.
+    /// Returns the time of an entry.
     pub fn time(&self, ix: Ix) -> Time {
         self.rows[ix.at()].time
     }
 
-    /// What an entry is.
+    /// Returns the kind of an entry.
     pub fn kind(&self, ix: Ix) -> Kind {
         self.rows[ix.at()].kind
     }
 
-    /// The type of an entry, as stored. Of a session with more than 255 types, those beyond go by the last that had room.
+    /// Returns the type of an entry, as stored. In a session with more than 255 types, the surplus
+    /// types are replaced by the last one that had room.
     pub fn ty(&self, ix: Ix) -> &str {
         &self.types.list[usize::from(self.rows[ix.at()].ty)]
     }
 
-    /// The place of an entry's type in [`Entries::types`].
+    /// Returns the index of an entry's type in [`Entries::types`].
     pub fn type_at(&self, ix: Ix) -> usize {
         usize::from(self.rows[ix.at()].ty)
     }
 
-    /// The types that occur, in the order in which they were met; of more than 255 the first.
+    /// Returns the types, in the order of first occurrence; the first 255 if there are more.
     pub fn types(&self) -> &[String] {
         &self.types.list
     }
 
-    /// What else is known of an entry.
+    /// Returns the further properties of an entry.
     pub fn flags(&self, ix: Ix) -> Flags {
         self.rows[ix.at()].flags
     }
 
-    /// The session that an entry names, where the format writes it on every line.
+    /// Returns the session that an entry names, if the format writes it on every line.
     pub fn session(&self, ix: Ix) -> Option<&str> {
         let known = *self.session.get(ix.at())?;
         Some(&self.sessions.list[usize::from(known)])
@@ -504,29 +511,31 @@ impl Entries {
             .map(String::as_str)
     }
 
-    /// The sessions that entries name, in the order in which they were met.
+    /// Returns the sessions that entries name, in the order of first occurrence.
     pub fn sessions(&self) -> &[String] {
         &self.sessions.list
     }
 
-    /// The place of an entry's session in [`Entries::sessions`], where the format writes it on every line.
+    /// Returns the index of an entry's session in [`Entries::sessions`], if the format writes it on
+    /// every line.
     pub fn session_at(&self, ix: Ix) -> Option<usize> {
         let known = usize::from(*self.session.get(ix.at())?);
         (!self.sessions.list[known].is_empty()).then_some(known)
     }
 
-    /// The reply that an entry is a part of, where the format writes one reply on several lines.
+    /// Returns the reply that an entry is a part of, if the format writes one reply on several
+    /// lines.
     pub fn group(&self, ix: Ix) -> Key {
         self.group.get(ix.at()).copied().unwrap_or(Key::NONE)
     }
 }
 
-/// The number of a line, with others before it.
+/// Returns a line number, shifted by the number of lines before.
 fn add_lines(line: u32, before: u64) -> u32 {
     (u64::from(line) + before).min(u64::from(u32::MAX)) as u32
 }
 
-/// Fills a column that not all entries have, up to the entry at hand.
+/// Extends a column that not all entries have, up to the current entry.
 fn lengthen<T: Clone>(column: &mut Vec<T>, ix: u32, expected: usize, nothing: T) {
     if column.is_empty() {
         column.reserve(expected.max(ix as usize + 1));
@@ -534,13 +543,13 @@ fn lengthen<T: Clone>(column: &mut Vec<T>, ix: u32, expected: usize, nothing: T)
     column.resize(ix as usize, nothing);
 }
 
-/// Names that occur again and again, each kept once.
+/// Names that occur many times, each stored once.
 #[derive(Clone, Debug, Default)]
 struct Names {
     list: Vec<String>,
-    /// By what each of the first few is told from the others of them: its length, and its last eight bytes.
+    /// Distinguishes the first few names: the length and the last eight bytes of each.
     few: Vec<(usize, u64)>,
-    /// Where the names beyond these stand.
+    /// The indexes of the names after these.
     others: HashMap<Box<[u8]>, usize>,
 }
 
@@ -548,11 +557,12 @@ impl Names {
     /// How many names are compared one by one.
     const FEW: usize = 12;
 
-    /// The place of a name, where it is put if there is room; else the last place stands for it.
+    /// Returns the index of a name, and adds the name if there is room; otherwise returns the last
+    /// index.
     fn place(&mut self, name: &[u8], most: usize) -> usize {
         let mark = Names::mark(name);
         for (at, known) in self.few.iter().enumerate() {
-            // Where it is short, that is all of it.
+            // For a short name, the mark contains all of it.
             if *known == mark && (name.len() <= 8 || self.list[at].as_bytes() == name) {
                 return at;
             }
@@ -567,7 +577,7 @@ impl Names {
         }
         let text = match String::from_utf8_lossy(name) {
             Cow::Borrowed(text) => text.to_owned(),
-            // It is known by what it is shown as.
+            // Names are stored as they are shown.
             Cow::Owned(shown) => return self.place(shown.as_bytes(), most),
         };
         let at = self.list.len();
@@ -652,7 +662,7 @@ mod tests {
                 assert_eq!(names.place(name, usize::MAX), at, "{}", String::from_utf8_lossy(name));
             }
         }
-        // What is no UTF-8 is known by what it is shown as.
+        // A name that is not UTF-8 is stored as it is shown.
         let broken = names.place(b"x\xFF", usize::MAX);
         assert_eq!(names.place(b"x\xFE", usize::MAX), broken);
         assert_eq!(names.place("x\u{FFFD}".as_bytes(), usize::MAX), broken);

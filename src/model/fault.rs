@@ -1,16 +1,18 @@
-/// What is wrong with one line, as it was read.
+//! Faults: damage that is noticed while a session is read.
+
+/// Damage in one line, as it was read.
 ///
-/// Faults are noted in passing by whoever reads a session; what is damage, and how it is mended, is for
-/// `fsck` to say.
+/// Faults are recorded by the code that reads a session; `fsck` decides which of them are findings
+/// and how to repair them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Fault {
     /// Which file of the session.
     pub file: u16,
-    /// The line, counted from 1; 0 where the fault is the file's.
+    /// The line number, starting at 1; 0 if the fault concerns the whole file.
     pub line: u64,
-    /// The first byte of the line in its file.
+    /// The offset of the line in its file.
     pub offset: u64,
-    /// The bytes of the line, without its ending.
+    /// The number of bytes of the line, without its ending.
     pub len: u64,
     /// What is wrong.
     pub kind: FaultKind,
@@ -19,53 +21,53 @@ pub struct Fault {
 /// The kinds of [`Fault`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum FaultKind {
-    /// Not a JSON text; why, and at which byte of the line.
+    /// Not JSON.
     Broken {
-        /// The byte of the line at which reading stopped.
+        /// The offset in the line at which reading stopped.
         at: u64,
-        /// What was wrong there, as words.
+        /// The error at that offset, as text.
         why: &'static str,
     },
-    /// A whole JSON object, and more behind it on the line; the byte at which that begins.
+    /// A complete JSON object, followed by more on the same line.
     Trailing {
-        /// The byte of the line at which the rest begins.
+        /// The offset in the line at which the rest begins.
         at: u64,
     },
-    /// An object that goes on over several lines, which the agent takes as one.
+    /// An object that spans several lines, which the agent reads as one.
     Split,
-    /// Values that are nested deeper than the agent reads them.
+    /// Values that are nested deeper than the agent can read.
     TooDeep {
-        /// The byte of the line at which reading stopped; 0 if it was read all the same.
+        /// The offset in the line at which reading stopped; 0 if the line was read nevertheless.
         at: u64,
     },
-    /// A JSON text, but no object that the format knows a place for.
+    /// JSON, but not an object that the format has a place for.
     NoEntry,
-    /// NUL bytes in the line.
+    /// The line contains NUL bytes.
     Nul,
-    /// Bytes that are no UTF-8.
+    /// The line contains bytes that are not UTF-8.
     InvalidUtf8,
-    /// An unpaired UTF-16 surrogate in a string.
+    /// A string contains an unpaired UTF-16 surrogate.
     LoneSurrogate,
     /// A byte order mark at the start of the file.
     Bom,
     /// The last line does not end in a newline.
     NoFinalNewline,
-    /// No header where the format has one.
+    /// No header, although the format has one.
     MissingHeader,
-    /// An entry stands before the header.
+    /// An entry comes before the header.
     HeaderNotFirst,
-    /// An entry without an id where the format has one.
+    /// An entry without an id, although the format has ids.
     MissingId,
     /// A parent that is not in the session.
     DanglingParent,
-    /// A link that closes a ring; it is cut here.
+    /// A link that closes a cycle; the tree cuts it here.
     ParentCycle,
-    /// An id that an earlier entry has.
+    /// An id that an earlier entry already has.
     RepeatedId,
 }
 
 impl FaultKind {
-    /// The check of `fsck` that speaks of this kind.
+    /// Returns the check of `fsck` that reports this kind.
     pub fn check(self) -> &'static str {
         match self {
             FaultKind::Broken { .. } => "torn-line",

@@ -1,19 +1,21 @@
+//! Ids as 64-bit keys.
+
 /// An id, as 64 bits.
 ///
-/// An id of up to 8 bytes is its own key, so that equal keys are equal ids; a longer one is hashed.
-/// By chance two of five million long ids share a key once in a million files; where equality
+/// An id of up to 8 bytes is its own key, so that equal keys mean equal ids; a longer id is hashed.
+/// The chance that two of five million long ids share a key is one in a million files. If equality
 /// decides what is written, the ids themselves are read again and compared.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub struct Key(pub u64);
 
-/// What the last byte of the key of a short number has besides the length.
+/// What is added to the length in the last byte of the key of a short number.
 const NUMBER: u8 = 8;
 
 impl Key {
     /// The key of an entry that has no id.
     pub const NONE: Key = Key(0);
 
-    /// Returns the key of an id, given as the string that it is (escapes resolved).
+    /// Returns the key of an id, given as a string with escapes resolved.
     #[inline]
     pub fn of(id: &[u8]) -> Key {
         match id.try_into() {
@@ -22,8 +24,8 @@ impl Key {
         }
     }
 
-    /// Returns the key of an id that is a number, given as it is spelled: to the programs of the pi family `1` and `"1"` are two
-    /// ids.
+    /// Returns the key of an id that is a number, given as it is spelled: the programs of the pi
+    /// family treat `1` and `"1"` as two ids.
     pub fn of_number(id: &[u8]) -> Key {
         let n = id.len();
         if n >= 8 {
@@ -40,7 +42,8 @@ impl Key {
         if n < 8 {
             let mut bytes = [0; 8];
             bytes[..n].copy_from_slice(id);
-            // The length goes where a byte of an 8-byte id would be a control character.
+            // The length is stored in the byte in which an 8-byte id would need a control
+            // character.
             return Key(u64::from_le_bytes(bytes) ^ (n as u64 + u64::from(n == 0)) << 56);
         }
         let mut hash = 0x9E37_79B9_7F4A_7C15 ^ n as u64;
@@ -53,14 +56,15 @@ impl Key {
         Key(fold(word(id, first) ^ 0xE703_7ED1_A0B4_28DB, word(id, n - 8) ^ hash))
     }
 
-    /// The id itself, where it has no more than eight bytes. For the key of a longer id, which the caller has
-    /// to know, this is rubbish.
+    /// Returns the id itself, if it is at most eight bytes long. For the key of a longer id the
+    /// result is meaningless, and the caller must know that.
     pub fn short_id(self) -> Vec<u8> {
         if !self.is_some() {
             return Vec::new();
         }
         let mut bytes = self.0.to_le_bytes().to_vec();
-        // The last byte holds the length where that is below eight; no id has a control character there.
+        // The last byte contains the length if that is below eight; no id has a control character
+        // there.
         if bytes[7] == 1 && bytes[..7] == [0; 7] {
             bytes.clear();
         } else if bytes[7] < 2 * NUMBER {
@@ -69,13 +73,13 @@ impl Key {
         bytes
     }
 
-    /// The id itself, where it has eight bytes. For the key of a longer id, as [`Key::short_id`].
+    /// Returns the id itself, if it is eight bytes long. The caveat of [`Key::short_id`] applies.
     pub fn eight(self) -> Option<[u8; 8]> {
         let bytes = self.0.to_le_bytes();
         (bytes[7] >= 2 * NUMBER).then_some(bytes)
     }
 
-    /// Whether this key stands for an id at all.
+    /// Returns whether this is the key of an id, i.e. not [`Key::NONE`].
     pub fn is_some(self) -> bool {
         self != Key::NONE
     }

@@ -1,4 +1,4 @@
-//! Entries, the tree over them, paths and plans: no I/O, no formats, no text.
+//! Entries, the tree over them, paths and plans. Contains no I/O, no formats and no text.
 
 mod ancestry;
 mod count;

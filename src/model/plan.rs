@@ -1,36 +1,39 @@
+//! Plans: changes to files as data, before they are made.
+
 use super::{Source, Span};
 use std::io;
 use std::path::PathBuf;
 
-/// A change to files that is not yet made.
+/// A change to files that has not been made yet.
 ///
-/// A verb of `ops` or `fsck` makes it and touches nothing; `--dry-run` prints it; `store` carries it out,
-/// target by target, records it and can take it back.
+/// A command of `ops` or `fsck` creates it without touching anything; `--dry-run` prints it;
+/// `store` carries it out, target by target, records it and can undo it.
 #[derive(Clone, Debug, Default)]
 pub struct Plan {
     /// The verb, as the operation log shows it: `switch`, `label`, `fsck --repair`.
     pub verb: String,
-    /// What is written where, in order.
+    /// What is written to which file, in order.
     pub targets: Vec<Target>,
-    /// The same change said for people and scripts, one a line or field.
+    /// The same changes, described for people and scripts: one for each line or field.
     pub changes: Vec<Change>,
-    /// Whether the file times stay as they are, since `--continue` of the agents opens the newest file.
+    /// Whether the file times are preserved, because `--continue` of the agents opens the newest
+    /// file.
     pub keep_times: bool,
-    /// Where the position goes, for plans that move it; what `-` and `@{-1}` mean later.
+    /// The move of HEAD, for plans that move it; determines the later meaning of `-` and `@{-1}`.
     pub moved: Option<Moved>,
 }
 
-/// A move of the position from one entry to another.
+/// A move of HEAD from one entry to another.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Moved {
-    /// The id of the entry at which the session stood; `None` before the first entry.
+    /// The id of the entry that HEAD leaves; `None` if it was before the first entry.
     pub from: Option<String>,
-    /// The id of the entry at which it will stand.
+    /// The id of the entry that HEAD moves to.
     pub to: Option<String>,
 }
 
 impl Plan {
-    /// Whether there is nothing to do.
+    /// Returns whether there is nothing to do.
     pub fn is_empty(&self) -> bool {
         self.targets.is_empty()
     }
@@ -39,40 +42,40 @@ impl Plan {
 /// What a [`Plan`] does to one file.
 #[derive(Clone, Debug)]
 pub enum Target {
-    /// Whole lines, line endings included, put behind the last byte of a file of the session.
+    /// Whole lines, including line endings, that are appended to a file of the session.
     Append {
         /// Which file of the session.
         file: u16,
-        /// The bytes to put there.
+        /// The bytes to append.
         bytes: Vec<u8>,
     },
-    /// The file made anew out of pieces, kept or new, and put in the place of the old one.
+    /// A file composed anew of pieces, kept or new, that replaces the old one.
     Rewrite {
         /// Which file of the session.
         file: u16,
         /// The new content, in order.
         pieces: Vec<Piece>,
     },
-    /// A file that is not there yet.
+    /// A file that does not exist yet.
     Create {
-        /// Where; `None` is standard output.
+        /// Its path; `None` is standard output.
         path: Option<PathBuf>,
-        /// Its content; kept pieces are read from the session at hand.
+        /// Its content; kept pieces are read from the current session.
         pieces: Vec<Piece>,
     },
 }
 
-/// One stretch of the file that a plan will write.
+/// One part of the file that a plan will write.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Piece {
     /// Bytes of the old file, copied as they are.
     Keep(Span),
-    /// New bytes, line ending included.
+    /// New bytes, including the line ending.
     New(Vec<u8>),
 }
 
 impl Piece {
-    /// Returns how many bytes a piece has.
+    /// Returns the size of a piece in bytes.
     pub fn bytes(&self) -> u64 {
         match self {
             Piece::Keep(span) => span.len,
@@ -80,7 +83,7 @@ impl Piece {
         }
     }
 
-    /// Puts pieces together in memory.
+    /// Joins pieces in memory.
     pub fn join(pieces: &[Piece], source: &dyn Source) -> io::Result<Vec<u8>> {
         let (mut out, mut kept) = (Vec::new(), Vec::new());
         for piece in pieces {
@@ -96,32 +99,32 @@ impl Piece {
     }
 }
 
-/// One change of a plan, as `--dry-run` and the report of a repair show it.
+/// One change of a plan, as shown by `--dry-run` and in the report of a repair.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Change {
-    /// What is done: `append`, `set`, `insert`, `split`, `set-aside`, `create`, …
+    /// The type of change: `append`, `set`, `insert`, `split`, `set-aside`, `create`, …
     pub op: &'static str,
     /// Which file of the session.
     pub file: u16,
-    /// The file, where it is none of the session's: one that is made.
+    /// The path, if the file is not one of the session's, e.g. a new one.
     pub path: Option<PathBuf>,
-    /// The line that is changed, counted from 1 in the old file; 0 for what is new.
+    /// The changed line, counted from 1 in the old file; 0 for new lines.
     pub line: u64,
     /// The id of the entry.
     pub id: String,
-    /// The field that is changed, where it is one field.
+    /// The changed field, if only one field changes.
     pub field: String,
     /// The old value, or the old bytes of the line.
     pub old: String,
     /// The new value, or the new bytes of the line.
     pub new: String,
-    /// How many bytes come or go.
+    /// How many bytes are added, or removed if negative.
     pub bytes: i64,
-    /// Why, as words.
+    /// The reason, as text.
     pub why: String,
 }
 
-/// The content that a plan gives a file, to be read as file 0 before it is written.
+/// The content that a plan gives to a file, readable as file 0 before it is written.
 pub struct Planned<'a> {
     source: &'a dyn Source,
     pieces: &'a [Piece],
@@ -131,7 +134,7 @@ pub struct Planned<'a> {
 }
 
 impl<'a> Planned<'a> {
-    /// Returns the content that pieces make; kept ones are read from `source`.
+    /// Creates the content that the pieces yield; kept ones are read from `source`.
     pub fn new(source: &'a dyn Source, pieces: &'a [Piece]) -> Planned<'a> {
         let mut len = 0;
         let starts = pieces.iter().map(|piece| {
@@ -143,7 +146,7 @@ impl<'a> Planned<'a> {
         Planned { source, pieces, starts, len }
     }
 
-    /// Returns how many bytes the content has.
+    /// Returns the size of the content in bytes.
     pub fn bytes_in_all(&self) -> u64 {
         self.len
     }

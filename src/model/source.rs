@@ -1,24 +1,26 @@
+//! Access to the bytes of a session's files.
+
 use std::io;
 
-/// One stretch of a session's files: a line without its line ending, mostly.
+/// A range of bytes in one of a session's files, usually a line without its line ending.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Span {
     /// Which file of the session, counted from 0; the main file is 0.
     pub file: u16,
-    /// The first byte, counted from the start of the file.
+    /// The offset from the start of the file.
     pub offset: u64,
-    /// How many bytes.
+    /// The number of bytes.
     pub len: u64,
 }
 
-/// Gives the bytes of a span: the one way in which anything but `store` reaches a file.
+/// Reads the bytes of a span. Everything except `store` reaches files only through this trait.
 pub trait Source {
-    /// Puts the bytes of `span` into `into`, whose old content is dropped.
+    /// Reads the bytes of `span` into `into`, replacing its content.
     ///
-    /// Fails where the file can't be read, or has become shorter than the span.
+    /// Fails if the file can't be read, or has become shorter than the span.
     fn read(&self, span: Span, into: &mut Vec<u8>) -> io::Result<()>;
 
-    /// Returns the bytes of `span`; a shorthand for [`Source::read`] where one line is wanted.
+    /// Returns the bytes of `span`; a shorthand for [`Source::read`] when only one line is needed.
     fn bytes(&self, span: Span) -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();
         self.read(span, &mut bytes)?;
@@ -26,7 +28,7 @@ pub trait Source {
     }
 }
 
-/// Files in memory: what tests and standard input are read from.
+/// Files in memory, used by tests and for standard input.
 #[derive(Default)]
 pub struct Table(pub Vec<Vec<u8>>);
 

@@ -1,17 +1,19 @@
+//! Points in time: parsing and formatting.
+
 /// A point in time: milliseconds since 1970, UTC.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Time(pub i64);
 
 impl Time {
-    /// The time of an entry that has none, or one that can't be read.
+    /// The time of an entry that has no time, or one that can't be parsed.
     pub const NONE: Time = Time(i64::MIN);
 
-    /// Whether there is a time.
+    /// Returns whether there is a time.
     pub fn is_some(self) -> bool {
         self != Time::NONE
     }
 
-    /// The time as the agents write it: `2026-03-02T00:00:00.000Z`; empty where there is none.
+    /// Returns the time as the agents write it, `2026-03-02T00:00:00.000Z`; empty if there is none.
     pub fn iso(self) -> String {
         if !self.is_some() {
             return String::new();
@@ -24,25 +26,26 @@ impl Time {
     }
 }
 
-/// Reads a time as the formats write it: `2026-03-02T00:00:00.000Z`, with an offset, with any number of
-/// fractional digits, or without any.
+/// Parses a time as the formats write it: `2026-03-02T00:00:00.000Z`, with or without an offset,
+/// with any number of fractional digits or none.
 ///
-/// Gives [`Time::NONE`] for anything else. Digits beyond milliseconds are cut off.
+/// Returns [`Time::NONE`] for anything else. Digits beyond milliseconds are cut off.
 pub fn parse_time(text: &[u8]) -> Time {
     usual(text).or_else(|| read(text)).unwrap_or(Time::NONE)
 }
 
-/// Reads times one after the other: most are of the month of the one before, so that what that comes to is kept.
+/// Parses a sequence of times. Most are in the same month as the one before, so the days up to that
+/// month are cached.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Clock {
-    /// Year and month as they were spelled, `2026-03-`.
+    /// The last year and month, as spelled: `2026-03-`.
     month: [u8; 8],
-    /// The days from 1970 up to the last before that month.
+    /// The number of days from 1970 to the start of that month.
     days: i64,
 }
 
 impl Clock {
-    /// Reads a time as [`parse_time`] does.
+    /// Parses a time like [`parse_time`].
     #[inline]
     pub fn read(&mut self, text: &[u8]) -> Time {
         match words(text) {
@@ -60,7 +63,8 @@ impl Clock {
     }
 }
 
-/// Reads a time as nearly all are spelled, `2026-03-02T00:00:00.000Z`; `None` for any other spelling, right or wrong.
+/// Parses a time in the usual spelling, `2026-03-02T00:00:00.000Z`; returns `None` for any other
+/// spelling, right or wrong.
 fn usual(text: &[u8]) -> Option<Time> {
     let words = words(text)?;
     in_month(days_before(words[0])?, words)
@@ -71,14 +75,14 @@ fn words(text: &[u8]) -> Option<&[[u8; 8]; 3]> {
     <&[u8; 24]>::try_from(text).ok()?.as_chunks().0.try_into().ok()
 }
 
-/// The days from 1970 up to the last before a month, which is spelled `2026-03-`.
+/// Returns the number of days from 1970 to the start of a month, which is spelled `2026-03-`.
 fn days_before(month: [u8; 8]) -> Option<i64> {
     let date = pairs(month, *b"0000-00-", *b"\0\0\0\0\xFF\0\0\xFF")?;
     let (year, month) = (pair(date, 0) * 100 + pair(date, 2), pair(date, 5));
     (1..=12).contains(&month).then(|| days_since_1970(i64::from(year), i64::from(month), 1) - 1)
 }
 
-/// A time in a month, before which there were some days since 1970.
+/// Returns a time in a month that starts `days` days after 1970-01-01.
 #[inline(always)]
 fn in_month(days: i64, words: &[[u8; 8]; 3]) -> Option<Time> {
     let hours = pairs(words[1], *b"00T00:00", *b"\0\0\xFF\0\0\xFF\0\0")?;
@@ -92,18 +96,19 @@ fn in_month(days: i64, words: &[[u8; 8]; 3]) -> Option<Time> {
     Some(Time(seconds * 1000 + i64::from(milli)))
 }
 
-/// What [`pairs`] says of the digits at a place and behind it.
+/// Extracts the number of the two digits that begin at a position, from the result of [`pairs`].
 #[inline(always)]
 fn pair(pairs: u64, place: u32) -> u32 {
     (pairs >> (place * 8) & 0xFF) as u32
 }
 
-/// Of eight characters the numbers that each two of them make, where they are spelled as `spelled` is: any digit for a zero,
-/// and the same `signs`. At each byte of the result stands the number of the digits there and behind.
+/// Returns the numbers that each two of eight characters form, if they match the pattern `spelled`:
+/// any digit matches a zero, and `signs` selects the bytes that must be equal. Each byte of the
+/// result is the number formed by the digits at that position and the next.
 #[inline(always)]
 fn pairs(word: [u8; 8], spelled: [u8; 8], signs: [u8; 8]) -> Option<u64> {
     const EACH: u64 = u64::MAX / 0xFF;
-    // Digits become what they count, and signs zeros, by the bits in which they differ.
+    // XOR turns each digit into its value and each matching sign into zero.
     let digits = u64::from_le_bytes(word) ^ u64::from_le_bytes(spelled);
     let over = digits | ((digits & (EACH * 0x7F)) + EACH * (0x80 - 10));
     let wrong = over & (EACH * 0x80) | digits & u64::from_le_bytes(signs);
@@ -167,9 +172,10 @@ fn read(text: &[u8]) -> Option<Time> {
     Some(Time((((days * 24 + hour) * 60 + minute - offset) * 60 + second) * 1000 + milli))
 }
 
-/// Days from 1970-01-01 to a date of the proleptic Gregorian calendar, in the years from 0 to 9999.
+/// Returns the days from 1970-01-01 to a date of the proleptic Gregorian calendar, for the years 0
+/// to 9999.
 fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
-    // Years begin in March, and there is a cycle of 400 more, so that nothing is below zero.
+    // Years begin in March, and 400 years (one full cycle) are added, so that nothing is negative.
     const BEFORE_MONTH: [u16; 16] = [0, 306, 337, 0, 31, 61, 92, 122, 153, 184, 214, 245, 275, 0, 0, 0];
     let year = (year + if month <= 2 { 399 } else { 400 }) as u32;
     let century = year / 100;
@@ -178,13 +184,13 @@ fn days_since_1970(year: i64, month: i64, day: i64) -> i64 {
     i64::from(days) - 146_097 - 719_468
 }
 
-/// The date of the proleptic Gregorian calendar, of days since 1970-01-01.
+/// Returns the date in the proleptic Gregorian calendar, given the days since 1970-01-01.
 fn date_of(days: i64) -> (i64, i64, i64) {
     let days = days + 719_468;
     let (era, day_of_era) = (days.div_euclid(146_097), days.rem_euclid(146_097));
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
     let day_of_year = day_of_era - (365 * year_of_era + year_of_era / 4 - year_of_era / 100);
-    // Months counted from March.
+    // Months are counted from March.
     let month = (5 * day_of_year + 2) / 153;
     let day = day_of_year - (153 * month + 2) / 5 + 1;
     let month = if month < 10 { month + 3 } else { month - 9 };

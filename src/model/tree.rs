@@ -1,17 +1,20 @@
+//! The tree over the entries: parents, children, roots, leaves and paths.
+
 use super::entries::{MISSING, NONE};
 use super::{Entries, Ix, Key};
 use std::cell::OnceCell;
 
-/// Which of several entries with one id stands for it.
+/// Which of several entries with the same id represents that id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copies {
-    /// The first in the file: the rule of `fsck`, since children refer to what was there before them.
+    /// The first in the file. This is the rule of `fsck`, because children refer to an earlier
+    /// entry.
     First,
-    /// The last in the file: the rule of the agents.
+    /// The last in the file. This is the rule of the agents.
     Last,
 }
 
-/// Where the link of an entry leads.
+/// The target of an entry's link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Parent {
     /// The entry names no parent.
@@ -20,25 +23,27 @@ pub enum Parent {
     Entry(Ix),
     /// The entry names a parent that is not in the session: it is an orphan.
     Missing,
-    /// The link leads back to the entry itself, over others or not; it counts as cut.
+    /// The link leads back to the entry itself, directly or through others; it is treated as cut.
     Ring(Ix),
 }
 
-/// The tree over [`Entries`]: links by the ids that entries name, in whatever order they stand.
+/// The tree over [`Entries`]: links by the ids that entries name, in any order.
 ///
-/// Where an id occurs more than once, one entry stands for it ([`Copies`]) and the others are no part of
-/// the tree. An orphan counts as a root, and a ring of links is cut at a link that points forward in the
-/// file, so that a broken session still has paths. Nothing here recurses: chains may be as long as the file.
+/// If an id occurs more than once, one entry represents it ([`Copies`]), and the others are not
+/// part of the tree. An orphan is treated as a root, and a cycle of links is cut at a link that
+/// points forward in the file, so that a broken session still has paths. Nothing here recurses:
+/// chains may be as long as the file.
 #[derive(Clone, Debug)]
 pub struct Tree {
     copies: Copies,
     parent: Vec<u32>,
-    /// Entries whose id another entry stands for, in file order.
+    /// Entries whose id is represented by another entry, in file order.
     shadowed: Vec<u32>,
-    /// Links cut, with the entry that they named.
+    /// Cut links: the entry, and the entry that it named.
     rings: Vec<(u32, u32)>,
     children: OnceCell<Children>,
-    /// A bit for each entry that has children: what leaves are told by costs less than the children do.
+    /// A bit for each entry that has children: finding leaves this way costs less than building the
+    /// lists of children.
     has_children: OnceCell<Vec<u64>>,
 }
 
@@ -49,7 +54,8 @@ struct Children {
 }
 
 impl Tree {
-    /// Builds the tree. Costs a pass over the ids, and one over the links where one points forward.
+    /// Builds the tree. Costs a pass over the ids, and one over the links if any of them points
+    /// forward.
     pub fn build(entries: &Entries, copies: Copies) -> Tree {
         let doubtful = doubtful(entries.keys());
         let named = entries.apart.iter().map(|(_, key)| *key).filter(|key| key.is_some());
@@ -68,7 +74,7 @@ impl Tree {
                 }
             }
             for link in &mut parent {
-                // The line before may be a copy that does not stand for its id.
+                // The line before may be a duplicate that does not represent its id.
                 if *link < MISSING && repeated.binary_search(&entries.keys()[*link as usize]).is_ok() {
                     *link = wanted.found(entries.keys()[*link as usize]);
                 }
@@ -81,9 +87,10 @@ impl Tree {
         Tree { copies, parent, shadowed, rings, children: OnceCell::new(), has_children: OnceCell::new() }
     }
 
-    /// Makes a tree of links that were found otherwise: of each entry the one above it.
+    /// Builds a tree from links that were determined elsewhere: the parent of each entry.
     ///
-    /// A ring of links is cut as [`Tree::build`] does. `apart` are the entries that are no part of the tree, in file order.
+    /// A cycle of links is cut as in [`Tree::build`]. `apart` are the entries that are not part of
+    /// the tree, in file order.
     pub fn of_links(parents: impl Iterator<Item = Option<Ix>>, apart: impl Iterator<Item = Ix>) -> Tree {
         let shadowed: Vec<u32> = apart.map(|ix| ix.0).collect();
         let mut parent: Vec<u32> = parents.map(|parent| parent.map_or(NONE, |parent| parent.0)).collect();
@@ -101,40 +108,42 @@ impl Tree {
         }
     }
 
-    /// Which of several entries with one id stands for it in this tree.
+    /// Returns which of several entries with the same id represents it in this tree.
     pub fn copies(&self) -> Copies {
         self.copies
     }
 
-    /// Finds the entries that stand for some ids, all in one pass over the ids of the session.
+    /// Finds the entries that represent some ids, all in one pass over the ids of the session.
     pub fn find_all(&self, entries: &Entries, keys: impl Iterator<Item = Key> + Clone) -> Found {
         let mut wanted = Wanted::new(keys);
         wanted.find_all(entries.keys(), self.copies);
         Found(wanted)
     }
 
-    /// Whether an entry is part of the tree; it is not where another stands for its id.
+    /// Returns whether an entry is part of the tree, i.e. no other entry represents its id.
     pub fn stands(&self, ix: Ix) -> bool {
         self.shadowed.is_empty() || self.shadowed.binary_search(&ix.0).is_err()
     }
 
-    /// The entries that are no part of the tree, since another stands for their id; in file order.
+    /// Returns the entries that are not part of the tree because another represents their id, in
+    /// file order.
     pub fn shadowed(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
         self.shadowed.iter().map(|ix| Ix(*ix))
     }
 
-    /// The entries of the tree, in file order.
+    /// Returns the entries of the tree, in file order.
     pub fn standing(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
         (0..self.parent.len() as u32).map(Ix).filter(|ix| self.stands(*ix))
     }
 
-    /// The entry that an entry hangs under; `None` for a root, an orphan, and where a ring is cut.
+    /// Returns the parent of an entry; `None` for a root, an orphan, and an entry at which a cycle
+    /// is cut.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
         let parent = self.parent[ix.at()];
         (parent < MISSING).then_some(Ix(parent))
     }
 
-    /// Where the link of an entry leads.
+    /// Returns the target of an entry's link.
     pub fn link(&self, ix: Ix) -> Parent {
         match self.parent[ix.at()] {
             MISSING => Parent::Missing,
@@ -146,14 +155,15 @@ impl Tree {
         }
     }
 
-    /// The children of an entry, in file order. The first call costs a pass over all entries.
+    /// Returns the children of an entry, in file order. The first call costs a pass over all
+    /// entries.
     pub fn children(&self, ix: Ix) -> impl DoubleEndedIterator<Item = Ix> + ExactSizeIterator + '_ {
         let children = self.children.get_or_init(|| Children::of(&self.parent));
         let (from, to) = (children.first[ix.at()] as usize, children.first[ix.at() + 1] as usize);
         children.list[from..to].iter().map(|child| Ix(*child))
     }
 
-    /// Whether an entry has no children.
+    /// Returns whether an entry has no children.
     pub fn is_leaf(&self, ix: Ix) -> bool {
         let has_children = self.has_children.get_or_init(|| {
             let mut bits = vec![0u64; self.parent.len().div_ceil(64)];
@@ -165,57 +175,57 @@ impl Tree {
         has_children[ix.at() / 64] >> (ix.0 % 64) & 1 == 0
     }
 
-    /// The entries without a parent, orphans and cut rings included, in file order.
+    /// Returns the entries without a parent, including orphans and cut cycles, in file order.
     pub fn roots(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
         self.standing().filter(|ix| self.parent(*ix).is_none())
     }
 
-    /// The entries whose parent is not in the session, in file order.
+    /// Returns the entries whose parent is not in the session, in file order.
     pub fn orphans(&self) -> impl Iterator<Item = Ix> + '_ {
         self.standing().filter(|ix| self.parent[ix.at()] == MISSING)
     }
 
-    /// The entries at which a ring of links was cut, in file order.
+    /// Returns the entries at which a cycle of links was cut, in file order.
     pub fn rings(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
         self.rings.iter().map(|(ix, _)| Ix(*ix))
     }
 
-    /// The entries without children, in file order.
+    /// Returns the entries without children, in file order.
     pub fn leaves(&self) -> impl DoubleEndedIterator<Item = Ix> + '_ {
         self.standing().filter(|ix| self.is_leaf(*ix))
     }
 
-    /// The entries with two or more children, in file order.
+    /// Returns the entries with two or more children, in file order.
     pub fn branch_points(&self) -> impl Iterator<Item = Ix> + '_ {
         self.standing().filter(|ix| self.children(*ix).len() > 1)
     }
 
-    /// The entries from `leaf` up to its root, `leaf` first.
+    /// Returns the entries from `leaf` up to its root, `leaf` first.
     pub fn ancestors(&self, leaf: Ix) -> impl Iterator<Item = Ix> + '_ {
         std::iter::successors(Some(leaf), |ix| self.parent(*ix))
     }
 
     /// Returns the entries from a root to `leaf`, root first.
     ///
-    /// The path is never empty: a root is its own path. An orphan counts as a root, so a broken session
-    /// still has paths. Costs the length of the path.
+    /// The path is never empty: a root is its own path. An orphan counts as a root, so a broken
+    /// session still has paths. Costs the length of the path.
     pub fn path(&self, leaf: Ix) -> Vec<Ix> {
         let mut path: Vec<Ix> = self.ancestors(leaf).collect();
         path.reverse();
         path
     }
 
-    /// Whether `above` is `below`, or one of its ancestors.
+    /// Returns whether `above` is `below` or one of its ancestors.
     pub fn is_ancestor(&self, above: Ix, below: Ix) -> bool {
         self.ancestors(below).any(|ix| ix == above)
     }
 
-    /// How many entries two paths share, from their root.
+    /// Returns how many entries two paths share, starting at their root.
     pub fn shared(one: &[Ix], other: &[Ix]) -> usize {
         one.iter().zip(other).take_while(|(a, b)| a == b).count()
     }
 
-    /// An entry and all below it, each before its children, in file order among siblings.
+    /// Returns an entry and all its descendants, each before its children, siblings in file order.
     pub fn subtree(&self, top: Ix) -> Vec<Ix> {
         let (mut out, mut todo) = (Vec::new(), vec![top]);
         while let Some(ix) = todo.pop() {
@@ -225,7 +235,7 @@ impl Tree {
         out
     }
 
-    /// How many entries each path has, by entry: 1 for a root.
+    /// Returns the length of the path of each entry: 1 for a root.
     pub fn depths(&self) -> Vec<u32> {
         let mut depth = vec![0u32; self.parent.len()];
         let mut above = Vec::new();
@@ -266,26 +276,27 @@ impl Children {
     }
 }
 
-/// The keys that may occur more than once, and a few beside.
+/// Returns the keys that may occur more than once; a few of them do not.
 fn doubtful(keys: &[Key]) -> Vec<Key> {
     let mut seen = Seen::with_room(keys.len());
     keys.iter().copied().filter(|key| key.is_some() && !seen.insert(*key)).collect()
 }
 
-/// Which keys were met, as a bitmap of 16 bits a key: it tells in one pass that nearly all keys occur once.
+/// The keys seen so far, as a bitmap of 16 bits a key: it shows in one pass that nearly all keys
+/// occur only once.
 pub(crate) struct Seen {
     words: Vec<u64>,
 }
 
 impl Seen {
-    /// Begins with none, and room for so many.
+    /// Creates an empty set with room for that many keys.
     fn with_room(keys: usize) -> Seen {
         Seen { words: vec![0; (keys * 16).next_power_of_two().max(64) / 64] }
     }
 
-    /// Which of some keys, of which there are so many, may occur more than once.
+    /// Returns which of `count` keys may occur more than once.
     pub(crate) fn again(keys: impl Iterator<Item = Key>, count: usize) -> Seen {
-        // Few do.
+        // Only a few do.
         let (mut once, mut again) = (Seen::with_room(count), Seen::with_room(count / 16));
         for key in keys {
             if !once.insert(key) {
@@ -295,7 +306,7 @@ impl Seen {
         again
     }
 
-    /// Takes a key; false where it was taken before, or, seldom, another that it can't be told from.
+    /// Adds a key; returns false if it was added before or, rarely, if it collides with another.
     fn insert(&mut self, key: Key) -> bool {
         let (word, bit) = self.place(key);
         let is_new = self.words[word] & bit == 0;
@@ -303,7 +314,7 @@ impl Seen {
         is_new
     }
 
-    /// Whether a key was taken, or another that it can't be told from.
+    /// Returns whether a key was added, or another that collides with it.
     pub(crate) fn has(&self, key: Key) -> bool {
         let (word, bit) = self.place(key);
         self.words[word] & bit != 0
@@ -315,7 +326,7 @@ impl Seen {
     }
 }
 
-/// What [`Tree::find_all`] found.
+/// The result of [`Tree::find_all`].
 pub struct Found(Wanted);
 
 impl Default for Found {
@@ -325,16 +336,17 @@ impl Default for Found {
 }
 
 impl Found {
-    /// The entry that stands for an id, if there is one; of ids that were not asked for nothing is known.
+    /// Returns the entry that represents an id, if there is one. Only ids that were asked for are
+    /// known.
     pub fn entry(&self, key: Key) -> Option<Ix> {
         Some(self.0.found(key)).filter(|ix| *ix < MISSING).map(Ix)
     }
 }
 
-/// A small set of keys that are looked for in one pass over all.
+/// A small set of keys, searched for in one pass over all keys.
 struct Wanted {
     table: Vec<(Key, u32)>,
-    /// A bitmap that answers nearly all of the keys that are not wanted.
+    /// A bitmap that rejects nearly all of the unwanted keys.
     sieve: Vec<u64>,
 }
 
@@ -361,7 +373,7 @@ impl Wanted {
         (hash >> 32) as usize & (self.sieve.len() * 64 - 1)
     }
 
-    /// Whether a key may be among those that are wanted; few others pass.
+    /// Returns whether a key may be among the wanted ones; few others pass.
     fn passes(&self, hash: u64) -> bool {
         let bit = self.bit(hash);
         self.sieve[bit / 64] >> (bit % 64) & 1 == 1
@@ -379,13 +391,14 @@ impl Wanted {
         None
     }
 
-    /// Finds the entry that stands for each key; gives the keys that more than one has, sorted.
+    /// Finds the entry that represents each key; returns the keys that more than one entry has,
+    /// sorted.
     fn find_all(&mut self, keys: &[Key], copies: Copies) -> Vec<Key> {
         let mut repeated = Vec::new();
         if self.table.iter().all(|(_, ix)| *ix == NONE) {
             return repeated;
         }
-        // Those that pass the sieve are gathered first: whether one does can't be foretold.
+        // The keys that pass the sieve are collected first, because the branch can't be predicted.
         let mut passed = [0u16; 1024];
         for (number, some) in keys.chunks(passed.len()).enumerate() {
             let from = number * passed.len();
@@ -421,9 +434,10 @@ fn spread(key: Key) -> u64 {
     (product as u64) ^ ((product >> 64) as u64)
 }
 
-/// Cuts each ring of links, at its first link in file order that points forward; gives the links cut.
+/// Cuts each cycle of links at its first link, in file order, that points forward; returns the cut
+/// links.
 fn cut_rings(parent: &mut [u32]) -> Vec<(u32, u32)> {
-    // Where no link points forward, there can't be a ring.
+    // If no link points forward, there can't be a cycle.
     let points_forward = |(ix, parent): (usize, &u32)| *parent < MISSING && *parent as usize >= ix;
     if !parent.iter().enumerate().any(points_forward) {
         return Vec::new();
@@ -462,7 +476,7 @@ mod tests {
     use super::*;
     use crate::model::{Entry, Flags, Kind, Time};
 
-    /// `"a; b<a"`: an entry `a` without a parent, and `b` under `a`.
+    /// Parses `"a; b<a"`: an entry `a` without a parent, and `b` as its child.
     fn entries(text: &str) -> Entries {
         let mut entries = Entries::default();
         entries.begin_file();
@@ -527,7 +541,7 @@ mod tests {
         check("a",                        "a",    "a",    "");
         check("a; b<a; c<a",              "a",    "b c",  "a");
         check("a; b<lost; c",             "a b c","a b c","");
-        check("a; b<a; c<b; b<a",         "a",    "c",    "");    // the later `b` stands for both
+        check("a; b<a; c<b; b<a",         "a",    "c",    "");    // the later `b` represents both
         check("a<b; b<c; c<a",            "a",    "b",    "");      // cut at `a`, the first link that points forward
     }
 
@@ -552,7 +566,7 @@ mod tests {
         check(&[Some(1), Some(0), Some(1)],                 &[],    &[(0, 1)],       &[0]);
         check(&[Some(2), Some(0), Some(1), Some(2)],        &[],    &[(0, 2)],       &[0]);
         check(&[Some(1), Some(0), Some(3), Some(2), None],  &[],    &[(0, 1), (2, 3)], &[0, 2, 4]);
-        // What is no part of the tree has no link that could be in a ring.
+        // An entry that is not part of the tree has no link that could be in a cycle.
         check(&[None, Some(1), Some(0)],                    &[1],   &[],             &[0]);
     }
 
@@ -571,7 +585,7 @@ mod tests {
         assert_eq!(Found::default().entry(b), None);
         assert_eq!(first.path(Ix(2)), [Ix(0), Ix(1), Ix(2)]);
         assert_eq!(first.shadowed().collect::<Vec<_>>(), [Ix(3)]);
-        // With the last copy, `b` hangs under `c` and `c` under `b`: a ring.
+        // With the last copy, `b` is a child of `c` and `c` a child of `b`: a cycle.
         let last = Tree::build(&entries, Copies::Last);
         assert_eq!(last.rings().len(), 1);
         assert_eq!(last.shadowed().collect::<Vec<_>>(), [Ix(1)]);
