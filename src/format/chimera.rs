@@ -1,8 +1,9 @@
 //! Chimera's session trees.
 //!
-//! One JSON object a line, with `type`, `id`, `parent_id` and a `timestamp` in seconds; the header, if there is one, has
-//! a place in the tree. Lines that are no objects with a type and an id are skipped by the program, and stay in the
-//! file. The last entry parsed is the position, of whatever type; of repeated ids the last counts.
+//! One JSON object a line, with `type`, `id`, `parent_id` and a `timestamp` in seconds; the header,
+//! if there is one, is part of the tree. The program skips lines that are not objects with a type
+//! and an id; they stay in the file. The last parsed entry is HEAD, whatever its type; if an id is
+//! repeated, the last entry counts.
 
 use super::session::{Gathered, Head, Header, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
@@ -47,8 +48,8 @@ impl Dialect for Chimera {
                 Kind::Header
             }
             b"message" => {
-                // A message that is not an object ends the program; one without a role, and a call that lacks a field,
-                // make it pass over the line.
+                // A message that is not an object crashes the program. It skips a line if a message
+                // has no role, or if a call lacks a field.
                 match (fields.get(Field::Message), fields.get(Field::Role)) {
                     (Value::Absent, _) | (Value::Object, Value::Absent) => return Place::Unknown,
                     _ if lacks_a_field(line) => return Place::Unknown,
@@ -116,7 +117,8 @@ impl Dialect for Chimera {
     }
 
     fn summary(&self, new: &New<'_>, _from: Option<&[u8]>, text: &str) -> Option<Vec<u8>> {
-        // There is no type of its own for it: a compaction that keeps nothing stands in its place as a message.
+        // The format has no type for a branch summary: a compaction that keeps nothing is used
+        // instead of a message.
         let entry = entry("compaction", new).text("summary", text).text("first_kept_entry_id", "");
         let entry = entry.raw("tokens_before", b"0").raw("read_files", b"[]");
         Some(entry.raw("modified_files", b"[]").line())
@@ -127,7 +129,7 @@ impl Dialect for Chimera {
     }
 }
 
-/// Whether a tool call has no `id`, `name` or `arguments` at all.
+/// Returns whether a tool call has no `id`, `name` or `arguments` at all.
 fn lacks_a_field(line: &Line<'_>) -> bool {
     let mut calls = line.fields.blocks().filter(|block| block.kind == BlockKind::Call);
     if !calls.any(|call| call.id.is_none() || call.name.is_none() || !call.arguments) {
@@ -139,14 +141,14 @@ fn lacks_a_field(line: &Line<'_>) -> bool {
         .any(|call| ["id", "name", "arguments"].iter().any(|key| member(call, key).is_none()))
 }
 
-/// Begins an entry.
+/// Starts an entry.
 fn entry(ty: &str, new: &New<'_>) -> Object {
     let entry = Object::of(Format::Chimera).text("type", ty).text("id", new.id);
     let seconds = format!("{:?}", new.now.0 as f64 / 1000.0);
     entry.id("parent_id", new.parent).raw("timestamp", seconds.as_bytes())
 }
 
-/// Seconds since 1970, with a fraction, as Python spells them.
+/// Converts seconds since 1970, with a fraction, as Python spells them.
 fn seconds_to_time(number: &[u8]) -> Time {
     let seconds = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
     seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))

@@ -1,33 +1,35 @@
-//! What is in one line, as blocks of text, thinking, tool calls and results: read when it is shown, and only then.
+//! The content of one line, as blocks of text, thinking, tool calls and results; read only when it
+//! is shown.
 //!
-//! The index keeps no texts ([`crate::model::Entries`]). [`Content::of`] makes something to look at of the bytes of one
-//! line, whatever the format; it borrows from the line wherever a string has no escapes. A line that is no object, and
-//! fields of another sort than they should be, give less content, never an error.
+//! The index contains no texts ([`crate::model::Entries`]). [`Content::of`] turns the bytes of one
+//! line, whatever the format, into a value for display; it borrows from the line if a string has no
+//! escapes. A line that is not an object, and fields of an unexpected type, yield less content,
+//! never an error.
 
 use super::Format;
 use super::claude::stored_results;
 use crate::json::{Members, each_item, each_member, member, string};
 use std::borrow::Cow;
 
-/// What one line says.
+/// The content of one line.
 #[derive(Clone, Debug, Default)]
 pub struct Content<'l> {
     /// The type of the line, as stored.
     pub ty: Cow<'l, str>,
-    /// The role of its message, as stored; empty where it is no message.
+    /// The role of its message, as stored; empty if it is not a message.
     pub role: Cow<'l, str>,
-    /// What the message consists of, in order.
+    /// The parts of the message, in order.
     pub blocks: Vec<Block<'l>>,
-    /// What the entry says, as plain text: the texts of a message or of a tool's result, a summary, the words of a
-    /// label, setting or title. Thinking and tool calls are not in it.
+    /// The content as plain text: the texts of a message or of a tool result, a summary, the text
+    /// of a label, setting or title. Does not include thinking and tool calls.
     pub text: Cow<'l, str>,
-    /// The tool whose result it is, where the line names it.
+    /// The tool that the result comes from, if the line names it.
     pub tool: Option<Cow<'l, str>>,
     /// The model that replied.
     pub model: Option<Cow<'l, str>>,
     /// Why the reply ended.
     pub ended: Option<Cow<'l, str>>,
-    /// What the reply took, as stored: JSON.
+    /// The usage of the reply, as stored: JSON.
     pub usage: Option<&'l [u8]>,
     sort: Sort,
 }
@@ -39,41 +41,41 @@ pub enum Block<'l> {
     Text(Cow<'l, str>),
     /// Thinking; often empty, with only a signature left.
     Thinking {
-        /// What was thought.
+        /// The text.
         text: Cow<'l, str>,
         /// Whether a signature binds it to its conversation, so that it must not be changed.
         signed: bool,
     },
-    /// A call of a tool.
+    /// A tool call.
     Call {
         /// The id that the result names.
         id: Cow<'l, str>,
         /// The tool.
         name: Cow<'l, str>,
-        /// What it is called with, as stored: JSON; empty where there is nothing.
+        /// The arguments, as stored: JSON; empty if there are none.
         arguments: &'l [u8],
     },
-    /// What a tool gave.
+    /// A tool result.
     Result {
         /// The call that it answers.
         call: Cow<'l, str>,
         /// Whether the tool failed.
         is_error: bool,
-        /// The text of the result. Pictures in it follow as blocks of their own.
+        /// The text of the result. Images in it follow as separate blocks.
         text: Cow<'l, str>,
     },
-    /// A picture.
+    /// An image.
     Image {
-        /// Its kind: `image/png`.
+        /// Its MIME type, e.g. `image/png`.
         mime: Cow<'l, str>,
-        /// Its bytes; 0 where it is stored elsewhere.
+        /// Its size in bytes; 0 if it is stored elsewhere.
         bytes: u64,
     },
     /// Anything else, by its type.
     Other(Cow<'l, str>),
 }
 
-/// What a reply took.
+/// The usage of a reply.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Usage {
     /// Tokens sent, without those below.
@@ -84,7 +86,7 @@ pub struct Usage {
     pub cache_read: u64,
     /// Tokens written to the cache.
     pub cache_write: u64,
-    /// How many of these were written for an hour, as far as that is stored.
+    /// How many of these were written for an hour, if that is stored.
     pub cache_write_1h: u64,
     /// What it cost in dollars, where the format says so.
     pub cost: f64,
@@ -94,11 +96,11 @@ pub struct Usage {
 enum Sort {
     #[default]
     Plain,
-    /// A command that the user ran, and what it gave: the first line is the command.
+    /// A command that the user ran, and its output: the first line is the command.
     Command,
 }
 
-/// Arguments that say best what a call does, in this order.
+/// The arguments that describe a call best, in order of preference.
 const TELLING: &[&str] = &[
     "command",
     "cmd",
@@ -123,11 +125,11 @@ const TELLING: &[&str] = &[
 const SHELLS: &[&str] =
     &["bash", "shell", "sh", "exec", "execute", "run", "terminal", "run_command", "powershell"];
 
-/// How many characters of a text a [`Content::summary`] is made of at most.
+/// The maximum number of characters of a text that a [`Content::summary`] is made of.
 const SUMMARY: usize = 300;
 
 impl Usage {
-    /// Reads what is stored: JSON, in the spelling of pi or of Claude Code.
+    /// Reads the stored usage: JSON, in the spelling of pi or of Claude Code.
     pub fn of(stored: &[u8]) -> Usage {
         let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
         let mut usage = Usage::default();
@@ -153,17 +155,17 @@ impl Usage {
         usage
     }
 
-    /// The tokens that were sent, cached or not.
+    /// Returns the tokens that were sent, cached or not.
     pub fn sent(&self) -> u64 {
         [self.input, self.cache_read, self.cache_write].into_iter().fold(0, u64::saturating_add)
     }
 
-    /// All tokens together.
+    /// Returns the sum of all tokens.
     pub fn tokens(&self) -> u64 {
         self.sent().saturating_add(self.output)
     }
 
-    /// Adds what another took.
+    /// Adds another usage.
     pub fn add(&mut self, other: &Usage) {
         let add = |sum: &mut u64, more: u64| *sum = sum.saturating_add(more);
         add(&mut self.input, other.input);
@@ -189,7 +191,7 @@ impl<'l> Content<'l> {
         content
     }
 
-    /// The calls of tools, in order: id, name, arguments.
+    /// Returns the tool calls, in order: id, name, arguments.
     pub fn calls(&self) -> impl Iterator<Item = (&str, &str, &'l [u8])> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Call { id, name, arguments } => Some((&**id, &**name, *arguments)),
@@ -197,7 +199,7 @@ impl<'l> Content<'l> {
         })
     }
 
-    /// The calls that results in it answer, in order.
+    /// Returns the calls that its results belong to, in order.
     pub fn answers(&self) -> impl Iterator<Item = &str> {
         self.blocks.iter().filter_map(|block| match block {
             Block::Result { call, .. } => Some(&**call),
@@ -205,29 +207,31 @@ impl<'l> Content<'l> {
         })
     }
 
-    /// Whether a tool says in it that it failed.
+    /// Returns whether a tool reports in it that it failed.
     pub fn failed(&self) -> bool {
         self.blocks.iter().any(|block| matches!(block, Block::Result { is_error: true, .. }))
     }
 
-    /// What the reply took; `None` where nothing is stored.
+    /// Returns the usage of the reply, or `None` if none is stored.
     pub fn usage(&self) -> Option<Usage> {
         self.usage.map(Usage::of)
     }
 
-    /// The entry on one line, for lists: the first words of its text, else what it calls, else what it is.
+    /// Returns the entry as one line, for lists: the first words of its text, or else its calls, or
+    /// else its type.
     ///
-    /// Not made safe for a terminal, and cut only where it is very long.
+    /// Not sanitized for a terminal, and cut only if it is very long.
     pub fn summary(&self) -> String {
         self.summary_of("")
     }
 
-    /// As [`Content::summary`], of a tool's result whose call is known in words ([`call_words`]):
+    /// Like [`Content::summary`], for a tool result whose call is given as text ([`call_words`]):
     /// `cargo test → 3 passed`.
     pub fn summary_of(&self, call: &str) -> String {
         match self.answer(call) {
             None => {
-                // What a user of Claude Code typed is shown without what the client put before it.
+                // The text that a user of Claude Code typed is shown without what Claude Code put
+                // before it.
                 let typed = if self.ty == "user" { super::claude::typed_in(self) } else { None };
                 let text = match typed {
                     Some(typed) => one_line(&typed),
@@ -240,7 +244,8 @@ impl<'l> Content<'l> {
         }
     }
 
-    /// Of a tool's result what was asked and what it said, each in a few words; `None` for anything else.
+    /// Returns the question and the answer of a tool result, each in a few words, or `None` for
+    /// anything else.
     pub fn answer(&self, call: &str) -> Option<(String, String)> {
         let result = self.sort == Sort::Command
             || self.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
@@ -258,7 +263,8 @@ impl<'l> Content<'l> {
         };
         let (name, rest) = asked.split_once(' ').unwrap_or((&asked, ""));
         let shell = self.sort == Sort::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
-        // What a command says comes last, what a file says first. That a shell ran the command goes without saying.
+        // The interesting part of a command's output comes last, that of a file first. That a shell
+        // ran the command is obvious.
         let mut said = match stored_results::words(output) {
             Some(words) => one_line(&words),
             None if shell => last_line(output),
@@ -277,7 +283,7 @@ impl<'l> Content<'l> {
         Some((if shorter { rest.to_owned() } else { asked }, said))
     }
 
-    /// The summary of a message that has no text.
+    /// Returns the summary of a message that has no text.
     fn without_text(&self) -> String {
         let calls: Vec<String> =
             self.calls().map(|(_, name, arguments)| call_words(name, arguments)).collect();
@@ -302,7 +308,7 @@ impl<'l> Content<'l> {
         }
     }
 
-    /// Takes the texts of the blocks as the text of the whole.
+    /// Uses the texts of the blocks as the text of the whole.
     fn text_of_blocks(&mut self) {
         let mut texts = self.blocks.iter().filter_map(|block| match block {
             Block::Text(text) | Block::Result { text, .. } => Some(text),
@@ -318,7 +324,7 @@ impl<'l> Content<'l> {
         });
     }
 
-    /// Takes `content` as it stands in a message: a string, or a list of blocks.
+    /// Reads the `content` of a message: a string, or a list of blocks.
     fn take(&mut self, content: &'l [u8]) {
         if let Some(text) = string(content) {
             self.blocks.push(Block::Text(text));
@@ -355,7 +361,7 @@ impl<'l> Content<'l> {
         }
     }
 
-    /// A result, whose own content is a string or a list of blocks.
+    /// Adds a result, whose own content is a string or a list of blocks.
     fn result(&mut self, call: Cow<'l, str>, is_error: bool, content: &'l [u8]) {
         let mut inside = Content::default();
         inside.take(content);
@@ -479,7 +485,7 @@ impl<'l> Content<'l> {
                     let arguments = call.get("arguments").unwrap_or_default();
                     self.blocks.push(Block::Call { id: call.text("id"), name: call.text("name"), arguments });
                 }
-                // A reply that only calls tools has an empty string for its content.
+                // A reply that only calls tools has an empty string as its content.
                 if self.blocks.len() > 1 && self.blocks[0] == Block::Text(Cow::Borrowed("")) {
                     self.blocks.remove(0);
                 }
@@ -568,7 +574,7 @@ impl<'l> Content<'l> {
     }
 }
 
-/// What a compaction of Claude Code was: `compacted, 115k tokens, auto`.
+/// Describes a compaction of Claude Code: `compacted, 115k tokens, auto`.
 fn landmark(facts: &Members<'_>) -> String {
     let mut words = "compacted".to_owned();
     let tokens =
@@ -586,7 +592,8 @@ fn landmark(facts: &Members<'_>) -> String {
     words
 }
 
-/// What a system message of pi changes beside its text: sections, and tools that come or go.
+/// Returns what a system message of pi changes besides its text: sections, and tools that are added
+/// or removed.
 pub fn instructions(message: &[u8]) -> String {
     let message = Members::of(message);
     let mut words: Vec<String> = each_member(message.get("sections").unwrap_or_default())
@@ -605,21 +612,21 @@ pub fn instructions(message: &[u8]) -> String {
     words.join("\n")
 }
 
-/// The blocks of a message's content, which is a string or a list; none of anything else.
+/// Returns the blocks of a message's content, which is a string or a list; empty for anything else.
 pub fn blocks(content: &[u8]) -> Vec<Block<'_>> {
     let mut inside = Content::default();
     inside.take(content);
     inside.blocks
 }
 
-/// The block that an item of a message's content is; of a result the pictures in it follow.
+/// Returns the block of an item of a message's content; for a result, the images in it follow.
 pub fn blocks_of_item(item: &[u8]) -> Vec<Block<'_>> {
     let mut inside = Content::default();
     inside.block(item);
     inside.blocks
 }
 
-/// A call of a tool in a few words: its name, and the argument that says most.
+/// Describes a tool call in a few words: its name, and the argument that says most.
 pub fn call_words(name: &str, arguments: &[u8]) -> String {
     let members: Vec<_> = each_member(arguments).collect();
     let telling = TELLING.iter().find_map(|key| members.iter().rfind(|(member, _)| member == key));
@@ -628,13 +635,13 @@ pub fn call_words(name: &str, arguments: &[u8]) -> String {
     one_line(&format!("{name} {}", scalar(Some(value))))
 }
 
-/// Text without the tags in which Claude Code wraps commands and notes: `/compact` for
+/// Returns text without the tags in which Claude Code wraps commands and notes: `/compact` for
 /// `<command-name>/compact</command-name>`.
 fn unmarked(text: &str) -> Cow<'_, str> {
     if !text.trim_start().starts_with('<') {
         return Cow::Borrowed(text);
     }
-    // The command is told by its name; what it is called besides says the same again.
+    // The command is identified by its name; the other tags repeat it.
     let head: String = text.chars().take(4 * SUMMARY).collect();
     let mut out = String::new();
     let mut rest = head.as_str();
@@ -661,7 +668,7 @@ fn unmarked(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Text on one line: white space of any length becomes one blank; cut where it is very long.
+/// Returns text on one line: a run of white space becomes one space; cut if it is very long.
 fn one_line(text: &str) -> String {
     let mut out = String::new();
     let mut room = SUMMARY;
@@ -688,14 +695,14 @@ fn one_line(text: &str) -> String {
     out
 }
 
-/// The first line that says something, and how many more there are.
+/// Returns the first line that is not blank, and how many more there are.
 fn first_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = one_line(lines.next().unwrap_or_default());
     with_more(first, lines.count())
 }
 
-/// The last line that says something, and how many more there are.
+/// Returns the last line that is not blank, and how many more there are.
 fn last_line(text: &str) -> String {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let last = one_line(lines.next_back().unwrap_or_default());
@@ -727,13 +734,13 @@ fn custom<'l>(ty: &str, data: Option<&'l [u8]>) -> Cow<'l, str> {
     format!("{ty} {data}").trim().to_owned().into()
 }
 
-/// A value in short: a string as its text, anything else as JSON.
+/// Returns a value in short: a string as its text, anything else as JSON.
 fn scalar(value: Option<&[u8]>) -> Cow<'_, str> {
     let value = value.unwrap_or_default();
     string(value).unwrap_or_else(|| compact(value))
 }
 
-/// JSON, as it is stored, cut where it is very long.
+/// Returns JSON as it is stored, cut if it is very long.
 fn compact(value: &[u8]) -> Cow<'_, str> {
     String::from_utf8_lossy(&value[..value.len().min(4 * SUMMARY)])
 }
@@ -743,7 +750,7 @@ fn list(value: Option<&[u8]>) -> String {
 }
 
 fn image<'l>(fields: &Members<'l>) -> Block<'l> {
-    // Base64: four characters stand for three bytes.
+    // Base64: four characters encode three bytes.
     let bytes = |data: Option<&[u8]>| data.map_or(0, |data| data.len().saturating_sub(2) as u64 / 4 * 3);
     match fields.get("source").map(Members::of) {
         Some(source) => Block::Image { mime: source.text("media_type"), bytes: bytes(source.get("data")) },

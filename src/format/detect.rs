@@ -1,4 +1,4 @@
-//! Tells the format of a file from its first lines, its name and its folder.
+//! Detects the format of a file from its first lines, its name and its folder.
 
 use super::multiline::Spread;
 use super::{Format, Program};
@@ -6,37 +6,40 @@ use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, value};
 use std::convert::Infallible;
 use std::path::Path;
 
-/// What the first lines tell of a file.
+/// What the first lines reveal about a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Detected {
     /// A session of this format.
     Format(Format),
-    /// A session of a program whose format bough does not read.
+    /// A session of a program whose format bough does not support.
     Foreign(Program),
-    /// Nothing but blank lines.
+    /// Only blank lines.
     Empty,
-    /// No session that is known.
+    /// Not a known kind of session.
     Unknown,
 }
 
-/// How many lines that parse are looked at.
+/// The maximum number of valid lines that are examined.
 const LINES: usize = 50;
 
-/// The bytes that are looked at. More only if no line in them tells anything: then up to [`MOST`].
+/// The bytes that are examined. More only if no line in them reveals anything: then up to [`MOST`].
 const WINDOW: u64 = 16 << 10;
 
-/// The bytes that are looked at at most. More only until two lines have ended.
+/// The maximum number of bytes that are examined. More only until two lines have ended.
 const MOST: u64 = 256 << 10;
 
-/// The bytes after which it is decided whether more are looked at: that must not depend on how they come.
+/// The interval, in bytes, at which to decide whether to examine more: the result must not depend
+/// on how the bytes arrive.
 const STEP: usize = 16 << 10;
 
-/// Tells the format of a file from its first bytes and, if it has one, its path. A last line that is cut off does no harm.
+/// Detects the format of a file from its first bytes and, if it has one, its path. A truncated last
+/// line does no harm.
 ///
-/// No line decides by itself. Each line in the first bytes votes for the program that writes such lines, a header of pi counts as
-/// one vote more for what it says, and most votes win. If two have the same, the name of the file and its folder decide, and
-/// then what came first. Only the bytes of [`detect_in_blocks`] are looked at, so a file, a pipe and the same bytes in memory
-/// are told alike.
+/// No single line decides. Each line in the first bytes is a vote for the program that writes such
+/// lines; a header of pi is one more vote for the format that it names; and the most votes win. In
+/// a tie, the name of the file and its folder decide, and then the order of the votes. Only the
+/// bytes of [`detect_in_blocks`] are examined, so a file, a pipe and the same bytes in memory yield
+/// the same result.
 pub fn detect(bytes: &[u8], path: Option<&Path>) -> Detected {
     let result = detect_in_blocks(path, |offset, block| {
         let from = usize::try_from(offset).unwrap_or(usize::MAX).min(bytes.len());
@@ -49,16 +52,17 @@ pub fn detect(bytes: &[u8], path: Option<&Path>) -> Detected {
     }
 }
 
-/// Tells the format as [`detect()`] does. Reads as many blocks as it takes: mostly one.
+/// Detects the format like [`detect()`]. Reads as many blocks as it needs, usually one.
 ///
-/// `block` puts bytes from an offset on into the empty buffer that it is given; none at the end of the file.
+/// `block` fills the empty buffer that it is given with bytes from an offset on; with none at the
+/// end of the file.
 pub fn detect_in_blocks<E>(
     path: Option<&Path>,
     mut block: impl FnMut(u64, &mut Vec<u8>) -> Result<(), E>,
 ) -> Result<Detected, E> {
     let mut look = Held::default();
     let mut reader = Reader::with_blocks(STEP);
-    // Whether its program takes these words is known with the format.
+    // Whether the program accepts these words is known only after its format.
     reader.python(true);
     let (mut bytes, mut offset) = (Vec::new(), 0);
     'all: loop {
@@ -85,17 +89,18 @@ pub fn detect_in_blocks<E>(
     Ok(look.look.answer(path))
 }
 
-/// Whether a line ends in the first bytes of a file that is not blank.
+/// Returns whether a line ends in the first bytes of a file that is not blank.
 pub fn has_line(head: &[u8]) -> bool {
     memchr::memchr(b'\n', head.trim_ascii_start()).is_some()
 }
 
-/// Looks at lines as readers take them: objects over several lines as one, and what a list holds.
+/// Examines lines as readers parse them: an object over several lines as one, and the items of a
+/// list.
 #[derive(Default)]
 struct Held {
     look: Look,
     spread: Spread,
-    /// Reads again what was held.
+    /// Reads again the lines that were held.
     again: Option<Reader>,
 }
 
@@ -120,7 +125,8 @@ impl Held {
         }
     }
 
-    /// Looks at the lines that are held, as far as it is certain what they are; at all if no more will come.
+    /// Examines the held lines as far as they can be interpreted with certainty, or all of them if
+    /// no more will come.
     fn let_go(&mut self, end: bool) {
         while let Some(raw) = self.spread.next(end) {
             let reader = self.again.get_or_insert_with(|| Reader::with_blocks(1 << 10));
@@ -131,7 +137,7 @@ impl Held {
     }
 }
 
-/// The programs that write lines of their own.
+/// The programs that write distinct lines.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Writer {
     Pi,
@@ -146,18 +152,19 @@ enum Writer {
 
 const WRITERS: usize = Writer::Copilot as usize + 1;
 
-/// What one line tells.
+/// What one line reveals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Vote {
     /// Its writer.
     For(Writer),
-    /// A header of pi, or of a program that took it over.
+    /// A header of pi, or of a program that adopted it.
     Header(Format),
     /// The header of version 4 of pi's harness.
     HeaderV4,
-    /// An entry as version 1 of pi had them, without an id and a parent.
+    /// An entry of pi's version 1, without an id and a parent.
     Flat,
-    /// An entry of a type that pi has, with `uuid` and `parentUuid` and no session: of pi's design document, if there is a header.
+    /// An entry of one of pi's types, with `uuid` and `parentUuid` and no session: it belongs to
+    /// pi's design document if there is a header.
     Uuids,
     /// Nothing.
     None,
@@ -165,31 +172,31 @@ enum Vote {
 
 #[derive(Default)]
 struct Look {
-    /// Lines that parsed.
+    /// The number of valid lines.
     parsed: usize,
-    /// Lines that have ended and are not blank.
+    /// The number of lines that have ended and are not blank.
     ended: usize,
     votes: [u32; WRITERS],
-    /// Votes of objects over several lines for programs that may not read such objects. They count only if a header of pi stands by
-    /// them, or no other line tells anything.
+    /// Votes of objects over several lines for programs that may not read such objects. They count
+    /// only together with a header of pi, or if no other line reveals anything.
     loose: [u32; WRITERS],
-    /// Whether the object at hand goes on over several lines.
+    /// Whether the current object spans several lines.
     joined: bool,
-    /// When the first vote for each came.
+    /// The index of the first vote for each writer.
     first: [Option<u32>; WRITERS],
     header: Option<Format>,
     header_v4: bool,
     flat: u32,
     uuids: u32,
-    /// Lines of a type that pi has.
+    /// The number of lines of pi's types.
     known: u32,
-    /// Lines of a type that Chimera has.
+    /// The number of lines of Chimera's types.
     chimeras: u32,
     /// Whether a header has a `uuid` of its own.
     uuid: bool,
-    /// Whether a header says something that only Prime Agent says.
+    /// Whether a header contains something that only Prime Agent writes.
     prime: bool,
-    /// Whether a message after the first line is of OpenClaw itself, and not of a model.
+    /// Whether a message after the first line is by OpenClaw itself, and not by a model.
     openclaw: bool,
 }
 
@@ -250,7 +257,7 @@ impl Look {
         self.votes.iter().any(|votes| *votes > 0)
     }
 
-    /// The votes for each writer, headers and lines that could be of two writers included.
+    /// Returns the votes for each writer, including headers and lines that could be of two writers.
     fn scores(&self) -> [u32; WRITERS] {
         let mut scores = self.votes;
         if self.header.is_some() || !self.has_votes() {
@@ -258,14 +265,14 @@ impl Look {
         }
         let pi = &mut scores[Writer::Pi as usize];
         match self.header {
-            // A header without anything that speaks for it counts as little as one line.
+            // A header without any supporting line counts as little as one line.
             Some(_) => {
                 *pi += 1 + self.flat + self.uuids;
                 scores[Writer::Claude as usize] -= self.uuids;
                 let kit = &mut scores[Writer::Kit as usize];
                 *kit += u32::from(*kit > 0);
             }
-            // Lines with a parent and types that nobody knows are anything.
+            // Lines with a parent and unknown types can be anything.
             None if self.known == 0 => *pi = 0,
             None => {}
         }
@@ -275,7 +282,7 @@ impl Look {
         scores
     }
 
-    /// Whether no single line, and not even a few, could change the answer.
+    /// Returns whether no single line, and not even a few, could change the result.
     fn is_sure(&self) -> bool {
         const FEW: u32 = 3;
         if self.header.is_none() && !self.has_votes() {
@@ -286,7 +293,7 @@ impl Look {
         scores.iter().any(|score| *score > FEW && *score == all)
     }
 
-    /// Whether the first bytes are enough to tell.
+    /// Returns whether the first bytes are enough to decide.
     fn has_enough(&self, bytes: u64) -> bool {
         let tells = self.has_votes() || self.header.is_some() && self.flat > 0;
         self.parsed == LINES || bytes >= WINDOW && tells || bytes >= MOST && self.ended > 1
@@ -337,7 +344,7 @@ const WRITER: [Writer; WRITERS] = [
     Writer::Copilot,
 ];
 
-/// Says what one object tells of the program that wrote it.
+/// Returns the vote of one object for the program that wrote it.
 fn vote(line: &Line<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
@@ -358,19 +365,19 @@ fn vote(line: &Line<'_>) -> Vote {
             return Vote::For(Writer::HarnessV4);
         }
     }
-    // Of what follows, each line has a type.
+    // All lines below have a type.
     let Some(ty) = ty else { return Vote::None };
     if ty.raw.contains(&b'.') && top("data").is_some_and(is_object) {
         return Vote::For(Writer::Copilot);
     }
-    // Lines of the design document that pi migrated have both sorts of links.
+    // Lines of the design document that pi migrated have both types of links.
     let is_migrated = has(Field::ParentId) && !has(Field::SessionId);
     let has_links = has(Field::ParentUuid) || has(Field::LeafUuid) || has(Field::SnapshotId);
     if has(Field::SessionId) || has_links && !is_migrated {
         return of_claude(line, ty);
     }
     if has(Field::ParentId) {
-        // Lines of Kit that were copied by something that writes the parent in both spellings.
+        // Lines of Kit, copied by something that writes the parent in both spellings.
         return match has(Field::ParentSnake) {
             true => of_snake(line, ty),
             false => Vote::For(Writer::Pi),
@@ -385,7 +392,7 @@ fn vote(line: &Line<'_>) -> Vote {
     }
 }
 
-/// What a line with the links of Claude Code tells: Qwen Code has them too.
+/// Returns the vote of a line with the links of Claude Code: Qwen Code has them, too.
 fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
@@ -393,7 +400,7 @@ fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
     match fields.get(Field::Message) {
         Value::Object if !has(Field::Content) => match says(&["message", "parts"]) {
             true => Vote::For(Writer::Qwen),
-            // Claude Code has `content` in each message.
+            // Every message of Claude Code has `content`.
             false => Vote::None,
         },
         _ if ty.is("tool_result") || says(&["systemPayload"]) => Vote::For(Writer::Qwen),
@@ -402,14 +409,15 @@ fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
     }
 }
 
-/// What a line with `parent_id`, or with an id and no parent, tells: Chimera, Tau and Kit have them.
+/// Returns the vote of a line with `parent_id`, or with an id and no parent: Chimera, Tau and Kit
+/// have them.
 fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
     let says = |path: &[&str]| line.bytes.is_some_and(|bytes| value(bytes, path).is_some());
     let any = |words: &[&str]| words.iter().any(|word| ty.is(word));
     let has_parent = has(Field::ParentSnake);
-    // Kit writes times as words, and a message without an object of its own.
+    // Kit writes times as strings, and a message without an object of its own.
     let words = matches!(fields.get(Field::Timestamp), Value::String(_));
     if !has(Field::Message) && words {
         let of_kit = match ty.is("message") {
@@ -441,7 +449,7 @@ fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
         return Vote::For(Writer::Tau);
     }
     let of_chimera = match ty.is("message") {
-        // Chimera has `content` in each message.
+        // Every message of Chimera has `content`.
         true => matches!(fields.get(Field::Message), Value::Object) && has(Field::Content),
         false => !matches!(fields.get(Field::Message), Value::Object),
     };
@@ -452,7 +460,7 @@ fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
     }
 }
 
-/// Whether pi has entries of a type.
+/// Returns whether a type is one of pi's.
 fn is_known(ty: Option<Str<'_>>) -> bool {
     const TYPES: [&str; 24] = [
         "message",
@@ -483,19 +491,19 @@ fn is_known(ty: Option<Str<'_>>) -> bool {
     ty.is_some_and(|ty| TYPES.iter().any(|known| ty.is(known)))
 }
 
-/// Whether Chimera has entries of a type.
+/// Returns whether a type is one of Chimera's.
 fn is_chimeras(ty: Option<Str<'_>>) -> bool {
     const TYPES: [&str; 6] = ["header", "message", "compaction", "label", "state_change", "custom"];
     ty.is_some_and(|ty| TYPES.iter().any(|known| ty.is(known)))
 }
 
-/// Whether a message names OpenClaw as the provider that made it.
+/// Returns whether a message names OpenClaw as the provider that made it.
 fn is_openclaws(line: &Line<'_>) -> bool {
     line.fields.str(Field::Role).is_some_and(|role| role.is("assistant"))
         && line.bytes.and_then(|bytes| value(bytes, &["message", "provider"])) == Some(b"\"openclaw\"")
 }
 
-/// The writer that the name of a file and its folder speak for.
+/// Returns the writer that the name of a file and its folder suggest.
 fn by_name(path: &Path) -> Option<Writer> {
     let stem = path.file_stem()?.to_str()?;
     let in_folder = |name: &str| path.components().any(|part| part.as_os_str() == name);
@@ -519,7 +527,7 @@ fn by_name(path: &Path) -> Option<Writer> {
     is_hash.then_some(Writer::Chimera)
 }
 
-/// The program in whose store a file is.
+/// Returns the program in whose store a file is.
 fn by_folder(path: &Path) -> Option<Program> {
     let folders: Vec<&str> =
         path.parent()?.components().filter_map(|part| part.as_os_str().to_str()).collect();
@@ -556,7 +564,7 @@ fn is_object(value: &[u8]) -> bool {
     value.starts_with(b"{")
 }
 
-/// The member of the pi family that a header's version names.
+/// Returns the member of the pi family that a header's version names.
 fn version(version: Value<'_>) -> Format {
     let number = match version {
         Value::Number(number) => std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok()),
@@ -592,7 +600,7 @@ mod tests {
         let check = |lines: &[&str], wanted: Detected| {
             assert_eq!(detect(lines.join("\n").as_bytes(), None), wanted, "{}", lines.join("\n"));
         };
-        // The formats that are written, with and without a header.
+        // The supported formats, with and without a header.
         check(&[PI, PI_ENTRY],                                                              Of(Format::Pi));
         check(&[PI],                                                                        Of(Format::Pi));
         check(&[PI_ENTRY],                                                                  Of(Format::Pi));
@@ -615,7 +623,7 @@ mod tests {
         check(&[CHIMERA],                                                                   Of(Format::Chimera));
         check(&[r#"{"type": "header", "id": "h", "version": 1, "cwd": "/p"}"#],             Of(Format::Chimera));
         check(&[r#"{"type": "state_change", "id": "a", "parent_id": null, "timestamp": 1.5, "kind": "model", "value": "m"}"#], Of(Format::Chimera));
-        // What derives from them.
+        // The formats derived from them.
         check(&[TAU],                                                                       Foreign(Program::Tau));
         check(&[r#"{"id":"a","timestamp":1.5,"parent_id":"b","type":"session_info","created_at":1.5}"#],            Foreign(Program::Tau));
         check(&[r#"{"id":"a","timestamp":1.5,"parent_id":"b","type":"leaf","entry_id":"c"}"#],                      Foreign(Program::Tau));
@@ -631,7 +639,7 @@ mod tests {
         check(&[COPILOT],                                                                   Foreign(Program::Copilot));
         check(&[PI, PI_ENTRY, r#"{"type":"message","id":"b","parentId":"a1","message":{"role":"assistant","content":[],"provider":"openclaw"}}"#], Of(Format::OpenClaw));
         check(&[r#"{"type":"session","version":3,"id":"s","rlmDepth":0}"#, PI_ENTRY],        Of(Format::Prime));
-        // What is none of them.
+        // Formats that are none of these.
         check(&[r#"{"type":"note","id":"a","parentId":null}"#],                             Detected::Unknown);
         check(&[r#"{"type":"note","id":"a","parent_id":null,"timestamp":1.5}"#],         Detected::Unknown);
         check(&[r#"{"type":"message","message":{"content":"x"}}"#],                         Detected::Unknown);
@@ -649,7 +657,7 @@ mod tests {
             let session = [own; 4].join("\n");
             let wanted = detect(session.as_bytes(), None);
             for other in lines.into_iter().chain([PI]).filter(|other| *other != own) {
-                // A header of pi is Kit's, too.
+                // A header of pi is also Kit's.
                 for at in 0..=4 {
                     let mut mixed = vec![own; 4];
                     mixed.insert(at, other);
@@ -674,10 +682,10 @@ mod tests {
         }
         check("x.jsonl",                                                &[CLAUDE, PI_ENTRY], Of(Format::Claude));
         check("x.jsonl",                                                &[PI_ENTRY, CLAUDE], Of(Format::Pi));
-        // They do not decide against the lines.
+        // They do not overrule the lines.
         check("/h/0d0c0de0-0002-4000-8000-000000000001.jsonl",          &[PI, PI_ENTRY],     Of(Format::Pi));
         check("/h/.claude/projects/-p/x.jsonl",                         &[CHIMERA],          Of(Format::Chimera));
-        // Some stores hold what looks like another agent's.
+        // Some stores contain files that look like another agent's.
         check("/h/.openclaw/agents/main/sessions/x.jsonl",              &[PI, PI_ENTRY],     Of(Format::OpenClaw));
         check("/h/.prime/agent/sessions/x.jsonl",                       &[PI, PI_ENTRY],     Of(Format::Prime));
         check("/h/.qwen/projects/-p/chats/x.jsonl",                     &[CLAUDE],           Foreign(Program::Qwen));
@@ -690,7 +698,7 @@ mod tests {
         let long = "x".repeat(20_000);
         let header = format!(r#"{{"type":"session","version":3,"id":"s","cwd":"{long}"}}"#);
         let texts = [
-            // The first entry is beyond the bytes that are looked at first.
+            // The first entry is after the bytes that are examined first.
             format!("{header}\n{KIT}\n"),
             format!("{header}\n{PI_ENTRY}\n"),
             format!("{long}\n{CLAUDE}\n"),
@@ -729,7 +737,7 @@ mod tests {
         assert_eq!(read(&session), (Of(Format::Pi), STEP as u64));
         let text = "some words\n".repeat(1_000_000);
         assert_eq!(read(&text), (Detected::Unknown, MOST));
-        // A first line may be of any length.
+        // A first line may have any length.
         let long = format!("{}{}\n", " ".repeat(1 << 20), CLAUDE);
         assert_eq!(read(&long), (Of(Format::Claude), long.len() as u64));
     }

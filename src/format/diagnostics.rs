@@ -1,4 +1,5 @@
-//! Columns beside the tree, which only `fsck` asks for: tool calls and results, and what rare lines name.
+//! Columns besides the tree, needed only by `fsck`: tool calls and results, and references in rare
+//! lines.
 
 use super::{Format, Link, OtherKind, ParentRef, flaws, image};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value};
@@ -6,18 +7,19 @@ use crate::model::{Flags, Ix, Key, Kind};
 use memchr::memmem::Finder;
 use std::sync::LazyLock;
 
-/// What is gathered of a session beside its tree, where [`super::Builder::side`] asked for it.
+/// What is collected about a session besides its tree, if [`super::Builder::side`] asked for it.
 ///
-/// Grows with the number of tool calls and of lines that name an entry, never with their size.
+/// Its size depends on the number of tool calls and of lines that name an entry, never on their
+/// length.
 #[derive(Clone, Debug, Default)]
 pub struct Side {
     /// The tool calls and results, in file order.
     pub tools: Vec<ToolRef>,
-    /// What else was noted, in file order.
+    /// All other notes, in file order.
     pub notes: Vec<Noted>,
 }
 
-/// A tool call, or the result of one, in an entry.
+/// A tool call or tool result in an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ToolRef {
     /// The key of the call's id.
@@ -28,29 +30,29 @@ pub struct ToolRef {
     pub result: bool,
 }
 
-/// Something about one line that its entry has no column for.
+/// A fact about one line for which its entry has no column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Noted {
-    /// What it is.
+    /// The kind of fact.
     pub kind: NotedKind,
-    /// The entry; of a line that is none, the number of entries before it.
+    /// The entry; for a line that is not an entry, the number of entries before it.
     pub entry: Ix,
     /// Which file of the session.
     pub file: u16,
-    /// The number of the line, from 1.
+    /// The line number, starting at 1.
     pub line: u32,
-    /// The first byte of the line.
+    /// The offset of the line.
     pub offset: u64,
-    /// The bytes of the line, without its ending.
+    /// The number of bytes of the line, without its ending.
     pub len: u64,
-    /// The id that the line names, or has.
+    /// The id that the line names or has.
     pub key: Key,
 }
 
-/// The sorts of [`Noted`].
+/// The kinds of [`Noted`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum NotedKind {
-    /// An object without a type; the key is that of the id that makes it an entry all the same.
+    /// An object without a type; the key is that of the id that makes it an entry nevertheless.
     NoType,
     /// A header of the pi family.
     Header,
@@ -58,15 +60,16 @@ pub enum NotedKind {
     LogicalParent,
     /// A summary line about an entry.
     Summary,
-    /// A line that keeps files for an entry.
+    /// A line that stores files for an entry.
     Snapshot,
-    /// A line that is no entry and has an id all the same.
+    /// A line that is not an entry but has an id.
     StrayId,
     /// A turn without an id.
     TurnWithoutId,
     /// An entry of the pi family whose id is a number.
     NumberId,
-    /// An entry of the pi family or of Chimera that names its parent by something that is no string.
+    /// An entry of the pi family or of Chimera that names its parent by something that is not a
+    /// string.
     OddParent,
     /// A turn whose content is an empty string.
     EmptyContent,
@@ -74,26 +77,28 @@ pub enum NotedKind {
     EmptyText,
     /// A turn whose content is an object.
     ObjectContent,
-    /// An entry with a picture that providers refuse.
+    /// An entry with an image that providers reject.
     WideImage,
-    /// An entry with a picture, or a result, on a line that was too long to be held.
+    /// An entry with an image or a result on a line that was too long to hold in memory.
     Long,
-    /// An entry whose picture lies in a file of its own.
+    /// An entry whose image is in a separate file.
     Blob,
-    /// A result that names an agent's transcript; the key is the agent's id.
+    /// A result that names a subagent's transcript; the key is the subagent's id.
     Agent,
-    /// A result whose text lies in a file of its own.
+    /// A result whose text is in a separate file.
     ResultFile,
-    /// A compaction that names the first entry which it keeps; of Claude Code's the lists are to be read.
+    /// A compaction that names the first entry that it keeps; for Claude Code, its lists have to be
+    /// read.
     Kept,
-    /// A summary of a branch that names the entry at which it was left.
+    /// A branch summary that names the entry at which the branch was left.
     From,
-    /// An entry that may have a field that its agent can't read or send: [`flaws`] tells from the bytes of the line.
+    /// An entry that may have a field that its agent can't read or send: [`flaws`] decides by the
+    /// bytes of the line.
     Flawed,
 }
 
 impl Side {
-    /// Takes a line that is an entry.
+    /// Processes a line that is an entry.
     pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, format: Format) {
         let fields = &line.fields;
         let claude = format == Format::Claude;
@@ -188,7 +193,7 @@ impl Side {
                 note(NotedKind::Agent, agent.key());
             }
             if nested && let Some(bytes) = line.bytes {
-                // What stands inside the blocks of a result is deeper than the reader looks.
+                // The inside of a result's blocks is deeper than the reader looks.
                 image |= memchr::memmem::find(bytes, b"\"image\"").is_some();
                 in_file |= memchr::memmem::find(bytes, RESULT_FILES).is_some();
             }
@@ -210,7 +215,8 @@ impl Side {
         }
     }
 
-    /// Takes what was noted of a further segment of the file, before which there are some `entries` and `lines`.
+    /// Appends the notes of a later segment of the file; `entries` and `lines` are the numbers
+    /// before it.
     pub(super) fn append(&mut self, other: Side, entries: u32, lines: u64, file: u16) {
         let later = |ix: Ix| Ix(ix.0 + entries);
         self.tools.extend(other.tools.iter().map(|tool| ToolRef { entry: later(tool.entry), ..*tool }));
@@ -222,7 +228,7 @@ impl Side {
         }));
     }
 
-    /// Takes a line that is no entry; `entries` stand before it.
+    /// Processes a line that is not an entry; `entries` is the number of entries before it.
     pub(super) fn other(&mut self, line: &Line<'_>, kind: OtherKind, entries: Ix, file: u16, claude: bool) {
         let fields = &line.fields;
         let Some(ty) = fields.str(Field::Type).filter(|_| line.shape == Shape::Object) else { return };
@@ -249,10 +255,11 @@ impl Side {
     }
 }
 
-/// The folder of results that were too long for the transcript, in a path.
+/// The folder of results that were too long for the transcript, as part of a path.
 const RESULT_FILES: &[u8] = b"/tool-results/";
 
-/// Whether a result says that it lies in a file of its own: that stands at its start, before what is left of the result.
+/// Returns whether a result says that it is in a separate file: it says so at its start, before the
+/// excerpt of the result.
 fn names_a_file(content: Str<'_>) -> bool {
     const START: usize = 1024;
     static FINDER: LazyLock<Finder<'static>> = LazyLock::new(|| Finder::new(RESULT_FILES));

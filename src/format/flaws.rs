@@ -1,9 +1,12 @@
-//! Fields of an entry that its agent can't read, or can't send: what is wrong, and what to write instead.
+//! Fields of an entry that its agent can't read or can't send: what is wrong, and what to write
+//! instead.
 //!
-//! Learned from the programs themselves (pi 1.6.0, oh-my-pi 18.2.3, Chimera 0.9.2.3), which read session files without
-//! checking them. An entry without a message ends pi and oh-my-pi when they open the session; a call without arguments or
-//! a summary that is not a string ends pi's `/tree`; a reply without usage ends pi's footer, and usage without a cost ends
-//! oh-my-pi's loader. A message without a role is left out, and content that is not a list ends each request.
+//! Learned from the programs themselves (pi 1.6.0, oh-my-pi 18.2.3, Chimera 0.9.2.3), which read
+//! session files without checking them. An entry without a message crashes pi and oh-my-pi when
+//! they open the session; a call without arguments or a summary that is not a string crashes pi's
+//! `/tree`; a reply without usage crashes pi's footer, and usage without a cost crashes oh-my-pi's
+//! loader. A message without a role is left out, and content that is not a list makes every request
+//! fail.
 
 use super::{Format, Link};
 use crate::json::{
@@ -11,42 +14,42 @@ use crate::json::{
 };
 use crate::model::{Flags, Kind};
 
-/// Something in an entry that its agent can't read, or can't send.
+/// Something in an entry that its agent can't read or can't send.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Flaw {
     /// What kind of flaw it is.
     pub kind: FlawKind,
-    /// What is wrong, in words.
+    /// What is wrong, as text.
     pub words: String,
-    /// What makes it good.
+    /// The repair.
     pub cure: Cure,
 }
 
 /// The kinds of [`Flaw`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub enum FlawKind {
-    /// There is no message where one belongs: the agent can't open the session.
+    /// There is no message, although there must be one: the agent can't open the session.
     NoMessage,
-    /// A field that the agent reads when it opens the session, or shows its tree.
+    /// A field that the agent reads when it opens the session or shows its tree.
     Field,
-    /// The agent knows no such role, and leaves the message out.
+    /// A role that the agent does not know; it leaves the message out.
     Role,
-    /// Content with which the agent can't make a request.
+    /// Content from which the agent can't make a request.
     Content,
     /// A call without an id or a name, or a result that names no call.
     Call,
-    /// Usage that the agent adds up, and can't.
+    /// Usage that the agent tries to add up and can't.
     Usage,
 }
 
-/// What makes a [`Flaw`] good.
+/// How to repair a [`Flaw`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Cure {
     /// The entry is set aside.
     SetAside,
-    /// A field gets another value: JSON.
+    /// A field is set to another value: JSON.
     Set(&'static [&'static str], Vec<u8>),
-    /// Items of a list are set aside, those that are marked; if none is left, the entry is.
+    /// The marked items of a list are set aside; if none is left, the entry is.
     TakeOut(&'static [&'static str], Vec<bool>),
 }
 
@@ -55,7 +58,7 @@ const CALLS: &[&str] = &["message", "tool_calls"];
 const NO_USAGE: &[u8] = br#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}}"#;
 const NO_COST: &[u8] = br#"{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}"#;
 
-/// The roles of messages that pi sends, or makes something to send of.
+/// The roles of messages that pi sends, or converts to something that it sends.
 const ROLES_OF_PI: [&str; 8] = [
     "user",
     "assistant",
@@ -82,18 +85,18 @@ const ROLES_OF_OMP: [&str; 11] = [
     "compactionSummary",
 ];
 
-/// Whether an agent sends messages of a role.
+/// Returns whether an agent sends messages with this role.
 pub fn is_role(format: Format, role: &str) -> bool {
     match format {
         Format::Omp => ROLES_OF_OMP.contains(&role),
         Format::PiV1 | Format::PiV2 if role == "hookMessage" => true,
-        // Chimera hands every role on.
+        // Chimera passes every role on.
         Format::Chimera => true,
         _ => ROLES_OF_PI.contains(&role),
     }
 }
 
-/// Whether the programs of a format are known well enough to tell what they can't read.
+/// Returns whether the programs of a format are known well enough to say what they can't read.
 fn is_known(format: Format) -> bool {
     matches!(
         format,
@@ -101,8 +104,8 @@ fn is_known(format: Format) -> bool {
     )
 }
 
-/// Whether a line may have a flaw, as far as the fields at hand tell: none that has one is missed. `odd_block` says whether
-/// [`is_odd`] holds for one of its blocks.
+/// Returns whether a line may have a flaw, judging by the extracted fields. Never misses a line
+/// that has one. `odd_block` says whether [`is_odd`] is true for one of its blocks.
 pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>, odd_block: bool) -> bool {
     let Some(ty) = link.ty.filter(|_| is_known(format)) else { return false };
     let fields = &line.fields;
@@ -136,7 +139,8 @@ pub(super) fn may_have(format: Format, line: &Line<'_>, link: &Link<'_>, odd_blo
     }
 }
 
-/// Whether a block may be a call without an id, a name or arguments, or a text without a text.
+/// Returns whether a block may be a call without an id, a name or arguments, or a text block
+/// without a text.
 #[inline]
 pub(super) fn is_odd(block: &Block<'_>) -> bool {
     let named = |text: Option<Str<'_>>| text.is_some_and(|text| !text.is_blank());
@@ -151,13 +155,13 @@ fn no_content(line: &Line<'_>) -> bool {
     !matches!(line.fields.get(Field::Content), Value::String(_) | Value::List | Value::Absent)
 }
 
-/// Whether a result names no call.
+/// Returns whether a result names no call.
 fn no_call(line: &Line<'_>, link: &Link<'_>) -> bool {
     let id = line.fields.str(Field::ToolCallId).or(line.fields.str(Field::CallId));
     link.flags.has(Flags::RESULT) && id.is_none_or(|id| id.is_blank())
 }
 
-/// Whether the usage of a message has a cost. Agents write it last, and without blanks.
+/// Returns whether the usage of a message has a cost. Agents write it last, and without spaces.
 fn has_usage(line: &Line<'_>) -> bool {
     let Some(usage) = line.fields.object(Field::Usage) else { return false };
     let last = memchr::memrchr(b'{', usage).unwrap_or_default();
@@ -169,12 +173,13 @@ fn has_cost(usage: &[u8]) -> bool {
     member(usage, "cost").is_some_and(is_truthy)
 }
 
-/// Whether a value is there and holds members, as programs ask for it: anything but `null`.
+/// Returns whether a value exists and can have members, by the test that the programs use: anything
+/// but `null`.
 fn is_truthy(value: &[u8]) -> bool {
     value != b"null"
 }
 
-/// What is wrong in the line of an entry; nothing in lines of formats whose programs are not known.
+/// Returns the flaws in the line of an entry; none for formats whose programs are not known.
 pub fn flaws(format: Format, line: &[u8]) -> Vec<Flaw> {
     let mut found = Finder { format, out: Vec::new() };
     if is_known(format) {
@@ -357,20 +362,20 @@ impl Finder {
         }
     }
 
-    /// Items of a list of blocks that are not blocks, or texts without a text.
+    /// Checks a list of blocks for items that are not blocks, and for text blocks without a text.
     fn items(&mut self, list: &[u8], path: &'static [&'static str], kind: FlawKind) {
         let items: Vec<&[u8]> = each_item(list).collect();
         let is_block = |item: &&[u8]| item.starts_with(b"{");
         if !items.iter().all(is_block) {
             let at = items.iter().position(|item| !is_block(item)).unwrap_or_default();
             let words = format!("item {} of `content` is {}, not a block", at + 1, sort(Some(items[at])));
-            // Agents ask each item for a field: of all values only `null` ends them there.
+            // Agents read a field of each item: the only value that crashes them is `null`.
             let kind = if items.contains(&&b"null"[..]) { kind } else { FlawKind::Content };
             let gone =
                 items.iter().map(|item| !is_block(item) && !item.starts_with(b"\"")).collect::<Vec<_>>();
             return match gone.contains(&true) {
                 true => self.push(kind, words, Cure::TakeOut(path, gone)),
-                // A text by itself becomes a block of text.
+                // A bare string becomes a text block.
                 false => self.set(kind, words, path, &blocks(&items)),
             };
         }
@@ -388,12 +393,13 @@ impl Finder {
         }
     }
 
-    /// Calls without an id, a name, or arguments.
+    /// Checks for calls without an id, a name, or arguments.
     fn calls(&mut self, list: &[u8], path: &'static [&'static str]) {
         let items: Vec<Members<'_>> = each_item(list).map(Members::of).collect();
         let (chimera, omp) = (self.format == Format::Chimera, self.omp());
         let is_call = |item: &Members<'_>| chimera || item.text("type") == "toolCall";
-        // oh-my-pi leaves calls without an id or a name out, and ends on those that are not strings.
+        // oh-my-pi leaves out calls without an id or a name, and crashes on those that are not
+        // strings.
         let is_odd = |value: Option<&[u8]>| !matches!(value, None | Some(b"null" | [b'"', ..])) || !omp;
         let is_blank = |item: &Members<'_>, key: &str| {
             is_call(item) && item.text(key).trim().is_empty() && is_odd(item.get(key))
@@ -404,7 +410,7 @@ impl Finder {
             let gone = items.iter().map(|item| is_blank(item, "id")).collect();
             self.push(kind, words, Cure::TakeOut(path, gone));
         } else if let Some(call) = items.iter().find(|item| is_blank(item, "name")) {
-            // Its result needs it.
+            // The result needs it.
             let words = format!("`name` of a tool call is {}", sort(call.get("name")));
             let named = with_field(list, "name", b"\"unknown\"", |item| is_blank(item, "name"));
             self.set(kind, words, path, &named);
@@ -423,18 +429,18 @@ impl Finder {
         let (path, cost) = (&["message", "usage"], &["message", "usage", "cost"]);
         let from = self.out.len();
         if self.omp() {
-            // The session can't be opened then.
+            // The session can't be opened in this case.
             self.usage(message.get("usage"), path, cost);
             return self.out[from..].iter_mut().for_each(|flaw| flaw.kind = FlawKind::Field);
         }
-        // A reply that names no model either was written by hand, as tests and examples are.
+        // A reply that names no model either was written by hand, as in tests and examples.
         let named = ["api", "provider", "model"].iter().any(|key| message.string(key).is_some());
         if named || message.get("usage").is_some() {
             self.wanted_usage(message.get("usage").unwrap_or(b"null"), path, cost);
         }
     }
 
-    /// Usage that may be absent.
+    /// Checks usage that may be absent.
     fn usage(&mut self, usage: Option<&[u8]>, path: &'static [&'static str], cost: &'static [&'static str]) {
         let falsy: [&[u8]; 4] = [b"null", b"0", b"false", b"\"\""];
         if let Some(usage) = usage.filter(|usage| !falsy.contains(usage)) {
@@ -442,7 +448,7 @@ impl Finder {
         }
     }
 
-    /// Usage that has to be there.
+    /// Checks usage that must be present.
     fn wanted_usage(&mut self, usage: &[u8], path: &'static [&'static str], cost: &'static [&'static str]) {
         if !usage.starts_with(b"{") {
             let usage = Some(usage).filter(|usage| *usage != b"null");
@@ -456,7 +462,7 @@ impl Finder {
     }
 }
 
-/// What sort of value stands at a field, in words.
+/// Describes the type of a field's value.
 fn sort(value: Option<&[u8]>) -> &'static str {
     match value {
         None => "missing",
@@ -471,7 +477,8 @@ fn sort(value: Option<&[u8]>) -> &'static str {
     }
 }
 
-/// Content as the list that the agent reads: a text becomes a block, anything that says nothing an empty list.
+/// Returns content as the list that the agent reads: a string becomes a block, and anything without
+/// content an empty list.
 fn as_list(content: Option<&[u8]>) -> Vec<u8> {
     match content {
         Some(block @ ([b'"', ..] | [b'{', ..])) => blocks(&[block]),
@@ -479,7 +486,7 @@ fn as_list(content: Option<&[u8]>) -> Vec<u8> {
     }
 }
 
-/// A list of blocks, in which texts by themselves are blocks of text.
+/// Returns a list of blocks, in which bare strings become text blocks.
 fn blocks(items: &[&[u8]]) -> Vec<u8> {
     let items: Vec<Vec<u8>> = items
         .iter()
@@ -492,7 +499,7 @@ fn blocks(items: &[&[u8]]) -> Vec<u8> {
     joined(&items)
 }
 
-/// A list whose items get a value at a field, those that want it.
+/// Returns a list in which a field of the selected items is set to a value.
 fn with_field(list: &[u8], field: &str, value: &[u8], wants: impl Fn(&Members<'_>) -> bool) -> Vec<u8> {
     let items = each_item(list).map(|item| match wants(&Members::of(item)) {
         true => set_field(item, &[field], value).unwrap_or_else(|| item.to_vec()),

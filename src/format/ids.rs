@@ -1,41 +1,45 @@
+//! New ids for entries and sessions.
+
 use super::Format;
 use crate::model::Key;
 use std::collections::HashSet;
 
-/// Fresh ids, each in the form of its format; none is given twice.
+/// Generates new ids in the style of each format, without repetition.
 ///
-/// By chance, or from a seed: the same seed gives the same ids in the same order.
+/// Random, or from a seed: the same seed yields the same ids in the same order.
 pub struct Ids {
-    /// The state of the generator; `None` draws from the system.
+    /// The state of the generator; `None` uses the random numbers of the system.
     seed: Option<u64>,
     made: HashSet<Key>,
     checks: usize,
-    /// The keys to be avoided, once they were asked for so often that a set pays.
+    /// The keys to avoid, once enough ids were checked that a set pays off.
     known: Option<HashSet<Key>>,
 }
 
-/// So many ids are looked for among the keys one by one before a set of the keys is made.
+/// How many ids are searched among the keys one by one before a set of the keys is built.
 const FEW: usize = 4;
 
 impl Ids {
-    /// Ids by chance.
+    /// Creates a generator of random ids.
     pub fn random() -> Ids {
         Ids { seed: None, made: HashSet::new(), checks: 0, known: None }
     }
 
-    /// Ids from a seed, for results that can be repeated.
+    /// Creates a generator of ids from a seed, for reproducible results.
     pub fn seeded(seed: &str) -> Ids {
         Ids { seed: Some(Key::of(format!("seed of ids: {seed}").as_bytes()).0), ..Ids::random() }
     }
 
-    /// Ids from a seed where there is one, else by chance.
+    /// Creates a generator of ids from a seed if there is one, or else of random ids.
     pub fn of(seed: Option<&str>) -> Ids {
         seed.map_or_else(Ids::random, Ids::seeded)
     }
 
-    /// An id for an entry, as `format` makes them: 8 hex digits for the pi family, 12 for Chimera, a UUID for Claude Code.
+    /// Returns an id for an entry in the style of `format`: 8 hex digits for the pi family, 12 for
+    /// Chimera, a UUID for Claude Code.
     ///
-    /// It is none of `taken` and none that was made before. All calls on one `Ids` name the same `taken`.
+    /// It differs from all of `taken` and from all ids generated before. All calls on one `Ids`
+    /// must pass the same `taken`.
     pub fn entry(&mut self, format: Format, taken: &[Key]) -> String {
         self.avoiding(taken, |ids| match format {
             Format::Chimera => ids.hex(12),
@@ -44,7 +48,8 @@ impl Ids {
         })
     }
 
-    /// An id that `make` gives, and that is none of `taken` and none that was made before.
+    /// Returns an id from `make` that differs from all of `taken` and from all ids generated
+    /// before.
     pub fn avoiding(&mut self, taken: &[Key], make: impl Fn(&mut Ids) -> String) -> String {
         loop {
             let id = make(self);
@@ -55,13 +60,13 @@ impl Ids {
         }
     }
 
-    /// A random UUID.
+    /// Returns a random UUID.
     pub fn uuid(&mut self) -> String {
         let bits = u128::from(self.bits()) << 64 | u128::from(self.bits());
         uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid().to_string()
     }
 
-    /// So many hex digits, by chance; at most 16.
+    /// Returns random hex digits, at most 16.
     pub fn hex(&mut self, digits: usize) -> String {
         let mut hex = format!("{:016x}", self.bits());
         hex.truncate(digits);
@@ -83,7 +88,8 @@ impl Ids {
     fn bits(&mut self) -> u64 {
         let Some(state) = &mut self.seed else {
             let (high, low) = uuid::Uuid::new_v4().as_u64_pair();
-            // The version and the variant of a UUID are no chance: both halves together leave none of them.
+            // The version and variant bits of a UUID are constant: combining both halves removes
+            // them.
             return high ^ low.rotate_left(32);
         };
         *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);

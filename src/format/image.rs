@@ -1,23 +1,23 @@
-//! The size of pictures, as far as the first bytes tell it.
+//! The size of images, read from their first bytes.
 
 use std::io;
 
-/// What was seen of the pictures on one line.
+/// What was found out about the images on one line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Seen {
-    /// How many are larger than any provider takes.
+    /// How many of them are larger than any provider accepts.
     pub oversize: usize,
-    /// One lies in a file of its own, and only its hash is here.
+    /// Whether an image is in a separate file, and only its hash is in the line.
     pub blob: bool,
 }
 
-/// Pixels a side, beyond which providers refuse a picture.
+/// The pixels per side above which providers reject an image.
 pub const MOST_PIXELS: u32 = 8000;
 
-/// Characters of base64, beyond which providers refuse a picture.
+/// The characters of base64 above which providers reject an image.
 pub const MOST_BASE64: u64 = 5 * 1024 * 1024;
 
-/// Looks at all pictures on a line: strings behind a key `data`.
+/// Examines all images on a line: strings whose key is `data`.
 pub fn look(line: &[u8]) -> Seen {
     let mut seen = Seen::default();
     for at in memchr::memmem::find_iter(line, b"\"data\"") {
@@ -35,7 +35,8 @@ pub fn look(line: &[u8]) -> Seen {
     seen
 }
 
-/// Looks at all pictures on a line that is too long to be held: `len` bytes, which `read` gives by their place and number.
+/// Examines all images on a line that is too long to hold in memory. The line has `len` bytes;
+/// `read` returns a range of them, given an offset and a count.
 pub fn look_piecewise(len: u64, mut read: impl FnMut(u64, usize) -> io::Result<Vec<u8>>) -> io::Result<Seen> {
     const PIECE: usize = 1 << 20;
     let mut seen = Seen::default();
@@ -44,7 +45,7 @@ pub fn look_piecewise(len: u64, mut read: impl FnMut(u64, usize) -> io::Result<V
     while from < len {
         let bytes = piece(from, PIECE)?;
         let Some(at) = memchr::memmem::find(&bytes, b"\"data\"") else {
-            // A key may stand across the end of a piece.
+            // A key may cross the end of a piece.
             from += (bytes.len().saturating_sub(5)).max(1) as u64;
             continue;
         };
@@ -79,21 +80,24 @@ pub fn look_piecewise(len: u64, mut read: impl FnMut(u64, usize) -> io::Result<V
     Ok(seen)
 }
 
-/// Whether a picture is larger than any provider takes; of its `len` characters the first are here.
+/// Returns whether an image of `len` characters is larger than any provider accepts, given its
+/// first characters.
 fn is_oversize(head: &[u8], len: u64, is_picture: impl Fn() -> bool) -> bool {
     let sides = pixels(head);
     sides.is_some_and(|(wide, high)| wide > MOST_PIXELS || high > MOST_PIXELS)
-        // A document may be as long; a picture of a kind that is not known is told by the words before it.
+        // A document may be just as long; an image of an unknown type is recognized by the text
+        // before it.
         || len > MOST_BASE64 && (sides.is_some() || is_picture())
 }
 
-/// The size of a picture that is given in base64, or in a `data:` address; `None` for what is no picture that is known.
+/// Returns the size of an image given in base64 or as a `data:` URL, or `None` if it is not a known
+/// type of image.
 pub fn pixels(data: &[u8]) -> Option<(u32, u32)> {
     let data = match data.strip_prefix(b"data:") {
         Some(rest) => &rest[memchr::memchr(b',', rest)? + 1..],
         None => data,
     };
-    // The size stands near the start; but a JPEG may have a preview and a color profile before it.
+    // The size is near the start, but in a JPEG a preview and a color profile may come before it.
     let start = decode(&data[..data.len().min(64)]);
     if !start.starts_with(&[0xFF, 0xD8]) {
         return sides(&start);
@@ -101,7 +105,7 @@ pub fn pixels(data: &[u8]) -> Option<(u32, u32)> {
     [4 << 10, 256 << 10].into_iter().find_map(|most| sides(&decode(&data[..data.len().min(most)])))
 }
 
-/// The size that the first bytes of a picture tell.
+/// Returns the size that the first bytes of an image contain.
 fn sides(bytes: &[u8]) -> Option<(u32, u32)> {
     let big = |at: usize| Some(u32::from_be_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     let big_short = |at: usize| Some(u32::from(u16::from_be_bytes(bytes.get(at..at + 2)?.try_into().ok()?)));
@@ -148,7 +152,7 @@ fn sides(bytes: &[u8]) -> Option<(u32, u32)> {
     }
 }
 
-/// Decodes base64 as far as it is whole; characters that are none are passed over.
+/// Decodes base64 as far as it is complete, and skips invalid characters.
 fn decode(text: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len() / 4 * 3);
     let (mut bits, mut have) = (0u32, 0);

@@ -1,23 +1,26 @@
+//! Labels: the lines that set them, and the current label of each entry.
+
 use crate::model::{Entries, Ix, Key, Tree};
 
-/// A line that names an entry, or takes its name away.
+/// A line that labels an entry, or removes its label.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct LabelLine<'s> {
-    /// The entry that it is, where labels are entries.
+    /// The entry of the line, if labels are entries.
     pub entry: Option<Ix>,
-    /// The line, from 1.
+    /// The line number, starting at 1.
     pub line: u64,
-    /// What it names.
+    /// The labeled entry.
     pub target: Key,
-    /// The name; empty where it is taken away.
+    /// The label; empty if it is removed.
     pub text: &'s str,
 }
 
-/// The lines about labels, in file order. There may be as many as entries: each takes 24 bytes, and its text.
+/// The lines about labels, in file order. There may be as many as entries: each takes 24 bytes plus
+/// its text.
 #[derive(Clone, Debug, Default)]
 pub struct LabelLines {
     rows: Vec<Row>,
-    /// The texts, one behind the other.
+    /// The texts, one after the other.
     texts: String,
 }
 
@@ -26,12 +29,12 @@ struct Row {
     target: Key,
     line: u32,
     entry: Option<std::num::NonZeroU32>,
-    /// Where its text ends; it begins where the one before ends.
+    /// Where its text ends; it begins where the previous one ends.
     end: usize,
 }
 
 impl LabelLines {
-    /// Puts a line behind the others. Numbers of lines beyond four billion are cut.
+    /// Appends a line. Line numbers above four billion are clamped.
     pub fn push(&mut self, label: LabelLine<'_>) {
         self.texts.push_str(label.text);
         self.rows.push(Row {
@@ -42,7 +45,8 @@ impl LabelLines {
         });
     }
 
-    /// Puts the lines of a further segment of the file behind these; so many entries and lines stand before it.
+    /// Appends the lines of a later segment of the file; `entries` and `lines` are the numbers
+    /// before it.
     pub(super) fn append(&mut self, other: &LabelLines, entries: u32, lines: u64) {
         for label in other.iter() {
             let entry = label.entry.map(|ix| Ix(ix.0 + entries));
@@ -50,17 +54,17 @@ impl LabelLines {
         }
     }
 
-    /// How many there are.
+    /// Returns the number of lines.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there are no lines.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
 
-    /// One of them, counted from 0.
+    /// Returns a line by its index, from 0.
     pub fn get(&self, at: usize) -> LabelLine<'_> {
         let Row { target, line, entry, end } = self.rows[at];
         let from = at.checked_sub(1).map_or(0, |before| self.rows[before].end);
@@ -68,18 +72,19 @@ impl LabelLines {
         LabelLine { entry, line: u64::from(line), target, text: &self.texts[from..end] }
     }
 
-    /// All of them, in file order.
+    /// Returns all lines, in file order.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = LabelLine<'_>> + Clone {
         (0..self.len()).map(|at| self.get(at))
     }
 }
 
-/// The labels of a session: a name stands until a later line gives its entry another, on whatever branch.
+/// The labels of a session. A label applies until a later line, on any branch, gives its entry
+/// another.
 #[derive(Clone, Debug, Default)]
 pub struct Labels {
     /// The lines about labels.
     pub lines: LabelLines,
-    /// Entries that have a name, in file order, each with the line that gave it.
+    /// Labeled entries in file order, each with the line that set the label.
     in_force: Vec<(Ix, u32)>,
 }
 
@@ -93,7 +98,7 @@ impl Labels {
         let of_line = |(at, row): (usize, &Row)| Some((found.entry(row.target)?, at as u32));
         let mut in_force: Vec<(Ix, u32)> = lines.rows.iter().enumerate().filter_map(of_line).collect();
         in_force.sort_unstable();
-        // Of several about one entry the last counts, and it may take the name away.
+        // If several lines label one entry, the last one counts, and it may remove the label.
         in_force.dedup_by(|later, kept| {
             let same = later.0 == kept.0;
             if same {
@@ -105,18 +110,18 @@ impl Labels {
         Labels { lines, in_force }
     }
 
-    /// The name of an entry.
+    /// Returns the label of an entry.
     pub fn of(&self, ix: Ix) -> Option<&str> {
         let at = self.in_force.binary_search_by_key(&ix, |(ix, _)| *ix).ok()?;
         Some(self.lines.get(self.in_force[at].1 as usize).text)
     }
 
-    /// The entries that have a name, with the line that gave it, in file order of the entries.
+    /// Returns the labeled entries, in file order, each with the line that set the label.
     pub fn all(&self) -> impl ExactSizeIterator<Item = (Ix, LabelLine<'_>)> {
         self.in_force.iter().map(|(ix, line)| (*ix, self.lines.get(*line as usize)))
     }
 
-    /// The entries with a given name, in file order.
+    /// Returns the entries with a given label, in file order.
     pub fn named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Ix> + 's {
         self.all().filter(move |(_, line)| line.text == name).map(|(ix, _)| ix)
     }

@@ -1,57 +1,62 @@
+//! The files of a Claude Code project or session, and their roles.
+
 use std::path::{Path, PathBuf};
 
-/// The files of a project of Claude Code, or of one session of it: what lies where, and what the small files
-/// beside the transcripts say.
+/// The files of a project of Claude Code, or of one of its sessions: which files there are, and the
+/// contents of the small files beside the transcripts.
 ///
-/// The place of a file in [`Layout::files`] is its number in spans. Nothing here is read from transcripts.
+/// The index of a file in [`Layout::files`] is its number in spans. Nothing here is read from
+/// transcripts.
 #[derive(Clone, Debug, Default)]
 pub struct Layout {
-    /// The transcripts: first the main files of sessions, by name, then those of agents, by path.
+    /// The transcripts: first the main files of sessions, by name, then those of subagents, by
+    /// path.
     pub files: Vec<Transcript>,
     /// How many of the files are main files.
     pub mains: usize,
-    /// What is known of agents from the files beside their transcripts, by path.
+    /// What the files beside the transcripts say about subagents, by path.
     pub sidecars: Vec<Sidecar>,
-    /// Whether a whole folder is meant, and not one file of it.
+    /// Whether this is a whole folder, and not one file of it.
     pub whole: bool,
-    /// How many more files there are than [`Layout::MOST`]; they are left out.
+    /// How many files beyond [`Layout::MOST`] were left out.
     pub left_out: usize,
 }
 
 /// A transcript of a [`Layout`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Transcript {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// Its bytes when it was found.
+    /// Its size in bytes when it was found.
     pub bytes: u64,
-    /// When it was last written, in milliseconds since 1970.
+    /// The time of the last change, in milliseconds since 1970.
     pub modified: i64,
 }
 
-/// `agent-<id>.meta.json`: what the client notes of an agent beside its transcript.
+/// `agent-<id>.meta.json`: what Claude Code stores about a subagent beside its transcript.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Sidecar {
-    /// Where it is.
+    /// The path.
     pub path: PathBuf,
-    /// The agent, by the name of the file.
+    /// The id of the subagent, from the name of the file.
     pub agent: String,
     /// The call that started it.
     pub tool_use: Option<String>,
     /// The name that it was given.
     pub name: Option<String>,
-    /// What sort of agent it is.
+    /// The type of the subagent.
     pub ty: Option<String>,
-    /// What it was started for, in some words.
+    /// A short description of its task.
     pub description: Option<String>,
 }
 
-/// Whether a file is an agent's, by its name.
+/// Returns whether a file belongs to a subagent, judging by its name.
 pub fn is_agents(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"agent-"))
 }
 
-/// The agent whose file it is, by its name: `agent-<id>.jsonl`, or `agent-<id>.meta.json` of a sidecar.
+/// Returns the subagent to which a file belongs, according to its name: `agent-<id>.jsonl`, or
+/// `agent-<id>.meta.json` for a sidecar.
 pub fn agent_of(path: &Path) -> Option<&str> {
     let name = path.file_name()?.to_str()?.strip_prefix("agent-")?;
     let ending = || name.rsplit_once('.').map_or(name, |(agent, _)| agent);
@@ -59,11 +64,11 @@ pub fn agent_of(path: &Path) -> Option<&str> {
     Some(agent).filter(|agent| !agent.is_empty())
 }
 
-/// How the names of sidecars end.
+/// The suffix of sidecar names.
 const SIDECAR: &str = ".meta.json";
 
-/// The main file of the session in whose folder an agent's file lies; `None` where it lies beside the sessions, as with old
-/// clients: there its session stands in its lines only.
+/// Returns the main file of the session whose folder contains a subagent's file. Returns `None` if
+/// the file is beside the sessions, as with old versions: then only its lines name its session.
 pub fn main_of(path: &Path) -> Option<PathBuf> {
     let has_agents = |folder: &&Path| folder.file_name().is_some_and(|name| name == "subagents");
     let session = path.ancestors().skip(1).find(has_agents)?.parent()?;
@@ -74,12 +79,12 @@ pub fn main_of(path: &Path) -> Option<PathBuf> {
 }
 
 impl Sidecar {
-    /// Whether a file is one, by its name.
+    /// Returns whether a file is a sidecar, judging by its name.
     pub fn is_at(path: &Path) -> bool {
         is_agents(path) && path.as_os_str().as_encoded_bytes().ends_with(SIDECAR.as_bytes())
     }
 
-    /// Reads a sidecar; `None` where it is no JSON object.
+    /// Reads a sidecar; returns `None` if it is not a JSON object.
     pub fn read(path: PathBuf, bytes: &[u8]) -> Option<Sidecar> {
         let agent = agent_of(&path).filter(|_| Sidecar::is_at(&path))?.to_owned();
         let object: serde_json::Map<String, serde_json::Value> = serde_json::from_slice(bytes).ok()?;
@@ -97,39 +102,40 @@ impl Sidecar {
 }
 
 impl Transcript {
-    /// The name of the file without its ending: of a main file the session's id.
+    /// Returns the name of the file without its suffix: for a main file, the id of the session.
     pub fn stem(&self) -> &str {
         self.path.file_stem().and_then(|stem| stem.to_str()).unwrap_or_default()
     }
 
-    /// The agent whose transcript it is, by the name of the file.
+    /// Returns the subagent whose transcript it is, according to the name of the file.
     pub fn agent(&self) -> Option<&str> {
         agent_of(&self.path)
     }
 
-    /// The folder it lies in.
+    /// Returns the folder of the file.
     pub fn folder(&self) -> &Path {
         self.path.parent().unwrap_or(Path::new(""))
     }
 
-    /// The folder of the agents of this session: `<file without .jsonl>/subagents`.
+    /// Returns the folder of this session's subagents: `<file without .jsonl>/subagents`.
     pub fn agents(&self) -> PathBuf {
         self.folder().join(self.stem()).join("subagents")
     }
 }
 
 impl Layout {
-    /// How many files a layout has at most: spans number them with 16 bits.
+    /// The maximum number of files in a layout: spans number them with 16 bits.
     pub const MOST: usize = u16::MAX as usize;
 
-    /// The number of the transcript at a path. The two parts of the list are each sorted by path.
+    /// Returns the number of the transcript at a path. The two parts of the list are each sorted by
+    /// path.
     pub fn find(&self, path: &Path) -> Option<u16> {
         let (mains, agents) = self.files.split_at(self.mains);
         let among = |files: &[Transcript]| files.binary_search_by(|file| file.path.as_path().cmp(path)).ok();
         among(mains).or_else(|| among(agents).map(|at| at + self.mains)).map(|at| at as u16)
     }
 
-    /// The sidecars in a folder, by name.
+    /// Returns the sidecars in a folder, by name.
     pub fn sidecars_in<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = &'s Sidecar> + 's {
         let from = self.sidecars.partition_point(|sidecar| sidecar.path.as_path() < folder);
         self.sidecars[from..]
@@ -138,7 +144,7 @@ impl Layout {
             .filter(move |sidecar| sidecar.path.parent() == Some(folder))
     }
 
-    /// The transcripts of agents in a folder, with their numbers, by name.
+    /// Returns the transcripts of subagents in a folder, with their numbers, by name.
     pub fn agents_in<'s>(&'s self, folder: &'s Path) -> impl Iterator<Item = (u16, &'s Transcript)> + 's {
         let agents = &self.files[self.mains..];
         let from = agents.partition_point(|file| file.path.as_path() < folder);
@@ -150,9 +156,11 @@ impl Layout {
             .filter(move |(_, file)| file.folder() == folder && file.agent().is_some())
     }
 
-    /// The session whose agents' file it is, as the number of its main file: told from the folder.
+    /// Returns the session to which a subagent's file belongs, as the number of its main file;
+    /// determined by the folder.
     ///
-    /// Agents of old clients lie beside all sessions of the project; what they belong to stands in their lines only.
+    /// The files of old versions are beside all sessions of the project; only their lines name the
+    /// session to which they belong.
     pub fn owner(&self, file: u16) -> Option<u16> {
         if usize::from(file) < self.mains {
             return Some(file);

@@ -1,7 +1,8 @@
-//! What differs from format to format, behind one trait: bytes in, bytes out.
+//! The differences between the formats, as one trait: bytes in, bytes out.
 //!
-//! [`detect()`] tells the format from the first lines, the name and the folder of a file; its [`Dialect`] says what each line is, where the agent
-//! stands, and how a line is written so that the real program follows. [`Session`] is what reading gives.
+//! [`detect()`] determines the format from the first lines, the name and the folder of a file; its
+//! [`Dialect`] determines what each line is, where HEAD is, and how a line is written so that the
+//! real program follows. [`Session`] is the result of reading.
 
 mod chimera;
 pub mod claude;
@@ -47,13 +48,13 @@ pub enum Format {
     PiV1,
     /// pi, version 2: a tree.
     PiV2,
-    /// The form of pi's design document, with `uuid` and `parentUuid`; no release wrote it.
+    /// The format of pi's design document, with `uuid` and `parentUuid`; no release wrote it.
     PiDesign,
-    /// pi, version 3 and what calls itself later.
+    /// pi, version 3, and anything that claims a later version.
     Pi,
     /// pi's harness, version 3 with `leaf` entries.
     Harness,
-    /// pi's harness, version 4, in either of its two forms.
+    /// pi's harness, version 4, in either of its two variants.
     HarnessV4,
     /// oh-my-pi.
     Omp,
@@ -83,7 +84,8 @@ impl Format {
         Format::Claude,
     ];
 
-    /// The agent whose format it is: `pi`, `omp`, `openclaw`, `prime`, `chimera`, `claude`.
+    /// Returns the agent that uses the format: `pi`, `omp`, `openclaw`, `prime`, `chimera`,
+    /// `claude`.
     pub fn agent(self) -> &'static str {
         match self {
             Format::Omp => "omp",
@@ -95,7 +97,7 @@ impl Format {
         }
     }
 
-    /// The name by which `--input-format` forces it.
+    /// Returns the name of the format, as in `--input-format`.
     pub fn name(self) -> &'static str {
         match self {
             Format::PiV1 => "pi-v1",
@@ -112,7 +114,7 @@ impl Format {
         }
     }
 
-    /// The newest version that is known; `None` where headers say none.
+    /// Returns the newest known version, or `None` if headers contain no version.
     pub fn newest_version(self) -> Option<u8> {
         match self {
             Format::Claude => None,
@@ -121,29 +123,30 @@ impl Format {
         }
     }
 
-    /// Whether its own program opens no file without a header.
+    /// Returns whether its program refuses a file without a header.
     pub fn wants_header(self) -> bool {
         !matches!(self, Format::Chimera | Format::Claude)
     }
 
-    /// Whether its own program may take an object over several lines as one.
+    /// Returns whether its program may read an object over several lines as one.
     pub fn may_join_lines(self) -> bool {
         !matches!(self, Format::Chimera | Format::PiDesign | Format::Harness | Format::HarnessV4)
     }
 
-    /// Whether its own program is written in Python, and so takes `NaN`, `Infinity` and `-Infinity` for values.
+    /// Returns whether its program is written in Python, and so accepts `NaN`, `Infinity` and
+    /// `-Infinity` as values.
     pub fn is_python(self) -> bool {
         self == Format::Chimera
     }
 
-    /// A reader of its lines.
+    /// Creates a reader for its lines.
     pub fn reader(self) -> Reader {
         let mut reader = Reader::new();
         reader.python(self.is_python());
         reader
     }
 
-    /// The rules of the format.
+    /// Returns the rules of the format.
     pub fn dialect(self) -> &'static dyn Dialect {
         match self {
             Format::PiV1
@@ -161,33 +164,33 @@ impl Format {
     }
 }
 
-/// What a line is to its format.
+/// The role of a line in its format.
 #[derive(Clone, Copy, Debug)]
 pub enum Place<'l> {
     /// An entry of the tree.
     Entry(Link<'l>),
-    /// A line about the session, without a place in the tree.
+    /// A line about the session that is not part of the tree.
     Other(OtherKind),
-    /// A JSON value for which the format has no place.
+    /// A JSON value without a meaning in the format.
     Unknown,
 }
 
-/// What places an entry in the tree.
+/// The fields that place an entry in the tree.
 #[derive(Clone, Copy, Debug)]
 pub struct Link<'l> {
     /// Its id.
     pub id: Option<Str<'l>>,
-    /// Whether its id is a number, which is another id than the string that is spelled the same.
+    /// Whether its id is a number, which is a different id than the same digits as a string.
     pub is_number: bool,
-    /// The entry that it hangs under.
+    /// Its parent.
     pub parent: ParentRef<'l>,
     /// Its time.
     pub time: Time,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
     /// Its type, as stored.
     pub ty: Option<Str<'l>>,
-    /// What else is known.
+    /// Its other properties.
     pub flags: Flags,
     /// The session that the line names.
     pub session: Option<Str<'l>>,
@@ -195,7 +198,7 @@ pub struct Link<'l> {
     pub group: Option<Str<'l>>,
 }
 
-/// How an entry names the one that it hangs under.
+/// How an entry names its parent.
 #[derive(Clone, Copy, Debug)]
 pub enum ParentRef<'l> {
     /// Not at all: it is a root.
@@ -204,45 +207,47 @@ pub enum ParentRef<'l> {
     Id(Str<'l>),
     /// By its id, which is a number.
     Number(Str<'l>),
-    /// By its place: it hangs under the entry before.
+    /// By position: the parent is the entry before.
     Before,
 }
 
 /// The rules of one format.
 pub trait Dialect: Sync {
-    /// Says what a line is, and gathers what the session as a whole needs of it.
+    /// Determines the role of a line, and collects the facts about the session as a whole that it
+    /// contains.
     ///
-    /// Looks at the fields that the reader found; a line is never parsed again but for rare kinds.
+    /// Uses the fields that the reader extracted; only lines of rare kinds are parsed again.
     fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l>;
 
-    /// Which of several entries with one id counts for the real program.
+    /// Returns which of several entries with the same id counts for the real program.
     fn copies(&self) -> Copies {
         Copies::Last
     }
 
-    /// The name in force, of what was gathered.
+    /// Returns the current name, from the collected facts.
     fn name(&self, gathered: &mut Gathered) -> Option<String> {
         gathered.name.take()
     }
 
-    /// Where the agent would go on if it loaded the session now.
+    /// Returns where the agent would continue if it loaded the session now.
     fn head(&self, session: &Session) -> Head;
 
-    /// Writes the line that puts the position on `to`: an entry under it that says nothing to the model. `None` where
-    /// the format moves by other means.
+    /// Writes the line that moves HEAD to `to`: a child entry that sends nothing to the model.
+    /// Returns `None` if the format moves HEAD by other means.
     ///
-    /// `from` is the position that is left, `to` is `None` before the first entry; both are JSON.
+    /// `from` is the HEAD that is left; `to` is `None` before the first entry. Both are JSON.
     fn marker(&self, _new: &New<'_>, _from: Option<&[u8]>, _to: Option<&[u8]>) -> Option<Vec<u8>> {
         None
     }
 
-    /// Writes the line that tells the model what was on the branch that is left; `None` where the format has no
-    /// such line.
+    /// Writes the line that summarizes the branch that is left for the model. Returns `None` if the
+    /// format has no such line.
     fn summary(&self, _new: &New<'_>, _from: Option<&[u8]>, _text: &str) -> Option<Vec<u8>> {
         None
     }
 
-    /// Writes the line that names the entry `target`, or takes its name away; `None` where labels are no entries.
+    /// Writes the line that labels the entry `target`, or removes its label. Returns `None` if
+    /// labels are not entries.
     fn label(&self, _new: &New<'_>, _target: &[u8], _label: Option<&str>) -> Option<Vec<u8>> {
         None
     }

@@ -1,30 +1,31 @@
-//! Objects that are spread over several lines, and lines behind a form feed: some programs take them.
+//! Objects that span several lines, and lines after a form feed: some programs accept them.
 
 use crate::json::{DEPTH, Ending, Line, Reader, Shape, TOO_DEEP, end_of_string};
 use crate::model::FaultKind;
 use std::collections::VecDeque;
 
-/// The bytes that are held at most while it is open whether lines are one object.
+/// The maximum number of bytes that are held while it is undecided whether lines are one object.
 const HELD: usize = 4 << 20;
 
-/// The bytes that are looked at in vain at most; what comes after is taken line by line. Without this, a file of lines
-/// that each begin an object and never end it would be read again for each of them.
+/// The maximum number of bytes that are searched in vain; after that, lines are read one by one.
+/// Without this limit, a file of lines that each begin an object and never end it would be read
+/// again for each of them.
 const VAIN: usize = 64 << 20;
 
-/// A line, or several that are one object, to be read again.
+/// A line, or several that form one object, to be read again.
 pub(super) struct Raw {
-    /// Its bytes, without the ending; line breaks inside are blanks.
+    /// Its bytes, without the line ending; line breaks inside are replaced by spaces.
     pub bytes: Vec<u8>,
-    /// The first byte in the file.
+    /// The offset in the file.
     pub offset: u64,
     /// The number of the first line.
     pub number: u64,
     pub ending: Ending,
-    /// How many lines it has.
+    /// How many lines it spans.
     pub lines: u64,
-    /// Where its first line begins, white space before the object included.
+    /// The offset of its first line, including white space before the object.
     pub start: u64,
-    /// What is wrong with its lines, each by itself.
+    /// What is wrong with each of its lines by itself.
     pub faults: Vec<LineFault>,
 }
 
@@ -38,7 +39,7 @@ pub(super) struct LineFault {
 }
 
 impl Raw {
-    /// Reads it again, as one line.
+    /// Reads it again as one line.
     pub fn read(&self, reader: &mut Reader, mut each: impl FnMut(&Line<'_>)) {
         let line_end: &[u8] = match self.ending {
             Ending::Lf => b"\n",
@@ -53,7 +54,7 @@ impl Raw {
     }
 }
 
-/// Returns what is wrong with a line, whatever its format makes of it.
+/// Returns what is wrong with a line, independent of its format.
 pub(super) fn faults_of(line: &Line<'_>) -> impl Iterator<Item = LineFault> {
     let notes = line.notes;
     let (broken, usable) = match line.shape {
@@ -82,13 +83,13 @@ pub(super) struct Spread {
     held: VecDeque<Raw>,
     bytes: usize,
     open: Option<Nest>,
-    /// How many of the held lines the open object has.
+    /// How many of the held lines belong to the open object.
     fed: usize,
     vain: usize,
 }
 
 impl Spread {
-    /// Takes a line, or gives it back: where no object is open, and it begins none.
+    /// Takes a line, or refuses it: if no object is open and the line does not begin one.
     pub fn takes(&mut self, line: &Line<'_>) -> bool {
         if self.held.is_empty() && (self.vain > VAIN || !may_begin(line)) {
             return false;
@@ -107,12 +108,13 @@ impl Spread {
         true
     }
 
-    /// Whether no line is held.
+    /// Returns whether no line is held.
     pub fn is_empty(&self) -> bool {
         self.held.is_empty()
     }
 
-    /// What is certain by now: lines as they are, and lines joined. `end` says that no more will come.
+    /// Returns the next line that is certain by now, either single or joined. `end` says that no
+    /// more lines will come.
     pub fn next(&mut self, end: bool) -> Option<Raw> {
         while self.fed < self.held.len() {
             let front = &self.held[0];
@@ -142,14 +144,15 @@ impl Spread {
         self.pop_alone(skip)
     }
 
-    /// The first line by itself, without the white space before it if that is not all JSON's.
+    /// Returns the first line by itself, without the white space before it if JSON does not allow
+    /// all of it.
     fn pop_alone(&mut self, skip: usize) -> Option<Raw> {
         let space = self.held.front().map_or(&[][..], |raw| &raw.bytes[..skip]);
         let is_of_json = !space.iter().any(|byte| matches!(byte, 0x0B | 0x0C));
         self.pop(if is_of_json { 0 } else { skip })
     }
 
-    /// The first line without its first bytes.
+    /// Returns the first line without its first bytes.
     fn pop(&mut self, skip: usize) -> Option<Raw> {
         self.fed = 0;
         let mut raw = self.held.pop_front()?;
@@ -186,15 +189,16 @@ fn may_begin(line: &Line<'_>) -> bool {
     }
 }
 
-/// White space between lines: that of JSON, and the vertical tab and the form feed.
+/// Returns whether a byte is white space between lines: that of JSON, the vertical tab, and the
+/// form feed.
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\r' | b'\n' | 0x0B | 0x0C)
 }
 
-/// Follows the brackets of one object over lines.
+/// Follows the brackets of one object over several lines.
 #[derive(Default)]
 struct Nest {
-    /// The closing brackets that are due.
+    /// The closing brackets that must follow.
     stack: Vec<u8>,
     due: Due,
 }
@@ -221,7 +225,7 @@ impl Nest {
         let mut at = 0;
         while let Some(byte) = line.get(at).copied() {
             at += 1;
-            // Only before the object, other white space than JSON's does no harm.
+            // Other white space than JSON's is harmless only before the object.
             if byte.is_ascii_whitespace() && (byte != 0x0C || self.stack.is_empty())
                 || byte == 0x0B && self.stack.is_empty()
             {

@@ -1,6 +1,8 @@
+//! The field names of each format.
+
 use super::Format;
 
-/// What a format calls the fields that place an entry.
+/// The names of the fields that place an entry in the tree.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Names {
     /// The id.
@@ -21,7 +23,7 @@ static CHIMERA: Names =
 static CLAUDE: Names = Names { id: "uuid", parent: "parentUuid", time: "timestamp", kept: "" };
 
 impl Format {
-    /// What the format calls the fields that place an entry.
+    /// Returns the names of the fields that place an entry in the tree.
     pub fn names(self) -> &'static Names {
         match self {
             Format::Claude => &CLAUDE,

@@ -1,21 +1,23 @@
-//! What OpenClaw makes of the links in its sessions: entries beside the conversation, and `leaf` rows.
+//! How OpenClaw interprets the links in its sessions: entries beside the conversation, and `leaf`
+//! lines.
 //!
-//! It appends to a position of its own, which need not be the leaf. An entry with `"appendMode":"side"` moves that position and
-//! leaves the leaf where it is, and so does an entry of a type that it does not know. A `leaf` row sets both, to entries that
-//! came before, and is no step of any path: what has it as its parent goes on from its target. An entry whose parent is the
-//! position goes on from the leaf, if the two differ; an entry without a `parentId` does, too.
+//! It appends to a cursor of its own, which need not be the leaf. An entry with
+//! `"appendMode":"side"` moves that cursor but not the leaf, and so does an entry of a type that it
+//! does not know. A `leaf` line sets both, to earlier entries, and is not part of any path: its
+//! children continue from its target. An entry whose parent is the cursor continues from the leaf,
+//! if the two differ; so does an entry without a `parentId`.
 
 use super::session::{Gathered, Pointer};
 use crate::json::{Field, Line, Str, Value, value};
 use crate::model::{Entries, Key};
 use std::collections::HashMap;
 
-/// What is gathered of the lines that mean something to OpenClaw alone, as entries in file order.
+/// The lines that have a special meaning in OpenClaw only, as entries in file order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Rows {
     /// Entries beside the conversation.
     sides: Vec<u32>,
-    /// Entries that say nothing of a parent.
+    /// Entries without a parent field.
     unlinked: Vec<u32>,
     leaves: Vec<Leaf>,
 }
@@ -23,7 +25,7 @@ pub(super) struct Rows {
 #[derive(Clone, Copy, Debug)]
 struct Leaf {
     entry: u32,
-    /// The entries that it sets the leaf and the position to; `None` if it is not well formed.
+    /// The entries to which it sets the leaf and the cursor; `None` if it is not well-formed.
     moves: Option<Moves>,
 }
 
@@ -34,7 +36,7 @@ struct Moves {
 }
 
 impl Rows {
-    /// Takes the line of the next entry. Returns whether it is a side entry.
+    /// Reads the line of the next entry. Returns whether it is a side entry.
     #[inline]
     pub(super) fn line(&mut self, line: &Line<'_>, entry: u32) -> bool {
         let fields = &line.fields;
@@ -48,7 +50,7 @@ impl Rows {
         is_side
     }
 
-    /// Takes a `leaf` row.
+    /// Reads a `leaf` line.
     pub(super) fn leaf(&mut self, line: &Line<'_>, entry: u32) {
         let fields = &line.fields;
         let mode = fields.get(Field::AppendMode);
@@ -73,12 +75,13 @@ impl Rows {
         self.leaves.push(Leaf { entry, moves });
     }
 
-    /// Whether there is a `leaf` row.
+    /// Returns whether there is a `leaf` line.
     pub(super) fn has_leaf(&self) -> bool {
         !self.leaves.is_empty()
     }
 
-    /// Takes the rows of a further segment of the file, before which there are so many entries.
+    /// Appends the lines of a later segment of the file; `entries` is the number of entries before
+    /// it.
     pub(super) fn append(&mut self, next: Rows, entries: u32) {
         self.sides.extend(next.sides.iter().map(|entry| entry + entries));
         self.unlinked.extend(next.unlinked.iter().map(|entry| entry + entries));
@@ -86,7 +89,7 @@ impl Rows {
     }
 }
 
-/// What a field names: an entry, or with `null` nothing; `None` if it is neither.
+/// Returns the reference in a field: an entry, or nothing if it is `null`; `None` if it is neither.
 fn reference(value: Value<'_>) -> Option<Option<Key>> {
     match value {
         Value::Null => Some(None),
@@ -95,18 +98,18 @@ fn reference(value: Value<'_>) -> Option<Option<Key>> {
     }
 }
 
-/// A line as OpenClaw knows it by its id.
+/// What OpenClaw knows under an id.
 #[derive(Clone, Copy)]
 enum Known {
     Entry,
-    /// A `leaf` row, and what it stands for as a parent.
+    /// A `leaf` line, and the entry that it represents as a parent.
     Leaf {
         parent: Option<Key>,
         is_valid: bool,
     },
 }
 
-/// Links the entries as OpenClaw does, and leaves its leaf as the one pointer.
+/// Links the entries as OpenClaw does, and stores its leaf as the only pointer.
 pub(super) fn link(entries: &mut Entries, gathered: &mut Gathered) {
     let rows = std::mem::take(&mut gathered.openclaw);
     let (mut sides, mut unlinked) = (rows.sides.iter().peekable(), rows.unlinked.iter().peekable());
@@ -133,7 +136,7 @@ pub(super) fn link(entries: &mut Entries, gathered: &mut Gathered) {
                 (leaf, position) = (moves.target, moves.position);
                 known.insert(key, Known::Leaf { parent: leaf, is_valid: true });
                 links.push((ix, leaf));
-                // A target that is such a row itself stands for another entry.
+                // A target that is itself such a line represents another entry.
                 leaf = through(leaf, &known);
             } else {
                 known.insert(key, Known::Leaf { parent: entries.parent_key(ix), is_valid: false });
@@ -168,10 +171,10 @@ pub(super) fn link(entries: &mut Entries, gathered: &mut Gathered) {
     });
 }
 
-/// The entry that a parent stands for, `leaf` rows looked through.
+/// Returns the entry that a parent represents, looking through `leaf` lines.
 fn through(parent: Option<Key>, known: &HashMap<Key, Known>) -> Option<Key> {
     let mut at = parent;
-    // Rows of damaged files may lead in a circle.
+    // Lines of damaged files may form a cycle.
     for _ in 0..=known.len() {
         match at.and_then(|key| known.get(&key)) {
             Some(Known::Leaf { parent, .. }) => at = *parent,
@@ -181,7 +184,7 @@ fn through(parent: Option<Key>, known: &HashMap<Key, Known>) -> Option<Key> {
     None
 }
 
-/// Whether OpenClaw has entries of a type. All others are opaque to it.
+/// Returns whether a type is one of OpenClaw's. All others are opaque to it.
 fn is_canonical(ty: &str) -> bool {
     matches!(
         ty,
@@ -203,8 +206,8 @@ mod tests {
     use crate::format::{Format, Session};
     use crate::model::{Ix, Key};
 
-    /// Reads rows as a session of OpenClaw. Each is `id<parent`, with what else it has behind a blank; `-` is no parent, `?` none that
-    /// is said.
+    /// Reads lines as a session of OpenClaw. Each is `id<parent`, followed by its other fields
+    /// after a space; `-` means no parent, and `?` no parent field.
     fn session(rows: &[&str]) -> Session {
         let mut text = String::from(
             "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/p\"}\n{\"type\":\"custom\",\"id\":\"mark\",\"parentId\":null,\"customType\":\"openclaw.x\"}\n",
@@ -247,16 +250,17 @@ mod tests {
         let check = |rows: &[&str], wanted: &str| assert_eq!(path(rows), wanted, "{rows:?}");
         let to_a = r#""targetId":"a""#;
         check(&["a<-", "b<a"],                                                          "a b");
-        // What is beside the conversation, or opaque, leaves the leaf; what is appended behind it goes on from the leaf.
+        // An entry that is beside the conversation or opaque does not move the leaf; an entry
+        // appended to it continues from the leaf.
         check(&["a<-", "b<a", "x<a side"],                                              "a b");
         check(&["a<-", "b<a", "x<b side", "c<x"],                                       "a b c");
         check(&["a<-", "b<a", "x<b opaque", "c<x"],                                     "a b c");
         check(&["a<-", "b<a", "x<a side", "y<x side", "c<y"],                           "a b c");
-        // Only what is at the position goes on from the leaf.
+        // Only an entry at the cursor continues from the leaf.
         check(&["a<-", "b<a", "x<a side", "c<a"],                                       "a c");
         check(&["a<-", "b<a", "x<a side", "y<x side", "c<x"],                           "a x c");
         check(&["a<-", "b<a", "r<b reset"],                                             "a b r");
-        // A leaf row moves both, and is no step.
+        // A leaf line moves both, and is not part of the path.
         check(&["a<-", "b<a", &format!("l<b {to_a}")],                                  "a");
         check(&["a<-", "b<a", &format!("l<b {to_a}"), "c<l"],                           "a c");
         check(&["a<-", "b<a", &format!("l<b {to_a}"), "c<a"],                           "a c");
@@ -266,16 +270,17 @@ mod tests {
         check(&["a<-", "b<a", &format!(r#"l<b {to_a},"appendParentId":"b""#), "c<b"],   "a c");
         check(&["a<-", "b<a", &format!(r#"l<b {to_a},"appendParentId":null"#), "c<-"],  "a c");
         check(&["a<-", "b<a", &format!(r#"l<b {to_a},"appendMode":"side""#), "c<l"],    "a c");
-        // One that is not well formed, or names what did not come before, moves nothing.
+        // A leaf line that is not well-formed, or names an entry that did not come before it, moves
+        // nothing.
         check(&["a<-", "b<a", r#"l<b "targetId":"gone""#],                              "a b");
         check(&["a<-", "b<a", r#"l<b "targetId":"c""#, "c<l"],                          "a b c");
         check(&["a<-", "b<a", &format!(r#"l<b {to_a},"appendParentId":"gone""#)],       "a b");
         check(&["a<-", "b<a", &format!(r#"l<b {to_a},"appendMode":"top""#)],            "a b");
         check(&["a<-", "b<a", r#"l<b "x":1"#],                                          "a b");
-        // Without a word of a parent an entry goes on from the leaf.
+        // An entry without a parent field continues from the leaf.
         check(&["a<-", "b<a", "x<a side", "c<?"],                                       "a b c");
         check(&["a<-", "b<a", &format!("l<b {to_a}"), "c<?"],                           "a c");
-        // Rows that name each other end.
+        // Lines that name each other do not loop forever.
         check(&["a<-", r#"l<m "targetId":"m""#, r#"m<l "targetId":"l""#, "c<m"],        "c");
     }
 }

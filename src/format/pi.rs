@@ -1,33 +1,34 @@
 //! The pi family: pi of all versions, its harness, and oh-my-pi.
 //!
-//! One JSON object a line. A header `{"type":"session","id":…,"version":…,"cwd":…}` comes first (oh-my-pi puts a
-//! title slot of exactly 256 bytes before it), then entries `{"type":…,"id":…,"parentId":…,"timestamp":…}`; version 1
-//! has no ids, each entry follows the line before it. The last line that parses is the position, of whatever
-//! type it is; only the harness lets a `leaf` entry point elsewhere. Of repeated ids the last line counts. A
-//! missing parent ends the path in silence. Types that are not known are entries like all others.
+//! One JSON object a line. A header `{"type":"session","id":…,"version":…,"cwd":…}` comes first
+//! (oh-my-pi puts a title slot of exactly 256 bytes before it), then entries
+//! `{"type":…,"id":…,"parentId":…,"timestamp":…}`. Version 1 has no ids: each entry follows the
+//! line before it. HEAD is the last valid line, whatever its type; only in the harness can a `leaf`
+//! entry point elsewhere. If an id is repeated, the last line counts. A missing parent ends the
+//! path silently. Unknown types are entries like all others.
 
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
 use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string_of};
 use crate::model::{Clock, Flags, Key, Kind, Span, Time};
 
-/// What tells the members of the family apart.
+/// Clues that distinguish the members of the family.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Marks {
     pi: bool,
-    /// What pi writes and its harness does not.
+    /// Something that pi writes and its harness does not.
     no_harness: bool,
     omp: bool,
     harness: bool,
     openclaw: bool,
     prime: bool,
-    /// The header goes on over several lines: oh-my-pi opens such a file, and pi does not.
+    /// The header spans several lines: oh-my-pi opens such a file, and pi does not.
     spread: bool,
 }
 
-/// The member of the family that a file is of, once all of it is known.
+/// Returns the member of the family that a file belongs to, once all of it is known.
 ///
-/// What derives from it is told first, since it has the marks of the others too.
+/// The derived formats are checked first, because they contain the clues of the others, too.
 pub(super) fn settle(format: Format, gathered: &Gathered) -> Format {
     let marks = gathered.marks;
     match format {
@@ -39,7 +40,7 @@ pub(super) fn settle(format: Format, gathered: &Gathered) -> Format {
     }
 }
 
-/// Whether a session is one of OpenClaw. A `leaf` row by itself may be the harness's, too.
+/// Returns whether a session is one of OpenClaw. A `leaf` line by itself may be the harness's, too.
 fn is_openclaws(gathered: &Gathered) -> bool {
     let in_its_home = |cwd: &str| cwd.split(['/', '\\']).any(|name| name == ".openclaw");
     let cwd = gathered.header.as_ref().and_then(|header| header.cwd.as_deref());
@@ -69,8 +70,8 @@ enum Ids {
     Uuid,
 }
 
-/// Whether the program that a file is of takes objects over several lines, as far as the file is known: so does oh-my-pi. A
-/// file whose header did not come yet can be opened by it or by none.
+/// Returns whether the program of a file reads objects over several lines, as far as the file is
+/// known; oh-my-pi does. A file whose header has not come yet can be opened by it or by none.
 pub(super) fn joins_lines(format: Format, gathered: &Gathered) -> bool {
     match format {
         Format::Pi | Format::Omp => {
@@ -81,7 +82,7 @@ pub(super) fn joins_lines(format: Format, gathered: &Gathered) -> bool {
     }
 }
 
-/// Notes that an object over several lines was placed.
+/// Records that an object over several lines was placed.
 pub(super) fn note_joined(gathered: &mut Gathered, had_header: bool) {
     gathered.marks.spread |= !had_header && gathered.header.is_some();
 }
@@ -91,7 +92,7 @@ impl Marks {
         self.omp && !self.pi || self.spread
     }
 
-    /// Takes the marks of a further segment of the file.
+    /// Adds the clues of a later segment of the file.
     pub(super) fn append(&mut self, other: Marks) {
         self.pi |= other.pi;
         self.no_harness |= other.no_harness;
@@ -137,7 +138,7 @@ impl Dialect for Pi {
             Ids::Uuid => parent(fields.get(Field::ParentUuid)),
         };
         let (mut kind, flags) = kind(line, ty, gathered);
-        // Only the design document, and what was written before it, knows these.
+        // Only the design document and earlier formats have these.
         let is_summary = match self.ids {
             Ids::None => ty.is_some_and(|ty| ty.is("stack_pop")),
             Ids::Id => false,
@@ -148,7 +149,7 @@ impl Dialect for Pi {
         }
         if self.ids == Ids::Id {
             let is_side = gathered.openclaw.line(line, gathered.entries);
-            // An entry on the first line may have come there by accident: a header is missing.
+            // An entry on the first line may be there by accident: a header is missing.
             gathered.marks.openclaw |= is_side && line.number > 1;
         }
         let is_number = match self.ids {
@@ -211,7 +212,8 @@ impl Dialect for Pi {
     }
 }
 
-/// The id at a field. An empty one leads nowhere; a number is an id to the programs of the family, as it is spelled.
+/// Returns the id in a field. An empty id leads nowhere; the programs of the family accept a number
+/// as an id, as it is spelled.
 fn id(value: Value<'_>) -> Option<Str<'_>> {
     match value {
         Value::String(id) => Some(id).filter(|id| !id.raw.is_empty()),
@@ -221,7 +223,7 @@ fn id(value: Value<'_>) -> Option<Str<'_>> {
 }
 
 impl Pi {
-    /// Begins an entry; `None` for the forms of which bough writes none.
+    /// Starts an entry; returns `None` for the formats that bough does not write.
     fn entry(&self, ty: &str, new: &New<'_>) -> Option<Object> {
         if self.ids != Ids::Id {
             return None;
@@ -231,7 +233,7 @@ impl Pi {
     }
 }
 
-/// The parent that a field names.
+/// Returns the parent that a field names.
 fn parent(value: Value<'_>) -> ParentRef<'_> {
     match value {
         Value::Number(raw) => ParentRef::Number(Str { raw }),
@@ -277,7 +279,7 @@ fn header(line: &Line<'_>, gathered: &mut Gathered) {
             | "additionalDirectories"
             | "previousSessionFiles"
             | "providerPromptCacheKey" => gathered.marks.omp = true,
-            // Only version 1 of pi wrote it: such a file stays pi's when it is migrated.
+            // Only version 1 of pi wrote it: such a file remains pi's when it is migrated.
             "thinkingLevel" => {
                 gathered.marks.pi = true;
                 gathered.marks.no_harness = true;
@@ -295,12 +297,12 @@ fn title(line: &Line<'_>) -> Option<String> {
     string(line, "title").filter(|title| !title.is_empty())
 }
 
-/// A string field that is seldom wanted.
+/// Returns a string field that is rarely needed.
 fn string(line: &Line<'_>, key: &str) -> Option<String> {
     string_of(line.bytes?, key)
 }
 
-/// What an entry is, by its type and role.
+/// Returns the kind of an entry, by its type and role.
 fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind, Flags) {
     let fields = &line.fields;
     let mut flags = Flags::default();
@@ -390,8 +392,8 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             Kind::Custom
         }
         b"custom_message" => {
-            // To oh-my-pi the user began a turn with a skill that he invoked, and with a prompt of somebody who works with
-            // him; all else was put in.
+            // oh-my-pi considers a turn as begun by the user if it is a skill that the user
+            // invoked, or a prompt of a collaborator; everything else was added by the program.
             let ty = fields.str(Field::CustomType);
             let begins = ty.is_some_and(|ty| ty.is("skill-prompt") || ty.is("collab-prompt"));
             let by =
@@ -404,7 +406,8 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
     (kind, flags)
 }
 
-/// Whether a `customType` is one of OpenClaw's own, such as `openclaw.cache-ttl` or `openclaw:prompt-error`.
+/// Returns whether a `customType` is one of OpenClaw's own, e.g. `openclaw.cache-ttl` or
+/// `openclaw:prompt-error`.
 fn is_openclaws_type(ty: Value<'_>) -> bool {
     matches!(ty, Value::String(ty) if ty.raw.starts_with(b"openclaw.") || ty.raw.starts_with(b"openclaw:"))
 }
@@ -450,7 +453,7 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
     (kind, flags)
 }
 
-/// OpenClaw's dialect of version 3: to look at, never to write. [`super::openclaw`] links its entries.
+/// OpenClaw's dialect of version 3; read-only. [`super::openclaw`] links its entries.
 struct OpenClaw;
 
 impl Dialect for OpenClaw {
@@ -466,10 +469,10 @@ impl Dialect for OpenClaw {
     }
 }
 
-/// The two forms of version 4, read as far as they are trees: to look at, never to write.
+/// The two variants of version 4, read as far as they are trees; read-only.
 ///
-/// The first has a lane for each conversation and facts about the session, the second has values for both; the leaf of
-/// the lane `main` is the position.
+/// The first has a lane for each conversation and facts about the session, the second has values
+/// for both; HEAD is the leaf of the lane `main`.
 struct V4;
 
 impl Dialect for V4 {
@@ -532,12 +535,12 @@ impl Dialect for V4 {
     }
 }
 
-/// The id that a string field names.
+/// Returns the id that a string field names.
 fn key(line: &Line<'_>, field: &str) -> Option<Key> {
     string(line, field).filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes()))
 }
 
-/// Takes an entry for the leaf; what was the leaf before is of no interest.
+/// Sets the leaf; the previous leaf is discarded.
 fn stand_at(target: Option<Key>, line: &Line<'_>, gathered: &mut Gathered) {
     gathered.pointers.clear();
     gathered.pointers.push(Pointer { line: line.number, before: gathered.entries, target, explicit: None });

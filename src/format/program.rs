@@ -1,13 +1,15 @@
-//! Programs whose session files look like those of pi, Chimera or Claude Code, and are not: nothing is ever written to them.
+//! Programs whose session files resemble those of pi, Chimera or Claude Code but differ from them;
+//! nothing is ever written to them.
 
 use super::Format;
 
 /// A program that derives its session files from those of another agent.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Program {
-    /// OpenClaw: pi's version 3 with entries beside the conversation, and `leaf` rows of its own. Read.
+    /// OpenClaw: pi's version 3 with entries beside the conversation, and its own `leaf` lines.
+    /// Read-only.
     OpenClaw,
-    /// Prime Agent: pi's version 3 with types of its own. Read.
+    /// Prime Agent: pi's version 3 with its own types. Read-only.
     Prime,
     /// Tau: pi's types with `parent_id`.
     Tau,
@@ -24,7 +26,7 @@ impl Program {
     pub const ALL: [Program; 6] =
         [Program::OpenClaw, Program::Prime, Program::Tau, Program::Kit, Program::Qwen, Program::Copilot];
 
-    /// The name of the program, as it writes it.
+    /// Returns the name of the program, as it spells it.
     pub fn name(self) -> &'static str {
         match self {
             Program::OpenClaw => "OpenClaw",
@@ -36,7 +38,7 @@ impl Program {
         }
     }
 
-    /// Why nothing is written to its sessions.
+    /// Returns why nothing is written to its sessions.
     pub fn why_read_only(self) -> &'static str {
         match self {
             Program::OpenClaw => "it is a session of OpenClaw, which bough only reads",
@@ -50,7 +52,8 @@ impl Program {
 }
 
 impl Format {
-    /// The program whose derived format it is; `None` of the formats that bough writes.
+    /// Returns the program to which the derived format belongs, or `None` for formats that bough
+    /// writes.
     pub fn program(self) -> Option<Program> {
         match self {
             Format::OpenClaw => Some(Program::OpenClaw),

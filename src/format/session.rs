@@ -1,3 +1,5 @@
+//! A session as it was read, and the builder that makes it from lines.
+
 mod append;
 
 pub use append::Segment;
@@ -11,83 +13,83 @@ use crate::model::{
 };
 use std::collections::{HashMap, HashSet};
 
-/// Where a session stood before its last switch.
+/// HEAD of a session before its last switch.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Previous {
-    /// No switch is known, or it was made before the first entry.
+    /// No switch is known, or it happened before the first entry.
     Unknown,
-    /// At this entry.
+    /// This entry.
     At(Key),
     /// The operation log can't be read, for this reason.
     Unread(String),
 }
 
-/// A session as it was read: the tree in it, what stands beside the tree, and what is wrong with it.
+/// A session as it was read: its tree, the lines outside the tree, and the damage.
 #[derive(Clone, Debug)]
 pub struct Session {
-    /// The format, told from the first lines and what was met later.
+    /// The format, determined by the first lines and refined by later ones.
     pub format: Format,
-    /// The program whose session it is, if that is one that bough never writes for.
+    /// The program that the session belongs to, if bough never writes for that program.
     pub program: Option<Program>,
-    /// What the header says, if there is one.
+    /// The header, if there is one.
     pub header: Option<Header>,
-    /// The name or title in force.
+    /// The current name or title.
     pub name: Option<String>,
     /// The entries, in file order.
     pub entries: Entries,
     /// The tree over them, by the format's rule for repeated ids.
     pub tree: Tree,
-    /// The lines that are no entries, in file order.
+    /// The lines that are not entries, in file order.
     pub others: Vec<Other>,
     /// The labels.
     pub labels: Labels,
-    /// Lines that point at the position of the agent, in file order.
+    /// Lines that point to HEAD, in file order.
     pub pointers: Vec<Pointer>,
-    /// Where the agent would go on.
+    /// Where the agent would continue.
     pub head: Head,
-    /// What the agent loads with the reply that HEAD is in, and the links do not lead to from HEAD: Claude Code's parts
-    /// and results of a reply of which a call has no result yet.
+    /// The entries that the agent loads with the reply at HEAD although no link leads there from
+    /// HEAD: parts and results of a Claude Code reply in which a call has no result yet.
     pub beside: Vec<Ix>,
-    /// What is wrong, in the order in which it was met: first line by line, then the links.
+    /// The damage, in the order in which it was found: first line by line, then the links.
     pub faults: Vec<Fault>,
-    /// The objects over several lines that the agent takes, in file order.
+    /// The objects over several lines that the agent reads as one, in file order.
     pub joined: Vec<Joined>,
     /// The files of the session, the main file first.
     pub files: Vec<FileFacts>,
-    /// The position before the last switch, as far as the operation log tells.
+    /// HEAD before the last switch, as far as the operation log knows it.
     pub previous: Previous,
-    /// Tool calls, and what rare lines name; only where it was asked for.
+    /// Tool calls, and references in rare lines; only if requested.
     pub side: Option<Side>,
-    /// What a transcript of Claude Code says of itself; empty for other formats.
+    /// Facts about a transcript of Claude Code; empty for other formats.
     pub claude: super::claude::Facts,
-    /// Whether only the end of the file was read. Line numbers are then unknown, and count from the first
-    /// line that was read.
+    /// Whether only the end of the file was read. Line numbers are then unknown, and count from the
+    /// first line that was read.
     pub partial: bool,
 }
 
-/// What the header of a session says.
+/// The contents of a session's header.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Header {
-    /// Its line, from 1.
+    /// The line number, starting at 1.
     pub line: u64,
-    /// Where it stands.
+    /// Its span in the file.
     pub span: Option<Span>,
     /// The id of the session.
     pub id: Option<String>,
-    /// The version, as spelled.
+    /// The version, as spelled in the line.
     pub version: Option<String>,
-    /// The folder that the session belongs to.
+    /// The working directory of the session.
     pub cwd: Option<String>,
     /// The time of the header.
     pub time: Option<Time>,
-    /// The session, or its file, that it was forked from or goes on.
+    /// The session, or its file, that this one was forked from or continues.
     pub parent: Option<String>,
-    /// Another id, by which entries may name it as their parent.
+    /// Another id, by which entries may name the header as their parent.
     pub uuid: Option<Key>,
 }
 
 impl Header {
-    /// The session that a header says it was forked from, given the line of the header.
+    /// Returns the session that a header says it was forked from, given the line of the header.
     pub(super) fn parent_in(line: &[u8]) -> Option<String> {
         let says = |key: &str| matches!(key, "parentSession" | "branchedFrom");
         let (_, parent) = each_member(line).filter(|(key, _)| says(key)).last()?;
@@ -95,120 +97,120 @@ impl Header {
     }
 }
 
-/// Where the agent would go on.
+/// Where the agent would continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
-    /// The position, markers looked through; `None` where there is none.
+    /// HEAD, with markers looked through; `None` if there is none.
     pub entry: Option<Ix>,
-    /// The entry that the real program takes for its leaf, markers included.
+    /// The entry that the real program uses as its leaf, including markers.
     pub leaf: Option<Ix>,
-    /// The rule that decided, as words; where there is no position, why.
+    /// The rule that decided, as text; if there is no HEAD, the reason.
     pub rule: &'static str,
 }
 
-/// Several lines that are one object.
+/// Several lines that form one object.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Joined {
-    /// The number of the first line, from 1.
+    /// The number of the first line, starting at 1.
     pub line: u64,
-    /// How many lines it has.
+    /// How many lines it spans.
     pub lines: u64,
-    /// From the start of the first line to the end of the last, without its ending.
+    /// The span from the start of the first line to the end of the last, without its line ending.
     pub span: Span,
 }
 
-/// A line that is no entry.
+/// A line that is not an entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Other {
-    /// Where it stands.
+    /// Its span in the file.
     pub span: Span,
-    /// Its number, from 1.
+    /// The line number, starting at 1.
     pub line: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: OtherKind,
-    /// How many entries stand before it.
+    /// How many entries come before it.
     pub before: u32,
 }
 
-/// The sorts of lines that are no entries.
+/// The kinds of lines that are not entries.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum OtherKind {
     /// The header of the session.
     Header,
     /// The title slot of oh-my-pi.
     Title,
-    /// A line that points at the position of the agent.
+    /// A line that points to HEAD.
     Pointer,
-    /// A label that is no entry.
+    /// A label that is not an entry.
     Label,
     /// Another line about the session as a whole.
     Note,
-    /// A line without a place in the format, or one that is broken.
+    /// A line without a meaning in the format, or a broken one.
     Unknown,
     /// A blank line.
     Blank,
 }
 
-/// A line that points at the position of the agent.
+/// A line that points to HEAD.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Pointer {
-    /// The line, from 1.
+    /// The line number, starting at 1.
     pub line: u64,
-    /// How many entries stand before it.
+    /// How many entries come before it.
     pub before: u32,
-    /// What it points at; `None` where it says that there is nothing.
+    /// The target; `None` if it points to nothing.
     pub target: Option<Key>,
-    /// Whether it says that it was meant.
+    /// Whether it says that it is explicit.
     pub explicit: Option<bool>,
 }
 
-/// What is known of one file of a session.
+/// Facts about one file of a session.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct FileFacts {
-    /// Its bytes.
+    /// The size in bytes.
     pub bytes: u64,
-    /// Its lines; a last one without a line ending counts.
+    /// The number of lines, including a last one without a line ending.
     pub lines: u64,
-    /// Its lines that end in CR LF.
+    /// The number of lines that end in CR LF.
     pub crlf: u64,
-    /// Its blank lines.
+    /// The number of blank lines.
     pub blank: u64,
-    /// Whether its last line ends in a line feed, or it is empty.
+    /// Whether the last line ends in a line feed, or the file is empty.
     pub ends_in_newline: bool,
-    /// Its lines that are JSON objects with a string `type`.
+    /// The number of lines that are JSON objects with a string `type`.
     pub records: u64,
 }
 
-/// What a dialect collects while the lines go by.
+/// What a dialect collects while lines are read.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     /// The first header.
     pub header: Option<Header>,
-    /// The name or title in force so far.
+    /// The name or title so far.
     pub name: Option<String>,
-    /// Whether a line of the file, and not its header, gave the name or took it away.
+    /// Whether a line of the file, and not its header, set or removed the name.
     pub renamed: bool,
     /// The lines about labels.
     pub labels: LabelLines,
-    /// The lines that point at the position.
+    /// The lines that point to HEAD.
     pub pointers: Vec<Pointer>,
-    /// How many entries were met.
+    /// The number of entries so far.
     pub entries: u32,
     /// Which file of the session is being read.
     pub file: u16,
-    /// What times are read by.
+    /// Parses times.
     pub(super) clock: Clock,
-    /// Marks of pi itself, of oh-my-pi and of the harness that were met, as told in `pi`.
+    /// Clues of pi itself, of oh-my-pi and of the harness, as explained in `pi`.
     pub(super) marks: super::pi::Marks,
-    /// What means something to OpenClaw alone.
+    /// Lines that have a special meaning in OpenClaw only.
     pub(super) openclaw: super::openclaw::Rows,
-    /// The last line that the real program would parse, if that is no entry with an id.
+    /// Whether the last line that the real program would parse is not an entry with an id.
     pub last_without_id: bool,
-    /// What a transcript of Claude Code says of itself.
+    /// Facts about a transcript of Claude Code.
     pub claude: super::claude::Facts,
 }
 
-/// Makes a session of lines. `store` feeds it, tests do too.
+/// Builds a session from lines. Used by `store` and by tests.
 pub struct Builder {
     format: Format,
     program: Option<Program>,
@@ -223,17 +225,17 @@ pub struct Builder {
     side: Option<Side>,
     strays: bool,
     spread: Spread,
-    /// Reads lines again that were held.
+    /// Reads again the lines that were held.
     again: Option<Reader>,
 }
 
 impl Builder {
-    /// A reader of the lines that are to come.
+    /// Creates a reader for the lines to come.
     pub fn reader(&self) -> Reader {
         self.format.reader()
     }
 
-    /// Begins a session of a format that [`super::detect()`] told.
+    /// Starts a session of a format found by [`super::detect()`].
     pub fn new(format: Format) -> Builder {
         Builder {
             format,
@@ -253,46 +255,50 @@ impl Builder {
         }
     }
 
-    /// Says which of several entries with one id stands for it, where that is not to be the format's rule.
+    /// Sets which of several entries with the same id represents it, if it should differ from the
+    /// format's rule.
     pub fn copies(&mut self, copies: Copies) {
         self.copies = Some(copies);
     }
 
-    /// Says whose session it is, if that is a program that bough never writes for.
+    /// Sets the program that the session belongs to, if bough never writes for that program.
     pub fn program(&mut self, program: Option<Program>) {
         self.program = program;
     }
 
-    /// Says that tool calls, and what rare lines name, are gathered too: [`Session::side`].
+    /// Requests that tool calls and references in rare lines are collected, too: [`Session::side`].
     pub fn side(&mut self) {
         self.side = Some(Side::default());
     }
 
-    /// Says that a line with a `uuid` and a session counts as an entry, whatever its type: so does claude-code-log.
+    /// Requests that a line with a `uuid` and a session counts as an entry, whatever its type, as
+    /// in claude-code-log.
     pub fn strays(&mut self) {
         self.strays = true;
     }
 
-    /// Says that only the end of the file is read.
+    /// Announces that only the end of the file is read.
     pub fn partial(&mut self) {
         self.partial = true;
     }
 
-    /// Says how many bytes are to come in all, and shows the first of them, so that room is made for the entries.
+    /// Announces the number of bytes to come, with the first of them, so that room is made for the
+    /// entries.
     pub fn expect(&mut self, bytes: u64, head: &[u8]) {
-        /// In a file of fewer bytes, it costs more to count than to make too much room.
+        /// In a smaller file, counting costs more than making too much room.
         const FEW: u64 = 1 << 20;
         if bytes < FEW {
             return self.entries.expect((bytes / 1024 + 8) as usize);
         }
         let lines = memchr::memchr_iter(b'\n', head).count() as u64;
-        // Entries are seldom shorter than these; and lines at the start are often shorter than those behind.
+        // Entries are seldom shorter than this, and lines at the start are often shorter than later
+        // ones.
         let most = bytes / 64;
         let told = u128::from(bytes) * u128::from(lines) / (head.len() as u128).max(1);
         self.entries.expect(most.min(told as u64 + told as u64 / 8) as usize);
     }
 
-    /// Begins the next file of the session; the first is the main file.
+    /// Starts the next file of the session; the first is the main file.
     pub fn begin_file(&mut self) {
         self.place_held(true);
         self.gathered.file = self.files.len() as u16;
@@ -300,7 +306,7 @@ impl Builder {
         self.entries.begin_file();
     }
 
-    /// Takes the next line of the file.
+    /// Processes the next line of the file.
     pub fn line(&mut self, line: &Line<'_>) {
         self.count(line);
         if self.joins_lines(line) {
@@ -309,7 +315,7 @@ impl Builder {
             }
             self.place_held(true);
         }
-        // Nearly all lines are sound, and have nothing to be noted.
+        // Nearly all lines are intact, and yield no notes.
         if line.shape != Shape::Object || line.notes != Notes::default() {
             faults_of(line).for_each(|fault| self.line_fault(fault));
             if line.notes.deep && self.format.is_python() && line.shape == Shape::Object {
@@ -328,7 +334,8 @@ impl Builder {
         }
     }
 
-    /// Places what a list on one line holds, one after the other, as if each stood on a line of its own.
+    /// Places the items of a list on one line, one after the other, as if each were on a line of
+    /// its own.
     fn each_write(&mut self, line: &Line<'_>, list: &[u8]) {
         let mut reader = self.again.take().unwrap_or_default();
         for item in each_item(list) {
@@ -339,7 +346,8 @@ impl Builder {
         self.again = Some(reader);
     }
 
-    /// Places the lines that were held, as far as it is certain what they are; all where no more will come.
+    /// Places the held lines as far as they can be interpreted with certainty, or all of them if no
+    /// more will come.
     fn place_held(&mut self, end: bool) {
         while let Some(mut raw) = self.spread.next(end) {
             let mut reader = self.again.take().unwrap_or_default();
@@ -362,17 +370,18 @@ impl Builder {
         }
     }
 
-    /// Whether a line may be a part of an object over several lines.
+    /// Returns whether a line may be part of an object over several lines.
     fn joins_lines(&self, line: &Line<'_>) -> bool {
         match self.format {
             Format::Claude => true,
-            // Nothing is held in the sound lines of a file.
+            // Nothing is held in the intact lines of a file.
             _ if self.spread.is_empty() && !matches!(line.shape, Shape::Broken { .. }) => false,
             format => !self.spread.is_empty() || super::pi::joins_lines(format, &self.gathered),
         }
     }
 
-    /// Notes that lines are one object. If they only look like one, each has the faults that it has by itself.
+    /// Records that lines form one object. If they only look like one, each keeps the faults that
+    /// it has by itself.
     fn joined(&mut self, line: &Line<'_>, start: u64, lines: u64, faults: &[LineFault]) {
         if !matches!(line.shape, Shape::Object | Shape::Trailing { .. }) {
             return faults.iter().for_each(|fault| self.line_fault(*fault));
@@ -389,7 +398,7 @@ impl Builder {
         self.faults.push(Fault { file, line, offset, len, kind });
     }
 
-    /// Counts a line of the file, whatever is made of it.
+    /// Counts a line of the file, whatever becomes of it.
     fn count(&mut self, line: &Line<'_>) {
         let facts = self.files.last_mut().expect("a file was begun");
         facts.lines = line.number;
@@ -452,7 +461,7 @@ impl Builder {
             link.ty.map(Str::resolved).unwrap_or_default(),
             link.session.map(Str::resolved).unwrap_or_default(),
         );
-        // What stands behind the object on its line is no part of the entry.
+        // Anything after the object on its line is not part of the entry.
         let len = match line.shape {
             Shape::Trailing { at } => line.bytes.map_or(at, |bytes| {
                 bytes.get(..at as usize).map_or(at, |object| object.trim_ascii_end().len() as u64)
@@ -500,7 +509,7 @@ impl Builder {
         self.faults.push(Fault { file, line: line.number, offset: line.offset, len: line.len, kind });
     }
 
-    /// Links the entries, and finds the position.
+    /// Links the entries, and finds HEAD.
     pub fn finish(mut self) -> Session {
         self.place_held(true);
         let format = super::pi::settle(self.format, &self.gathered);
@@ -565,7 +574,7 @@ impl Builder {
     }
 }
 
-/// What places a line of an unknown type that has a `uuid` and a session.
+/// Returns the link of a line of an unknown type that has a `uuid` and a session.
 fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
     let fields = &line.fields;
     let id = fields.str(Field::Uuid).filter(|id| !id.raw.is_empty())?;
@@ -586,7 +595,7 @@ fn stray<'l>(line: &Line<'l>) -> Option<Link<'l>> {
 }
 
 impl Session {
-    /// Reads a session that is in memory; `None` where it is of no format that is known.
+    /// Reads a session that is in memory, or returns `None` if its format is unknown.
     pub fn read(bytes: &[u8]) -> Option<Session> {
         let super::Detected::Format(format) = super::detect(bytes, None) else { return None };
         let mut builder = Builder::new(format);
@@ -597,7 +606,7 @@ impl Session {
         Some(builder.finish())
     }
 
-    /// Where an entry's line stands.
+    /// Returns the span of an entry's line.
     pub fn span(&self, ix: Ix) -> Span {
         self.entries.span(ix)
     }
@@ -610,24 +619,25 @@ impl Session {
         }
     }
 
-    /// The id by which first entries name the header as their parent, in the form of pi's design document.
+    /// Returns the id by which first entries name the header as their parent, in the format of pi's
+    /// design document.
     pub fn header_key(&self) -> Option<Key> {
         self.header.as_ref().filter(|_| self.format == Format::PiDesign)?.uuid
     }
 
-    /// The version that the header says, as spelled.
+    /// Returns the version in the header, as spelled there.
     pub fn version(&self) -> Option<&str> {
         self.header.as_ref()?.version.as_deref()
     }
 
-    /// Whether the version is newer than those that are known.
+    /// Returns whether the version is newer than the known ones.
     pub fn is_newer(&self) -> bool {
         let number = self.version().and_then(|version| version.trim().parse::<f64>().ok());
         let newest = self.format.newest_version().map(f64::from);
         self.format == Format::HarnessV4 || newest.is_some_and(|newest| number.is_some_and(|is| is > newest))
     }
 
-    /// Why the session is never written to; `None` where it is.
+    /// Returns why the session is never written to, or `None` if it is writable.
     pub fn read_only(&self) -> Option<&'static str> {
         if let Some(program) = self.program {
             return Some(program.why_read_only());
@@ -641,18 +651,19 @@ impl Session {
         }
     }
 
-    /// The entries on the path to HEAD, root first; none where there is no HEAD.
+    /// Returns the entries on the path to HEAD, root first; empty if there is no HEAD.
     pub fn path(&self) -> Vec<Ix> {
         self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()
     }
 
-    /// The last entry on the path that the agent loads: HEAD, or below it the end of the reply that it is in.
+    /// Returns the last entry on the path that the agent loads: HEAD, or the end of its reply below
+    /// HEAD.
     pub fn end(&self) -> Option<Ix> {
         let head = self.head.entry?;
         if self.beside.is_empty() {
             return Some(head);
         }
-        // How many steps each is below HEAD, if it is; what was walked once is not walked again.
+        // How many steps each entry is below HEAD, if it is. No link is walked twice.
         let mut known: HashMap<Ix, Option<usize>> = HashMap::from([(head, Some(0))]);
         let mut last = None;
         for ix in &self.beside {
@@ -678,13 +689,15 @@ impl Session {
         Some(last.map_or(head, |(_, ix)| ix))
     }
 
-    /// The last entry on the path to an entry: of HEAD as the agent loads it ([`Session::end`]), else the entry itself.
+    /// Returns the last entry on the path to an entry: for HEAD, as the agent loads it
+    /// ([`Session::end`]); for any other entry, the entry itself.
     pub fn end_at(&self, ix: Ix) -> Ix {
         self.end().filter(|_| self.head.entry == Some(ix)).unwrap_or(ix)
     }
 
-    /// The entries on the path to an entry, root first, with what the agent loads besides: the rest of the reply that HEAD is
-    /// in, and of Claude Code all parts of each reply, and the results of their calls.
+    /// Returns the entries on the path to an entry, root first, and the entries that the agent
+    /// loads with them: the rest of the reply at HEAD, and for Claude Code all parts of each reply
+    /// and the results of their calls.
     pub fn whole_path(&self, tip: Ix) -> Vec<Ix> {
         let whole = match self.format {
             Format::Claude if !self.partial => super::claude::graph::whole_path(self, tip),
@@ -693,7 +706,8 @@ impl Session {
         whole.unwrap_or_else(|| self.tree.path(self.end_at(tip)))
     }
 
-    /// How many entries are on the path that the agent loads, the rest of the reply that HEAD is in included.
+    /// Returns the number of entries on the path that the agent loads, including the rest of the
+    /// reply at HEAD.
     pub fn loaded(&self) -> usize {
         if self.beside.is_empty() {
             return self.depth();
@@ -704,15 +718,16 @@ impl Session {
         path + rest.len()
     }
 
-    /// How many entries are on the path to HEAD, by the links alone.
+    /// Returns the number of entries on the path to HEAD, by links only.
     pub fn depth(&self) -> usize {
         self.head.entry.map_or(0, |head| self.tree.ancestors(head).count())
     }
 
-    /// Whether this reading knows the last `count` entries on the path to the leaf that are `shown`, or all of that path.
+    /// Returns whether this session contains the last `count` entries on the path to the leaf that
+    /// are `shown`, or all of that path.
     ///
-    /// Of a whole reading it is true. Of a part that was read from the end of a file it is false where the path leads
-    /// to an entry before that part.
+    /// Always true for a session that was read as a whole. If only the end of the file was read, it
+    /// is false if the path leads to an entry before that part.
     pub fn knows_path(&self, count: usize, shown: impl Fn(Ix) -> bool) -> bool {
         if !self.partial {
             return true;
@@ -730,7 +745,8 @@ impl Session {
         true
     }
 
-    /// The entry with an id, by the format's rule for repeated ids. Costs a pass over the ids.
+    /// Returns the entry with an id, by the format's rule for repeated ids. Costs a pass over the
+    /// ids.
     pub fn find(&self, key: Key) -> Option<Ix> {
         let at = self.entries.keys().iter().position(|known| *known == key)?;
         let first = Ix(at as u32);
@@ -740,7 +756,8 @@ impl Session {
         self.tree.standing().find(|ix| self.entries.key(*ix) == key)
     }
 
-    /// Returns all entries that have an id, by their ids: for who asks for many of them, as [`Session::find`] for one.
+    /// Returns all entries by their ids; for callers that need many of them. [`Session::find`]
+    /// finds one.
     pub fn places(&self) -> HashMap<Key, Ix> {
         let mut places = HashMap::with_capacity(self.entries.len());
         for ix in self.tree.standing() {
@@ -752,8 +769,8 @@ impl Session {
         places
     }
 
-    /// The position of a session whose program takes `leaf` for its leaf by `rule`: what it stands on once markers of
-    /// `switch` are looked through.
+    /// Returns HEAD of a session whose program uses `leaf` as its leaf by `rule`: the entry that
+    /// results from looking through markers of `switch`.
     pub fn head_at(&self, leaf: Option<Ix>, mut rule: &'static str) -> Head {
         let mut at = leaf;
         while let Some(ix) = at.filter(|ix| self.entries.flags(*ix).has(Flags::MARKER)) {

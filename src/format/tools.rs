@@ -1,34 +1,35 @@
-//! Where the ids of tool calls stand in a line: of the calls, of their results, and of what else speaks of them.
+//! The positions of tool call ids in a line: of calls, of results, and of anything else that
+//! mentions them.
 
 use super::Format;
 use crate::json::{decode, each_item, each_member, member, place_in};
 use std::ops::Range;
 
-/// An id of a tool call, as it stands in a line.
+/// The id of a tool call, with its position in a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct ToolId {
-    /// Where it stands, quotes included.
+    /// Its range, including the quotes.
     pub at: Range<usize>,
-    /// The id, escapes resolved.
+    /// The id, with escapes resolved.
     pub id: String,
-    /// What it stands there for.
+    /// Its role there.
     pub role: ToolRole,
 }
 
-/// What an id of a tool call stands in a line for.
+/// The role of a tool call's id in a line.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum ToolRole {
-    /// A call, which wants a result in another entry.
+    /// A call, whose result is in another entry.
     Call,
     /// The result of a call in another entry.
     Result,
     /// A call that the service itself carried out, or its result: both are in one reply.
     Served,
-    /// It is only spoken of.
+    /// It is only mentioned.
     Mention,
 }
 
-/// The ids of tool calls in a line, in the order of the line's own lists.
+/// Returns the ids of tool calls in a line, in the order of the line's own lists.
 pub fn tool_ids(format: Format, line: &[u8]) -> Vec<ToolId> {
     let mut found = Finder { line, out: Vec::new() };
     match format {

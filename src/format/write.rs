@@ -1,30 +1,30 @@
-//! The lines that bough writes, as the agents spell them.
+//! The lines that bough writes, spelled as the agents spell them.
 
 use super::Format;
 use crate::json::{Escapes, quoted, write_string};
 use crate::model::Time;
 
-/// What every new entry says of itself. Ids of entries that are there already are JSON, as they stand in the file:
-/// a number stays a number, an escape an escape.
+/// The fields that every new entry needs. Ids of existing entries are JSON, as they are in the
+/// file: a number stays a number, an escape an escape.
 #[derive(Clone, Copy, Debug)]
 pub struct New<'a> {
     /// Its id.
     pub id: &'a str,
-    /// The id of the entry that it hangs under; `None` makes a root.
+    /// The id of its parent; `None` makes a root.
     pub parent: Option<&'a [u8]>,
     /// Its time.
     pub now: Time,
 }
 
-/// An object on its way into a line: members in order, in the spelling of one program.
+/// An object that is being written: members in order, in the spelling of one program.
 pub struct Object {
     bytes: Vec<u8>,
     escapes: Escapes,
 }
 
 impl Object {
-    /// Begins an object as `format`'s program spells it: compact as JavaScript does, or with blanks and ASCII
-    /// alone as Python does.
+    /// Starts an object in the spelling of `format`'s program: compact like JavaScript, or with
+    /// spaces and only ASCII like Python.
     pub fn of(format: Format) -> Object {
         Object { bytes: vec![b'{'], escapes: format.escapes() }
     }
@@ -52,13 +52,13 @@ impl Object {
         self.raw(key, id.unwrap_or(b"null"))
     }
 
-    /// The object, without a line ending.
+    /// Returns the object, without a line ending.
     pub fn end(mut self) -> Vec<u8> {
         self.bytes.push(b'}');
         self.bytes
     }
 
-    /// The object as a whole line.
+    /// Returns the object as a whole line.
     pub fn line(self) -> Vec<u8> {
         let mut bytes = self.end();
         bytes.push(b'\n');
@@ -67,12 +67,12 @@ impl Object {
 }
 
 impl Format {
-    /// How the format's program spells strings.
+    /// Returns how the format's program spells strings.
     pub fn escapes(self) -> Escapes {
         if self == Format::Chimera { Escapes::Ascii } else { Escapes::Needed }
     }
 
-    /// A text as JSON, as the format's program spells it.
+    /// Returns a text as JSON, in the spelling of the format's program.
     pub fn quoted(self, text: &str) -> Vec<u8> {
         quoted(text, self.escapes())
     }

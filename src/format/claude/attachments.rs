@@ -1,12 +1,15 @@
-//! Attachments without a `rendered` list, as clients before it wrote them: which the client makes a text of, and of what.
+//! Attachments without a `rendered` list, as older versions of Claude Code wrote them: which ones
+//! it turns into text, and from which fields.
 //!
-//! The words that the client puts around what is in an attachment are not known here: what is shown is the content.
+//! The text that Claude Code puts around the content of an attachment is not known here; only the
+//! content is shown.
 
 use crate::json::{each_item, member, string};
 
-/// The types that are sent, each with the fields that its text is made of: a path of members, `*` for each item of a list.
+/// The types that are sent, each with the fields that its text is made of: a path of members, with
+/// `*` for each item of a list.
 ///
-/// All others are notes of the client for itself.
+/// All others are internal notes of Claude Code.
 const SENT: &[(&str, &[&str])] = &[
     ("agent_listing_delta", &["addedLines/*"]),
     ("agent_mention", &["agentType"]),
@@ -36,10 +39,10 @@ const SENT: &[(&str, &[&str])] = &[
     ("task_status", &["description", "deltaSummary"]),
 ];
 
-/// Events whose hooks speak to the model when they succeed.
+/// Events whose hooks send text to the model when they succeed.
 const SPEAKING_HOOKS: &[&str] = &["SessionStart", "UserPromptSubmit"];
 
-/// Whether the client sends something of an attachment.
+/// Returns whether Claude Code sends any part of an attachment.
 pub(super) fn is_sent(line: &[u8]) -> bool {
     let Some(attachment) = member(line, "attachment") else { return false };
     let text = |key| member(attachment, key).and_then(string).unwrap_or_default();
@@ -50,7 +53,8 @@ pub(super) fn is_sent(line: &[u8]) -> bool {
     }
 }
 
-/// The text of an attachment: what is in the fields that the client makes its own text of, one below the other.
+/// Returns the text of an attachment: the contents of the fields from which Claude Code makes its
+/// own text, joined by line breaks.
 pub fn attachment_text(line: &[u8]) -> String {
     let attachment = member(line, "attachment").unwrap_or_default();
     let ty = member(attachment, "type").and_then(string).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The compactions of a transcript as they were when they were written, whatever a later line makes of them.
+//! The compactions of a transcript as they were when they were written, regardless of later lines.
 
 use super::Boundary;
 use super::graph::Loader;
@@ -7,8 +7,8 @@ use crate::model::{Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// The compaction that an entry comes after: the nearest boundary above it, or one that kept a message above it, below which
-/// the conversation went on behind the boundary.
+/// Returns the compaction that an entry comes after: the nearest boundary above it, or a boundary
+/// that kept a message above it below which the conversation continued after the boundary.
 pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Result<Option<Ix>> {
     let mut keeping: HashMap<Key, Vec<(Ix, Ix)>> = HashMap::new();
     let mut known: Option<HashSet<Key>> = None;
@@ -17,7 +17,7 @@ pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Res
         let first = copies(session, boundary).last().unwrap_or(boundary);
         let lists = Boundary::of(boundary, &line);
         let kept = kept(session, &lists);
-        // Lists that name what is not in the file have no effect.
+        // Lists that name a message missing from the file have no effect.
         let known = known.get_or_insert_with(|| session.entries.keys().iter().copied().collect());
         if kept.iter().all(|key| known.contains(key)) {
             for kept in kept {
@@ -39,7 +39,8 @@ pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Res
     Ok(None)
 }
 
-/// The session as it was for an entry that a later compaction replaced; `None` where the entry is not gone.
+/// Returns the session as it was for an entry that a later compaction replaced, or `None` if the
+/// entry is not gone.
 pub(crate) fn before_it_was_gone(
     session: &Session,
     source: &dyn Source,
@@ -51,7 +52,7 @@ pub(crate) fn before_it_was_gone(
     }
     let mut plain = session.clone();
     plain.claude.boundaries.clear();
-    // The compaction above the entry, if there is one, is in force there.
+    // The compaction above the entry, if there is one, is the active one there.
     plain.claude.boundary = match above(session, source, entry)? {
         Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line)),
         None => None,
@@ -59,7 +60,7 @@ pub(crate) fn before_it_was_gone(
     Ok(Some(plain))
 }
 
-/// The messages that a boundary's lists name, or that stand between the ends that they name.
+/// Returns the messages that a boundary's lists name, or those between the two ends that they name.
 fn kept(session: &Session, boundary: &Boundary) -> Vec<Key> {
     match (&boundary.kept, boundary.ends) {
         (kept, Some((head, tail))) if kept.is_empty() => {
@@ -78,13 +79,13 @@ fn kept(session: &Session, boundary: &Boundary) -> Vec<Key> {
     }
 }
 
-/// The copies of a boundary, the last first.
+/// Returns the copies of a boundary, the last one first.
 pub(crate) fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix> + '_ {
     let key = session.entries.key(boundary);
     session.entries.all().rev().filter(move |ix| session.entries.key(*ix) == key)
 }
 
-/// The line of a boundary with its lists, where a copy of it has any.
+/// Returns the line of a boundary with its lists, if any copy of it has lists.
 pub(crate) fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
     for ix in copies(session, boundary) {
         let line = source.bytes(session.span(ix))?;
@@ -95,7 +96,8 @@ pub(crate) fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) ->
     Ok(None)
 }
 
-/// The compactions of the file, each once: the last copy of each, in the order in which they came first.
+/// Returns the distinct compactions of the file: the last copy of each, in the order in which they
+/// first occur.
 pub(crate) fn distinct_boundaries(session: &Session) -> Vec<Ix> {
     let mut last: Vec<(Key, Ix)> = Vec::new();
     for ix in session.entries.all() {

@@ -1,8 +1,8 @@
-//! Replies that the client forgets: it neither sends them nor goes on after them.
+//! Replies that Claude Code forgets: it neither sends them nor continues after them.
 //!
-//! A reply is forgotten if there is nothing but thinking and white space in its parts on the trunk. So is what a line on the trunk
-//! takes back (`retractedMessageUuids`). A reply whose list of blocks is empty is sent with a made-up text, but
-//! the client does not go on after it.
+//! A reply is forgotten if its parts on the main path contain only thinking and white space. So is
+//! an entry that a line on the main path retracts (`retractedMessageUuids`). A reply whose list of
+//! blocks is empty is sent with an invented text, but Claude Code does not continue after it.
 
 use super::Quiet;
 use super::graph::Loader;
@@ -10,12 +10,13 @@ use crate::format::Session;
 use crate::model::{Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 
-/// Which entries of a trunk the client forgets.
+/// Which entries of a main path Claude Code forgets.
 pub struct Forgotten<'s> {
     session: &'s Session,
-    /// Of each reply with a part that says nothing, by `message.id`: whether another part says something.
+    /// For each reply with a part that says nothing, by `message.id`: whether another part says
+    /// something.
     replies: HashMap<Key, bool>,
-    /// What is taken back.
+    /// The retracted entries.
     retracted: HashSet<Key>,
 }
 
@@ -26,12 +27,12 @@ pub enum Why {
     SaysNothing,
     /// Its list of blocks is empty, and no other part of the reply says anything.
     Empty,
-    /// A later line takes the entry back.
+    /// A later line retracts the entry.
     Retracted,
 }
 
 impl<'s> Forgotten<'s> {
-    /// Looks at the entries of a trunk.
+    /// Examines the entries of a main path.
     pub fn on(session: &'s Session, trunk: impl Iterator<Item = Ix> + Clone) -> Forgotten<'s> {
         let claude = &session.claude;
         let mut forgotten = Forgotten { session, replies: HashMap::new(), retracted: HashSet::new() };
@@ -60,7 +61,7 @@ impl<'s> Forgotten<'s> {
         forgotten
     }
 
-    /// Why an entry of the trunk is forgotten; `None` if it is not.
+    /// Returns why an entry of the main path is forgotten, or `None` if it is not.
     pub fn why(&self, ix: Ix) -> Option<Why> {
         let entries = &self.session.entries;
         if !self.retracted.is_empty() && self.retracted.contains(&entries.key(ix)) {
@@ -77,18 +78,19 @@ impl<'s> Forgotten<'s> {
 }
 
 impl Loader<'_> {
-    /// Whether a turn may be one that the client forgets: only then the trunk is looked at.
+    /// Returns whether Claude Code may forget a turn. Only then the main path has to be examined.
     pub(super) fn may_be_forgotten(&self, turn: u32) -> bool {
         self.session.claude.may_be_passed_over(Ix(turn), self.session.entries.key(Ix(turn)))
     }
 
-    /// The last turn of the trunk of a way up that is not forgotten, and what the next prompt hangs under then.
+    /// Returns the last turn that is not forgotten on the main path of a way up, and the entry that
+    /// becomes the parent of the next prompt.
     pub(super) fn last_remembered(&self, way: &[u32]) -> Option<(u32, u32)> {
         let trunk: Vec<Ix> = self.whole(way).into_iter().map(|step| step.entry).collect();
         let forgotten = Forgotten::on(self.session, trunk.iter().copied());
         let is_remembered = |ix: &Ix| self.is_turn(ix.0) && forgotten.why(*ix).is_none();
         let at = trunk.iter().rposition(is_remembered)?;
-        // A call without a result is what counts, as if the forgotten ones were not there.
+        // A call without a result counts as if the forgotten entries did not exist.
         let on_way = way.iter().rposition(|ix| is_remembered(&Ix(*ix)));
         let turn = on_way.and_then(|at| self.last_turn(&way[..=at]));
         if let Some((turn, Some(_))) = turn
@@ -96,7 +98,7 @@ impl Loader<'_> {
         {
             return Some((turn, turn));
         }
-        // A reply is made up after the user's last words, and follows only attachments.
+        // The invented reply comes after the user's last message, and follows only attachments.
         let is_sent = |ix: &Ix| forgotten.why(*ix) == Some(Why::Empty) && self.kind(ix.0) == Kind::Assistant;
         let is_reply = self.kind(trunk[at].0) == Kind::Assistant || trunk[at + 1..].iter().any(is_sent);
         let follows = |ix: &&Ix| match self.kind(ix.0) {

@@ -1,33 +1,43 @@
-//! What the client loads of a transcript when it resumes it: which entries, how they hang together, and the leaf.
+//! The entries that Claude Code loads from a transcript when it resumes it, their links, and the
+//! leaf.
 //!
-//! 1. **Entries.** The last copy of a `uuid` counts. In a file of 5 MiB or more, nothing before the last
-//!    `compact_boundary` is read, pointers included; messages that it kept are.
-//! 2. **Links.** `parentUuid`, through `progress` lines and turns whose content is neither a string nor a list. If the last boundary names messages that it kept, these come after its
-//!    summary, whatever names the summary as its parent comes after the last of them, and all else before the boundary is gone. The
-//!    summary itself may be missing: the conversation then begins with the first kept message. If a kept message is
-//!    not in the file, none of this is done. If the last boundary has no lists and an earlier one has, all before the last
-//!    boundary is gone too.
-//! 3. **Orphans** are joined to the newest entry that is at most five seconds older ([`Loader::is_bridged`]); else they are roots. A ring is cut
-//!    where the way up closes it, and goes on as from an orphan.
-//! 4. **The tip** is the last entry in the file that is no sidechain and has a turn on its way up; if leaves
-//!    hang below it that are no older, the newest of these. If kept messages follow it, the last of these. If messages were kept and
-//!    only one turn has no other below it, that one.
-//! 5. **The pointer** that stands last in the file, behind the last boundary, decides if it names an entry that is not on the way up from the last
-//!    entry. On the way, it decides only as a pin (`explicit`) with no entry behind it in the file; a later pointer to another entry takes a pin
-//!    away. A pin on null with no entry behind it is an empty conversation; a pointer at a sidechain makes a session that can't be opened.
-//! 6. **The leaf** is the turn (`user` or `assistant`) at or above what was chosen. The next prompt hangs behind the
-//!    `system` and `attachment` entries that follow it; where calls of the last reply have no result, behind the last of these.
-//!    A reply that the client forgets is never the leaf ([`super::forgotten`]): the turn before it is.
-//! 7. **The trunk** is the way up from there, with all parts of each reply on it (entries with its `message.id`, on
-//!    whatever branch) put behind the first run of its parts on the way; the results that hang under these; a result elsewhere in the file of a call
-//!    that has none; and the notes of hooks under calls and results.
+//! 1. **Entries.** The last copy of a `uuid` counts. In a file of 5 MiB or more, nothing before the
+//!    last `compact_boundary` is read, including pointers; messages that it kept are.
+//! 2. **Links.** `parentUuid`, passing through `progress` lines and turns whose content is neither
+//!    a string nor a list. If the last boundary names messages that it kept, these come after its
+//!    summary, any entry that names the summary as its parent comes after the last of them, and
+//!    everything else before the boundary is gone. The summary itself may be missing: the
+//!    conversation then begins with the first kept message. If a kept message is not in the file,
+//!    none of this is done. If the last boundary has no lists and an earlier one has, everything
+//!    before the last boundary is gone, too.
+//! 3. **Orphans** are attached to the newest entry that is at most five seconds older
+//!    ([`Loader::is_bridged`]); otherwise they are roots. A cycle is cut at the link that closes it
+//!    on the way up, and the entry there is treated as an orphan.
+//! 4. **The tip** is the last entry in the file that is not a sidechain and has a turn at or above
+//!    it; if it has descendant leaves that are not older, the newest of these. If kept messages
+//!    follow it, the last of these. If messages were kept and only one turn has no other turn below
+//!    it, that one.
+//! 5. **The pointer** that comes last in the file, after the last boundary, decides if it names an
+//!    entry that is not an ancestor of the last entry. If it is an ancestor, the pointer decides
+//!    only as a pin (`explicit`) with no entry after it in the file; a later pointer to another
+//!    entry cancels a pin. A pin on null with no entry after it is an empty conversation; a pointer
+//!    to a sidechain makes a session that can't be opened.
+//! 6. **The leaf** is the turn (`user` or `assistant`) at or above the chosen entry. The parent of
+//!    the next prompt is the last of the `system` and `attachment` entries that follow that turn;
+//!    if calls of the last reply have no result, it is the last of these calls. A reply that Claude
+//!    Code forgets is never the leaf ([`super::forgotten`]): the turn before it is.
+//! 7. **The main path** is the path to that entry, with all parts of each reply on it (entries with
+//!    its `message.id`, on any branch) inserted after the first run of its parts on the path; the
+//!    results that are children of these; a result elsewhere in the file for a call that has none;
+//!    and the notes of hooks below calls and results.
 //!
-//! Checked with the client on real and hand-made transcripts, where all agrees, and on wild random ones, where
-//! 95 of 100 do. Known to differ: a copy of an earlier entry as the last line of a file whose order is reversed; the order of
-//! parts of one reply on several branches; a pin among kept messages with entries behind it.
+//! Compared with Claude Code itself on real and hand-made transcripts, where all results agree, and
+//! on wild random ones, where 95 of 100 agree. Known differences: a copy of an earlier entry as the
+//! last line of a file whose order is reversed; the order of parts of one reply on several
+//! branches; a pin among kept messages with entries after it.
 //!
-//! Everything here costs passes over columns, in memory that comes and goes: some ten bytes an entry; forty where orphans
-//! are joined. Only entries of the main file take part.
+//! Everything here costs passes over columns, in temporary memory: some ten bytes an entry, or
+//! forty if orphans are attached. Only entries of the main file take part.
 
 use super::orphans::Bridger;
 use crate::format::{Head, Session};
@@ -35,89 +45,94 @@ use crate::model::{Copies, Flags, Ix, Key, Kind, Parent, Tree};
 use std::borrow::Cow;
 use std::collections::HashMap;
 
-/// The bytes from which on a file is read from its last boundary.
+/// The file size from which on a file is read from its last boundary, in bytes.
 const BIG: u64 = 5 << 20;
 
-/// Links that lead to no entry begin here.
+/// Links with this value or more lead to no entry.
 pub(super) const NONE: u32 = LOST;
-/// The parent is not among the entries that are loaded.
+/// The parent is not among the loaded entries.
 const LOST: u32 = u32::MAX - 1;
 const ROOT: u32 = u32::MAX;
 
-/// Loaded at all.
+/// The entry is loaded.
 pub(super) const IN: u8 = 1;
-/// A note of the client about the compaction, which hangs under a kept message and is not followed.
+/// A note of Claude Code about the compaction, which is a child of a kept message and is not
+/// followed.
 const ASIDE: u8 = 1 << 1;
 /// Kept by the last compaction.
 pub(super) const KEPT: u8 = 1 << 2;
-/// Before the last compaction, and gone with it.
+/// Before the last compaction, and gone because of it.
 const GONE: u8 = 1 << 3;
-/// An orphan that was joined to an entry near in time.
+/// An orphan that was attached to an entry close in time.
 pub(super) const BRIDGED: u8 = 1 << 4;
 
-/// A transcript as the client links it.
+/// A transcript with the links that Claude Code uses.
 pub struct Loader<'s> {
     pub(super) session: &'s Session,
     tree: Cow<'s, Tree>,
-    /// How many entries the main file has.
+    /// The number of entries in the main file.
     pub(super) count: u32,
-    /// The first entry that is read, but for kept ones.
+    /// The first entry that is read, apart from kept ones.
     from: u32,
     pub(super) parent: Vec<u32>,
     state: Vec<u8>,
-    /// The entries in the order in which their ids occur first, where that is not the order of what stands for them.
+    /// The entries in the order in which their ids first occur, if that differs from the order of
+    /// the entries that represent the ids.
     rows: Option<Vec<u32>>,
     place: HashMap<u32, u32>,
     kids: Option<Kids>,
     bridger: Option<Bridger>,
-    /// The last message that the last compaction kept, if that took effect.
+    /// The last message that the last compaction kept, if the compaction took effect.
     last_kept: Option<u32>,
 }
 
-/// Where the client would go on.
+/// Where Claude Code would continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Leaf {
-    /// The turn that the next prompt would come behind.
+    /// The turn that the next prompt would follow.
     pub turn: Option<Ix>,
-    /// The entry that the next prompt would hang under, system and attachment entries behind the turn included.
+    /// The parent of the next prompt, which may be a system or attachment entry after the turn.
     pub end: Option<Ix>,
-    /// The entry that the way up begins at. Parts and results of the last reply may come behind it on the trunk.
+    /// The entry at which the way up begins. Parts and results of the last reply may follow it on
+    /// the main path.
     pub from: Option<Ix>,
-    /// What decided.
+    /// The rule that decided.
     pub rule: Rule,
 }
 
-/// What decides about the leaf.
+/// The rules that determine the leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Rule {
-    /// No pointer counts: the last entry of the main conversation in the file.
+    /// No pointer applies: the last entry of the main conversation in the file.
     Last,
-    /// No pointer counts: the newest leaf below the last entry, which stands before it in the file.
+    /// No pointer applies: the newest leaf below the last entry, although it comes earlier in the
+    /// file.
     NewestBelow,
-    /// No pointer counts: the last message that a compaction kept, which hangs below the last entry.
+    /// No pointer applies: the last message that a compaction kept, which is below the last entry.
     LastKept,
-    /// No pointer counts, and a compaction kept messages: the only turn without another below it.
+    /// No pointer applies, and a compaction kept messages: the only turn without another turn below
+    /// it.
     OnlyEnd,
-    /// The last pointer, at an entry that is not on the way up from the last.
+    /// The last pointer, to an entry that is not an ancestor of the last entry.
     Pointer,
-    /// The last pointer, at an entry above the last: it is pinned, and nothing came after.
+    /// The last pointer, to an ancestor of the last entry: it is a pin, and nothing came after it.
     Pin,
-    /// An agent's transcript: its last turn.
+    /// A subagent's transcript: its last turn.
     Agent,
-    /// The caller said where.
+    /// The caller named the entry.
     Asked,
-    /// A pin on nothing: the client begins an empty conversation.
+    /// A pin on nothing: Claude Code starts an empty conversation.
     Emptied,
-    /// The last pointer names a sidechain: the client does not open the session.
+    /// The last pointer names a sidechain: Claude Code does not open the session.
     PointerAtSidechain,
-    /// The turn that was found is a sidechain: the client does not open the session.
+    /// The turn that was found is a sidechain: Claude Code does not open the session.
     Sidechain,
-    /// There is no turn to go on from: the client does not open the session.
+    /// There is no turn to continue from: Claude Code does not open the session.
     NoTurn,
 }
 
 impl Rule {
-    /// The rule as words: what decided, or why there is no position.
+    /// Returns the rule as text: what decided, or why there is no HEAD.
     pub fn words(self) -> &'static str {
         match self {
             Rule::Last => "the last entry of the conversation in the file",
@@ -147,59 +162,60 @@ enum Pin {
     Followed,
 }
 
-/// One entry of the trunk.
+/// One entry of the main path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Step {
     /// The entry.
     pub entry: Ix,
-    /// How it came to be on the trunk.
+    /// How it got onto the main path.
     pub way: Way,
-    /// Whether it comes before an orphan that was joined to an entry near in time.
+    /// Whether it comes before an orphan that was attached to an entry close in time.
     pub bridged: bool,
 }
 
-/// How an entry comes to be on the trunk.
+/// How an entry gets onto the main path.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Way {
     /// By the links, from the leaf up.
     Link,
     /// As a kept message of the last compaction.
     Kept,
-    /// As another part of a reply on the trunk.
+    /// As another part of a reply on the main path.
     Part,
-    /// As a result of a call in a reply on the trunk.
+    /// As a result of a call in a reply on the main path.
     Answer,
 }
 
-/// What other readers take for the leaf, where that is another turn than the client's.
+/// The turns that other readers use as the leaf, if they differ from that of Claude Code.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct OtherReaders {
-    /// Clients before 2.1.122, which know no pointers: the last entry in the file.
+    /// Versions before 2.1.122, which do not know pointers: the last entry in the file.
     pub without_pointers: Option<Ix>,
-    /// Clients up to 2.1.100: the newest turn by time.
+    /// Versions up to 2.1.100: the newest turn by time.
     pub newest: Option<Ix>,
     /// The software development kit: the last turn in the file that ends a branch.
     pub last_end: Option<Ix>,
 }
 
 impl OtherReaders {
-    /// Whether all agree with the client.
+    /// Returns whether all readers agree with Claude Code.
     pub fn agree(&self) -> bool {
         *self == OtherReaders::default()
     }
 }
 
-/// The position of a session, for [`Session::head`].
+/// Returns HEAD of a session, for [`Session::head`].
 pub(super) fn head(session: &Session) -> Head {
     let leaf = Loader::new(session).leaf();
     Head { entry: leaf.turn, leaf: leaf.end, rule: leaf.rule.words() }
 }
 
-/// What is loaded with the reply that the position is in and does not stand above it, for [`Session::beside`].
+/// Returns the entries that are loaded with the reply at HEAD but are not its ancestors, for
+/// [`Session::beside`].
 pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
     let entries = &session.entries;
     let is_call = |ix: &Ix| entries.kind(*ix) == Kind::Assistant && entries.flags(*ix).has(Flags::CALL);
-    // A call is the position only as long as it has no result.
+    // A call is HEAD only as long as it has no result.
     let Some(head) = session.head.entry.filter(is_call) else { return Vec::new() };
     let mut loader = Loader::new(session);
     let Some(from) = loader.leaf().from else { return Vec::new() };
@@ -213,8 +229,8 @@ pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
     rest
 }
 
-/// The path to an entry with all parts of its replies, for [`Session::whole_path`]; `None` where the client has it in another
-/// order or not at all.
+/// Returns the path to an entry with all parts of its replies, for [`Session::whole_path`]; `None`
+/// if Claude Code orders that path differently or does not load it.
 pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix>> {
     let mut loader = Loader::new(session);
     let from = loader.leaf_at(tip).from?;
@@ -222,14 +238,14 @@ pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix
     let is_there = trunk.iter().any(|step| step.entry == tip);
     let as_linked = trunk.iter().all(|step| step.way != Way::Kept);
     let mut path: Vec<Ix> = trunk.into_iter().map(|step| step.entry).collect();
-    // Notes behind it hang below it.
+    // Notes after it are below it in the tree.
     let end = path.iter().rposition(|ix| *ix == tip || session.entries.kind(*ix).is_turn());
     path.truncate(end.map_or(0, |end| end + 1));
     (is_there && as_linked).then_some(path)
 }
 
 impl<'s> Loader<'s> {
-    /// Links the entries of a transcript as the client does.
+    /// Links the entries of a transcript as Claude Code does.
     pub fn new(session: &'s Session) -> Loader<'s> {
         let count = session.entries.count_in(0);
         let tree = match session.tree.copies() {
@@ -256,37 +272,40 @@ impl<'s> Loader<'s> {
         loader
     }
 
-    /// Whether the client loads an entry at all.
+    /// Returns whether Claude Code loads an entry at all.
     pub fn is_loaded(&self, ix: Ix) -> bool {
         ix.0 < self.count && self.has(ix.0, IN)
     }
 
-    /// Whether an entry is gone with what the last compaction replaced: no branch of the file leads there.
+    /// Returns whether an entry is gone with the part that the last compaction replaced: no branch
+    /// of the file leads there.
     pub fn is_gone(&self, ix: Ix) -> bool {
         ix.0 < self.count && (self.has(ix.0, GONE) || ix.0 < self.from && !self.has(ix.0, IN))
     }
 
-    /// Whether an entry is an orphan that the client joins to one near in time.
+    /// Returns whether an entry is an orphan that Claude Code attaches to an entry close in time.
     pub fn is_bridged(&self, ix: Ix) -> bool {
         ix.0 < self.count && self.has(ix.0, BRIDGED)
     }
 
-    /// Whether an entry is one that the last compaction kept, and it took effect.
+    /// Returns whether the last compaction kept an entry and took effect.
     pub fn is_kept(&self, ix: Ix) -> bool {
         ix.0 < self.count && self.has(ix.0, KEPT)
     }
 
-    /// The entry that the client hangs an entry under: through progress lines, and as compaction and bridging have it.
+    /// Returns the parent that Claude Code gives an entry: through progress lines, and after
+    /// compaction and the attaching of orphans.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
         (self.is_loaded(ix) && self.parent[ix.at()] < NONE).then(|| Ix(self.parent[ix.at()]))
     }
 
-    /// Whether the file is so big that the client does not read what stands before its last boundary.
+    /// Returns whether the file is so big that Claude Code does not read anything before its last
+    /// boundary.
     pub fn reads_from_boundary(&self) -> bool {
         self.from > 0
     }
 
-    /// Where the client would go on.
+    /// Returns where Claude Code would continue.
     pub fn leaf(&mut self) -> Leaf {
         if let Some(leaf) = self.agent_leaf() {
             return leaf;
@@ -294,7 +313,8 @@ impl<'s> Loader<'s> {
         let none = |rule| Leaf { turn: None, end: None, from: None, rule };
         let last = self.last_entry();
         let tip = last.map(|last| self.tip(last));
-        // A pointer is compared with the last entry in the file, whatever newer one hangs below it.
+        // A pointer is compared with the last entry in the file, even if there is a newer one below
+        // it.
         let last = match tip {
             Some((kept, Rule::LastKept)) => Some(kept),
             _ => last,
@@ -309,7 +329,8 @@ impl<'s> Loader<'s> {
                 {
                     let sidechain = self.is_sidechain(target);
                     let older = match self.last_kept {
-                        // Among kept messages, the client heeds only pointers at turns without another below.
+                        // Among kept messages, Claude Code follows only pointers to turns without
+                        // another turn below them.
                         Some(_) => last != Some(target) && !self.is_last_turn(target),
                         None => last.filter(|last| *last != target).is_some_and(|last| {
                             let way = self.stored(last);
@@ -334,12 +355,12 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// Where the client would go on if a pin named `ix`.
+    /// Returns where Claude Code would continue if a pin named `ix`.
     pub fn leaf_at(&mut self, ix: Ix) -> Leaf {
         if ix.0 >= self.count {
             return Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn };
         }
-        // From a line that is a link only, the client goes to the entry above it.
+        // From a line that is only a link, Claude Code goes to the parent.
         let above = Some(self.parent[ix.at()]).filter(|_| self.is_passed(ix.0));
         match above.unwrap_or(ix.0) {
             at if at < NONE && self.has(at, IN) => self.settle(at, Rule::Asked),
@@ -347,8 +368,8 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// The trunk whose way up begins at `from` ([`Leaf::from`]), root first: the way up by links, parts and results put
-    /// back, nothing cut at a boundary.
+    /// Returns the main path that ends at `from` ([`Leaf::from`]), root first: the path by links,
+    /// with parts and results restored, and not cut at a boundary.
     pub fn trunk(&mut self, from: Ix) -> Vec<Step> {
         if !self.is_loaded(from) {
             return Vec::new();
@@ -357,7 +378,8 @@ impl<'s> Loader<'s> {
         self.whole(&way)
     }
 
-    /// The trunk as it is sent: the results of one reply in the order of the file, also those that were put back.
+    /// Returns the main path as it is sent: the results of one reply in the order of the file,
+    /// including restored ones.
     pub fn sent_trunk(&mut self, from: Ix) -> Vec<Step> {
         let mut trunk = self.trunk(from);
         let is_result =
@@ -368,9 +390,9 @@ impl<'s> Loader<'s> {
         trunk
     }
 
-    /// What readers by other rules take for the leaf.
+    /// Returns the leaf that readers with other rules use.
     ///
-    /// Up to three passes over the entries.
+    /// Costs up to three passes over the entries.
     pub fn other_readers(&mut self, leaf: &Leaf) -> OtherReaders {
         if leaf.rule == Rule::Agent {
             return OtherReaders::default();
@@ -399,7 +421,7 @@ impl<'s> Loader<'s> {
         self.kind(ix).is_turn()
     }
 
-    /// Whether a line is a link only: what hangs under it joins its parent.
+    /// Returns whether a line is only a link: its children are attached to its parent.
     fn is_passed(&self, ix: u32) -> bool {
         let links = &self.session.claude.links;
         self.kind(ix) == Kind::Progress || !links.is_empty() && links.binary_search(&Ix(ix)).is_ok()
@@ -413,7 +435,7 @@ impl<'s> Loader<'s> {
         self.session.entries.group(Ix(ix))
     }
 
-    /// The entries that are loaded, in the order in which their ids occur first in the file.
+    /// Returns the loaded entries, in the order in which their ids first occur in the file.
     pub(super) fn rows(&self) -> impl DoubleEndedIterator<Item = u32> + '_ {
         let count = self.rows.as_ref().map_or(self.count as usize, Vec::len);
         (0..count)
@@ -421,7 +443,7 @@ impl<'s> Loader<'s> {
             .filter(|ix| self.has(*ix, IN))
     }
 
-    /// Where the id of an entry occurs first.
+    /// Returns the place where the id of an entry first occurs.
     pub(super) fn place(&self, ix: u32) -> u32 {
         self.place.get(&ix).copied().unwrap_or(ix)
     }
@@ -431,7 +453,7 @@ impl<'s> Loader<'s> {
         keys.iter().rposition(|known| *known == key).map(|at| at as u32).filter(|ix| self.has(*ix, IN))
     }
 
-    /// Says which entries are loaded.
+    /// Determines which entries are loaded.
     fn take_in(&mut self) {
         let session = self.session;
         let entries = &session.entries;
@@ -449,7 +471,7 @@ impl<'s> Loader<'s> {
         if copies.is_empty() {
             return;
         }
-        // What stands for an id is loaded at the place of its first copy.
+        // The entry that represents an id is loaded in the place of its first copy.
         let mut first: HashMap<Key, u32> = HashMap::new();
         for ix in &copies {
             if self.has(*ix, IN) {
@@ -485,12 +507,12 @@ impl<'s> Loader<'s> {
             if at >= NONE || self.has(at, IN) {
                 continue;
             }
-            // Lines that are passed get the answer too, so that none is passed twice.
+            // Skipped lines get the result too, so that none is walked twice.
             through.push(ix);
             while at < NONE && self.is_passed(at) && at >= self.from {
                 through.push(at);
                 let next = self.parent[at as usize];
-                // A ring of such lines leads nowhere.
+                // A cycle of such lines leads nowhere.
                 self.parent[at as usize] = LOST;
                 at = next;
             }
@@ -501,7 +523,8 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// Moves the messages that the last boundary kept below its summary, and drops what it replaced.
+    /// Moves the messages that the last boundary kept below its summary, and drops those that it
+    /// replaced.
     fn keep(&mut self) {
         let session = self.session;
         let Some(boundary) = session.claude.boundary.as_ref() else { return };
@@ -519,7 +542,8 @@ impl<'s> Loader<'s> {
             None if !boundary.is_listed() && self.is_listed_before(at) => Vec::new(),
             None => return,
         };
-        // What names the summary as its parent comes after the last kept message, whether there is a summary or not.
+        // An entry that names the summary as its parent comes after the last kept message, whether
+        // or not there is a summary.
         let anchor = boundary.anchor.and_then(|anchor| self.find(anchor));
         let mut below_anchor = Seen::new(self.count);
         for ix in 0..self.count {
@@ -570,13 +594,14 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// Whether a boundary other than the one at `last` has lists, by the last copy of it.
+    /// Returns whether a boundary other than the one at `last` has lists, according to its last
+    /// copy.
     fn is_listed_before(&self, last: u32) -> bool {
         let boundaries = self.session.claude.boundaries.iter();
         boundaries.filter(|(ix, listed)| *listed && ix.0 != last).any(|(ix, _)| self.has(ix.0, IN))
     }
 
-    /// The id that an orphan names as its parent, through progress lines.
+    /// Returns the id that an orphan names as its parent, through progress lines.
     fn lost_parent(&self, ix: u32) -> Option<Key> {
         let mut at = Ix(ix);
         for _ in 0..self.count {
@@ -589,7 +614,8 @@ impl<'s> Loader<'s> {
         None
     }
 
-    /// The entries with these ids, in order, each once; `None` if one is not there.
+    /// Returns the entries with these ids, in order and without duplicates; `None` if one does not
+    /// exist.
     fn find_all(&self, keys: &[Key]) -> Option<Vec<u32>> {
         let mut wanted: Vec<(Key, u32)> = keys.iter().map(|key| (*key, LOST)).collect();
         wanted.sort_unstable();
@@ -614,7 +640,7 @@ impl<'s> Loader<'s> {
         Some(found)
     }
 
-    /// The entries from `tail` up to `head`, `head` first.
+    /// Returns the entries from `tail` up to `head`, `head` first.
     fn segment(&self, head: Key, tail: Key) -> Option<Vec<u32>> {
         let (head, mut at) = (self.find(head)?, self.find(tail)?);
         let (mut found, mut seen) = (Vec::new(), Seen::new(self.count));
@@ -629,7 +655,7 @@ impl<'s> Loader<'s> {
         None
     }
 
-    /// Joins the orphans to what is near in time.
+    /// Attaches the orphans to entries close in time.
     fn bridge(&mut self) {
         let orphans: Vec<u32> = self
             .rows()
@@ -655,7 +681,8 @@ impl<'s> Loader<'s> {
         self.bridger = Some(bridger);
     }
 
-    /// Where the way up goes on that would close a ring at `ix`.
+    /// Returns the entry at which the way up continues when its next link would close a cycle at
+    /// `ix`.
     fn past_ring(&mut self, ix: u32) -> Option<u32> {
         let mut bridger = self.bridger.take().unwrap_or_else(|| Bridger::new(self));
         let found = bridger.nearest(self, ix);
@@ -663,7 +690,7 @@ impl<'s> Loader<'s> {
         found
     }
 
-    /// The way up from an entry, root first.
+    /// Returns the path to an entry, root first.
     fn chain(&mut self, from: u32) -> Vec<u32> {
         let (mut way, mut seen) = (Vec::new(), Seen::new(self.count));
         let mut at = Some(from);
@@ -680,7 +707,8 @@ impl<'s> Loader<'s> {
         way
     }
 
-    /// The way up by what is stored, root first: no orphan is joined, no ring passed.
+    /// Returns the path to an entry by the stored links, root first: no orphan is attached, and the
+    /// path ends at a cycle.
     fn stored(&self, from: u32) -> Vec<u32> {
         let (mut way, mut seen) = (Vec::new(), Seen::new(self.count));
         let mut at = from;
@@ -692,9 +720,9 @@ impl<'s> Loader<'s> {
         way
     }
 
-    /// The last entry of the main conversation in the file that has a turn on its way up.
+    /// Returns the last entry of the main conversation in the file that has a turn at or above it.
     fn last_entry(&mut self) -> Option<u32> {
-        // Ways up that were found to have no turn are not walked twice.
+        // Paths that were found to contain no turn are not walked twice.
         let (mut without, mut now) = (Seen::new(self.count), Seen::new(self.count));
         let mut walk = Vec::new();
         for ix in (0..self.count).rev() {
@@ -711,7 +739,7 @@ impl<'s> Loader<'s> {
                 if at >= NONE || !now.has(at) || walk.len() == walked {
                     break;
                 }
-                // A ring, perhaps with a way on.
+                // A cycle, which may continue elsewhere.
                 at = walk.last().copied().and_then(|last| self.past_ring(last)).unwrap_or(LOST);
             }
             for ix in walk.drain(..) {
@@ -725,7 +753,8 @@ impl<'s> Loader<'s> {
         None
     }
 
-    /// Where messages were kept, the only turn that has no other below it, if there is but one.
+    /// If messages were kept: returns the turn that has no other turn below it, if it is the only
+    /// one.
     fn only_end(&mut self) -> Option<u32> {
         self.last_kept?;
         let kids = Kids::of_all(self);
@@ -748,11 +777,11 @@ impl<'s> Loader<'s> {
         only
     }
 
-    /// The tip, where `last` is the last entry of the main conversation.
+    /// Returns the tip, given the last entry of the main conversation.
     fn tip(&mut self, last: u32) -> (u32, Rule) {
         let newest = self.newest_below(last);
         let tip = newest.unwrap_or(last);
-        // Kept messages hang below the summary, however old they are.
+        // Kept messages are below the summary, however old they are.
         if let Some(kept) = self.last_kept.filter(|kept| *kept != tip)
             && self.chain(kept).contains(&tip)
         {
@@ -761,7 +790,7 @@ impl<'s> Loader<'s> {
         (tip, if newest.is_some() { Rule::NewestBelow } else { Rule::Last })
     }
 
-    /// The newest leaf below an entry that is not older than it.
+    /// Returns the newest leaf below an entry that is not older than the entry.
     fn newest_below(&mut self, tip: u32) -> Option<u32> {
         let session = self.session;
         let time = |ix: u32| session.entries.time(Ix(ix));
@@ -785,11 +814,12 @@ impl<'s> Loader<'s> {
         best
     }
 
-    /// The pointer that counts: what it names, or that it names nothing; and whether it is a pin.
+    /// Returns the target of the pointer that counts, which may be nothing, and whether it is a
+    /// pin.
     fn pointer(&self) -> (Option<Option<Key>>, Option<Pin>) {
         let zero = Key::of(b"00000000-0000-0000-0000-000000000000");
         let (mut last, mut pin) = (None, None);
-        // A compaction ends the effect of what was pointed at before.
+        // A compaction cancels earlier pointers.
         let from = self.session.claude.boundary.as_ref().map_or(0, |boundary| boundary.entry.0 + 1);
         for pointer in self.session.pointers.iter().filter(|pointer| pointer.before >= from) {
             let explicit = pointer.explicit == Some(true);
@@ -803,7 +833,7 @@ impl<'s> Loader<'s> {
                     }
                 }
                 None if explicit => {
-                    // What is said afterwards is a conversation again.
+                    // Anything said afterwards is a conversation again.
                     last = (!self.goes_on(pointer.before)).then_some(None);
                     pin = None;
                 }
@@ -813,12 +843,13 @@ impl<'s> Loader<'s> {
         (last, pin.map(|(_, before)| if self.goes_on(before) { Pin::Followed } else { Pin::Last }))
     }
 
-    /// Whether an entry of the main conversation stands in the file from here on.
+    /// Returns whether an entry of the main conversation comes in the file from here on.
     fn goes_on(&self, before: u32) -> bool {
         (before..self.count).any(|ix| !self.is_sidechain(ix) && !self.is_passed(ix))
     }
 
-    /// From what was chosen to the turn at or above it, and to the end of what follows that.
+    /// Goes from the chosen entry to the turn at or above it, and to the end of the entries that
+    /// follow it.
     fn settle(&mut self, chosen: u32, rule: Rule) -> Leaf {
         let none = |rule| Leaf { turn: None, end: None, from: None, rule };
         let mut at = chosen;
@@ -853,7 +884,7 @@ impl<'s> Loader<'s> {
         Leaf { turn: Some(Ix(turn)), end: Some(Ix(end)), from: Some(Ix(at)), rule }
     }
 
-    /// The reply that a result hangs under a part of.
+    /// Returns the reply with the part that is the parent of a result.
     pub(super) fn answers(&self, ix: u32) -> Key {
         let parent = self.parent[ix as usize];
         if self.kind(ix) == Kind::Tool && parent < NONE && self.kind(parent) == Kind::Assistant {
@@ -863,8 +894,8 @@ impl<'s> Loader<'s> {
         }
     }
 
-    /// Whether an entry off the way, or the turn that it is a note of, is put onto its trunk: as a part of a reply of which a call is
-    /// on the way, or a result of one.
+    /// Returns whether an entry off the path, or the turn that it is a note of, is inserted into
+    /// its main path: as a part of a reply with a call on the path, or as a result of one.
     fn is_pulled_in(&self, ix: u32, way: &[u32]) -> bool {
         let (mut at, mut seen) = (ix, Seen::new(self.count));
         while !self.is_turn(at) && seen.add(at) {
@@ -885,7 +916,7 @@ impl<'s> Loader<'s> {
         group.is_some() && !way.contains(&at) && way.iter().any(|ix| calls(*ix))
     }
 
-    /// Whether an entry is a turn, and there is no turn below it.
+    /// Returns whether an entry is a turn without another turn below it.
     fn is_last_turn(&mut self, ix: u32) -> bool {
         if !self.is_turn(ix) {
             return false;
@@ -905,7 +936,8 @@ impl<'s> Loader<'s> {
         true
     }
 
-    /// The last turn of an agent's own transcript, which the client never resumes by itself.
+    /// Returns the last turn of a subagent's own transcript, which Claude Code never resumes by
+    /// itself.
     fn agent_leaf(&self) -> Option<Leaf> {
         self.session.claude.agent.as_ref()?;
         if self.rows().any(|ix| !self.is_sidechain(ix)) {
@@ -918,7 +950,7 @@ impl<'s> Loader<'s> {
         Some(Leaf { turn: turn.map(Ix), end: last, from: last, rule })
     }
 
-    /// The turn above the end of a branch that is last in the file.
+    /// Returns the turn above the leaf that is last in the file.
     fn last_end(&self) -> Option<Ix> {
         let mut has_kids = Seen::new(self.count);
         for ix in self.rows() {
@@ -949,7 +981,8 @@ impl<'s> Loader<'s> {
     fn has_kids(&mut self, ix: u32) -> bool {
         match &self.kids {
             Some(kids) => !kids.of(ix).is_empty(),
-            // Mostly the end of the file is asked for, which has none: no need to sort them all.
+            // Mostly the end of the file is asked for, which has no children: no need to sort them
+            // all.
             None if self.rows().any(|kid| self.parent[kid as usize] == ix) => {
                 self.kids = Some(Kids::of_all(self));
                 true
@@ -1013,7 +1046,7 @@ impl Seen {
         self.0[ix as usize / 64] &= !(1 << (ix % 64));
     }
 
-    /// Puts an entry in; whether it was not there.
+    /// Adds an entry; returns whether it was not in the set.
     pub(super) fn add(&mut self, ix: u32) -> bool {
         let new = !self.has(ix);
         self.set(ix);

@@ -1,16 +1,17 @@
-//! The trunk: the way up from a leaf, and what is put onto it from elsewhere.
+//! The main path: the path to a leaf, and the entries that are inserted into it from elsewhere.
 
 use super::graph::{BRIDGED, IN, KEPT, Kids, Loader, NONE, Seen, Step, Way};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 
 impl Loader<'_> {
-    /// The last turn of the trunk whose way up is `way`, without making the whole of it; and the entry after which the next prompt
-    /// comes, if the turn was put there from elsewhere.
+    /// Returns the last turn of the main path of `way`, without building all of it, and the entry
+    /// after which the next prompt comes, if the turn was inserted from elsewhere.
     pub(super) fn last_turn(&self, way: &[u32]) -> Option<(u32, Option<u32>)> {
         let at = way.iter().rposition(|ix| self.is_turn(*ix))?;
         let end = way[at];
-        // The reply whose other parts and results are put after the end, and its last place in the way.
+        // The reply whose other parts and results are inserted after the end, and its last position
+        // in the path.
         let (group, trigger) = match self.kind(end) {
             Kind::Assistant => (self.group(end), at),
             Kind::Tool if at > 0 && self.kind(way[at - 1]) == Kind::Assistant => {
@@ -25,7 +26,7 @@ impl Loader<'_> {
         way.iter().for_each(|ix| on_way.set(*ix));
         let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group;
         let from = way[..trigger].iter().rposition(|ix| !is_part(ix)).map_or(0, |at| at + 1);
-        // Parts elsewhere come with the first run of neighboring parts.
+        // Parts from elsewhere are inserted after the first run of adjacent parts.
         let first = !way[..from].iter().any(is_part);
         let elsewhere: Vec<u32> = self.rows().filter(|ix| first && is_part(ix) && !on_way.has(*ix)).collect();
         if let Some(open) = self.open_call(way, trigger, &elsewhere) {
@@ -59,7 +60,8 @@ impl Loader<'_> {
         Some(last.map_or((end, None), |last| (last, (last != end).then_some(last))))
     }
 
-    /// Of the attachments below some turns, with no turn below them off the way, the last in the file; and the turn it is below.
+    /// Returns the last attachment in the file below some turns that has no turn below it off the
+    /// path, and the turn that it is below.
     fn last_attachment(&self, mut below: Seen, on_way: &Seen) -> Option<(u32, u32)> {
         let is_note = |ix: u32| !self.is_turn(ix);
         let mut found = None;
@@ -86,7 +88,8 @@ impl Loader<'_> {
         (at < NONE).then_some((at, note))
     }
 
-    /// The last call without a result in the reply that ends at `trigger` in the way, parts elsewhere included.
+    /// Returns the last call without a result in the reply that ends at `trigger` in the path,
+    /// including parts elsewhere.
     fn open_call(&self, way: &[u32], trigger: usize, elsewhere: &[u32]) -> Option<u32> {
         let tools = &self.session.claude.tools;
         let of = |ix: u32| {
@@ -115,8 +118,8 @@ impl Loader<'_> {
         calls.iter().rfind(|(id, _)| !answered.contains(id)).map(|(_, ix)| *ix)
     }
 
-    /// Results that hang neither on the way nor under a part of a reply on it, of calls that have no other: by the entry
-    /// of the call, the first of each.
+    /// Returns the results that are neither on the path nor below a part of a reply on it, of calls
+    /// that have no other result: the first one of each call, by the entry of the call.
     fn strays(
         &self,
         way: &[u32],
@@ -125,7 +128,8 @@ impl Loader<'_> {
     ) -> HashMap<u32, Vec<u32>> {
         let groups: HashSet<Key> = groups.collect();
         let tools = &self.session.claude.tools;
-        // The entry of each call, and the result elsewhere, as long as none was met on the trunk.
+        // The entry of each call, and the result elsewhere, as long as none was found on the main
+        // path.
         let mut open: HashMap<u32, (u32, Option<u32>)> = HashMap::new();
         let loaded = || tools.iter().map(|tool| (tool.entry.0, tool)).filter(|(ix, _)| self.has(*ix, IN));
         for (ix, tool) in loaded().filter(|(_, tool)| !tool.result) {
@@ -153,13 +157,15 @@ impl Loader<'_> {
         strays
     }
 
-    /// The trunk of a way up: with the other parts of each reply, and its results, behind the last part on the way.
+    /// Returns the main path of a path: with the other parts of each reply, and its results, after
+    /// the last part on the path.
     pub(super) fn whole(&self, way: &[u32]) -> Vec<Step> {
         let mut on_way = Seen::new(self.count);
         way.iter().for_each(|ix| on_way.set(*ix));
         let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix).is_some();
         let groups = || way.iter().filter(|ix| is_part(ix)).map(|ix| self.group(*ix));
-        // Of each reply on the way, its parts elsewhere as a chain through one column, in file order.
+        // For each reply on the path, its parts elsewhere as a chain through one column, in file
+        // order.
         let mut elsewhere: HashMap<Key, u32> = groups().map(|group| (group, NONE)).collect();
         let mut next = vec![NONE; self.count as usize];
         for ix in self.rows().rev().filter(|ix| !on_way.has(*ix) && is_part(ix)) {
@@ -173,7 +179,7 @@ impl Loader<'_> {
         let steps = Vec::with_capacity(way.len());
         let mut trunk = Trunk { steps, have: Seen::new(self.count), on_way, bridged: false };
         let mut run: Vec<u32> = Vec::new();
-        // What stands above an orphan that was joined to it.
+        // The ancestors of an orphan that was attached.
         let above_bridge = way.iter().rposition(|ix| self.has(*ix, BRIDGED)).unwrap_or(0);
         for (at, ix) in way.iter().enumerate() {
             trunk.bridged = at < above_bridge;
@@ -186,7 +192,8 @@ impl Loader<'_> {
             if way.get(at + 1).is_some_and(|next| is_part(next) && self.group(*next) == group) {
                 continue;
             }
-            // The last of neighboring parts brings the parts elsewhere, then the results of all of them.
+            // The last of adjacent parts is followed by the parts elsewhere, then by the results of
+            // all of them.
             let mut part = elsewhere.insert(group, NONE).unwrap_or(NONE);
             while part < NONE {
                 trunk.put(part, Way::Part);
@@ -202,7 +209,7 @@ impl Loader<'_> {
             for ix in &answers {
                 trunk.put(*ix, Way::Answer);
             }
-            // Notes of hooks and the like hang under calls and results.
+            // Notes of hooks and so on are children of calls and results.
             if run.iter().any(|part| self.session.entries.flags(Ix(*part)).has(Flags::CALL)) {
                 let above = run.iter().chain(&answers);
                 let mut notes: Vec<u32> = above.flat_map(|ix| kids.of(*ix).iter().rev()).copied().collect();
@@ -220,7 +227,7 @@ impl Loader<'_> {
         trunk.steps
     }
 
-    /// The notes that have a turn somewhere below them.
+    /// Returns the notes that have a turn somewhere below them.
     fn with_turns(&self) -> Seen {
         let mut with = Seen::new(self.count);
         for ix in self.rows().filter(|ix| self.is_turn(*ix)) {
@@ -233,17 +240,17 @@ impl Loader<'_> {
     }
 }
 
-/// A trunk as it grows.
+/// A growing main path.
 struct Trunk {
     steps: Vec<Step>,
     have: Seen,
     on_way: Seen,
-    /// Whether what is put there now comes before a gap.
+    /// Whether the entries that are appended now come before a gap.
     bridged: bool,
 }
 
 impl Trunk {
-    /// Puts an entry at the end, if it is not on the trunk already.
+    /// Appends an entry if it is not yet on the main path.
     fn put(&mut self, ix: u32, way: Way) -> bool {
         let new = self.have.add(ix);
         if new {

@@ -1,24 +1,25 @@
-//! What a message of the user begins with if the user did not type it as it is stored, and what was typed.
+//! The markup at the start of user messages that were not typed as stored, and the text that was
+//! typed.
 
 use crate::format::{Block, Content};
 use std::borrow::Cow;
 
-/// What stands in the place of a prompt.
+/// What a message contains instead of a prompt.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Markup {
-    /// A command that the user typed, as the client writes it down.
+    /// A command that the user typed, as Claude Code stores it.
     Command,
-    /// What was typed behind the name of a command.
+    /// The arguments after the name of a command.
     Arguments,
-    /// What a command printed.
+    /// The output of a command.
     Printed,
-    /// That what follows is of commands, and not for the model to reply to.
+    /// A notice that the following text comes from commands, and is not for the model to reply to.
     Caveat,
-    /// Word from elsewhere: of a hook, a task, another agent, another session, a clock.
+    /// A message from elsewhere: from a hook, a task, another agent, another session, a timer.
     Notice,
-    /// What the client wants the model to keep in mind. What the user typed may follow.
+    /// Something that Claude Code reminds the model of. Typed text may follow.
     Reminder,
-    /// That the user interrupted the model.
+    /// A notice that the user interrupted the model.
     Interruption,
 }
 
@@ -44,22 +45,24 @@ const MARKUPS: &[(&str, Markup)] = &[
 ];
 
 impl Markup {
-    /// What a text begins with, white space aside; `None` where that is no markup.
+    /// Returns the markup that a text begins with, ignoring white space, or `None` if it begins
+    /// with none.
     pub fn of(text: &str) -> Option<Markup> {
         let text = text.trim_start();
         MARKUPS.iter().find(|(start, _)| text.starts_with(start)).map(|(_, markup)| *markup)
     }
 }
 
-/// Whether a text is a prompt: what the user typed, a command among it, and not what the client put in its place.
+/// Returns whether a text is a prompt: text or a command that the user typed, and not something
+/// that Claude Code wrote in its place.
 pub fn is_typed(text: &str) -> bool {
     typed(text).is_some()
 }
 
-/// Returns what the user typed of the text of a message; `None` if that is nothing.
+/// Returns the part of a message's text that the user typed, or `None` if there is none.
 ///
-/// What the client puts before it (reminders, what an editor shows) is not in it. A command is returned as it was typed:
-/// `/review src/x.ts`, `!ls`.
+/// It does not include anything that Claude Code puts before it (reminders, the state of an
+/// editor). A command is returned as it was typed: `/review src/x.ts`, `!ls`.
 pub fn typed(text: &str) -> Option<Cow<'_, str>> {
     let mut rest = text.trim();
     while let Some(after) = after_aside(rest) {
@@ -72,7 +75,7 @@ pub fn typed(text: &str) -> Option<Cow<'_, str>> {
     }
 }
 
-/// Returns what the user typed of a message; `None` if that is nothing.
+/// Returns the part of a message that the user typed, or `None` if there is none.
 pub fn typed_in(content: &Content<'_>) -> Option<String> {
     let texts = content.blocks.iter().filter_map(|block| match block {
         Block::Text(text) => typed(text),
@@ -82,7 +85,8 @@ pub fn typed_in(content: &Content<'_>) -> Option<String> {
     (!texts.is_empty()).then(|| texts.join("\n\n"))
 }
 
-/// What follows an element that the client put before a prompt; `None` if the text does not begin with one.
+/// Returns the text after an element that Claude Code put before a prompt, or `None` if the text
+/// does not begin with one.
 fn after_aside(text: &str) -> Option<&str> {
     let name = text.strip_prefix('<')?.split(['>', ' ']).next()?;
     if !(name == "system-reminder" || name == "goal" || name.starts_with("ide_")) {
@@ -92,7 +96,7 @@ fn after_aside(text: &str) -> Option<&str> {
     text.find(&end).map(|at| &text[at + end.len()..])
 }
 
-/// A command as it was typed.
+/// Returns a command as it was typed.
 fn command(text: &str) -> Option<String> {
     let element = |name: &str| {
         let (start, end) = (format!("<{name}>"), format!("</{name}>"));

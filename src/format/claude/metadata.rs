@@ -1,43 +1,48 @@
+//! Facts about a transcript as a whole, collected while its lines are read.
+
 use super::{KeptLists, Markup, is_typed, typed};
 use crate::format::session::Gathered;
 use crate::json::{BlockKind, Field, Line, Str, Value, each_item, member, string, text as text_of, value};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::borrow::Cow;
 
-/// What a transcript says of itself, gathered as its lines go by. Empty for the other formats.
+/// Facts about a transcript, collected while its lines are read. Empty for the other formats.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The last `compact_boundary` of the main file, with the messages that it kept.
     pub boundary: Option<Boundary>,
-    /// All `compact_boundary` lines of the main file, the last included, with whether each has lists of kept messages.
+    /// All `compact_boundary` lines of the main file, including the last, and whether each has
+    /// lists of kept messages.
     pub boundaries: Vec<(Ix, bool)>,
     /// The calls and results of the main file, in file order.
     pub tools: Vec<Tool>,
-    /// Turns that say nothing, in file order: a reply of only such parts is forgotten.
+    /// Turns that say nothing, in file order: a reply with only such parts is forgotten.
     pub quiet: Vec<(Ix, Quiet)>,
-    /// Turns whose content is neither a string nor a list, in file order: the client takes such a line for a link only.
+    /// Turns whose content is neither a string nor a list, in file order: Claude Code treats such a
+    /// line as a mere link.
     pub links: Vec<Ix>,
-    /// The entries that a line takes back (`retractedMessageUuids`), by the entry of that line, in file order.
+    /// The entries that a line retracts (`retractedMessageUuids`), by the entry of that line, in
+    /// file order.
     pub retracted: Vec<(Ix, Key)>,
-    /// The agent whose transcript it is: the first `agentId` on a sidechain line.
+    /// The subagent whose transcript it is: the first `agentId` on a sidechain line.
     pub agent: Option<String>,
-    /// The version of the client that wrote the last line which names one.
+    /// The version of Claude Code in the last line that names one.
     pub version: Option<String>,
-    /// The folder that the first line with a `cwd` names.
+    /// The working directory in the first line with a `cwd`.
     pub cwd: Option<String>,
-    /// The user's title: the last `custom-title` line; empty where it was taken away.
+    /// The user's title: the last `custom-title` line; empty if the title was removed.
     pub custom_title: Option<String>,
     /// The model's title: the last `ai-title` line.
     pub ai_title: Option<String>,
-    /// The newest prompt, as the last pointer with one gives it.
+    /// The newest prompt, according to the last pointer that contains one.
     pub last_prompt: Option<String>,
-    /// The last title of the old kind: `summary` lines.
+    /// The last title of the old kind, from `summary` lines.
     pub summary: Option<String>,
     /// The first prompt that the user typed, cut at 200 characters.
     pub first_prompt: Option<String>,
-    /// The name of the first command that the user gave.
+    /// The name of the first command that the user ran.
     pub first_command: Option<String>,
-    /// What the client says that the session cost, in dollars: the last `cost-state` line.
+    /// The cost of the session in dollars, as recorded by Claude Code: the last `cost-state` line.
     pub cost: Option<Cost>,
 }
 
@@ -45,21 +50,22 @@ pub struct Facts {
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Cost(pub f64);
 
-/// A call or a result in a turn, in eight bytes: the position depends on whether the last calls were answered.
+/// A call or a result in a turn, in eight bytes: HEAD depends on whether the last calls have
+/// results.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Tool {
     /// The entry.
     pub entry: Ix,
-    /// What is left of the call's id: equal ids are equal, different ones hardly ever.
+    /// A hash of the call's id: equal for equal ids, and almost never equal for different ones.
     pub id: u32,
     /// Whether it is a result.
     pub result: bool,
 }
 
-/// How a turn says nothing.
+/// The ways in which a turn can say nothing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Quiet {
-    /// A part of a reply with only thinking and texts of white space.
+    /// A part of a reply that contains only thinking and texts of white space.
     Silent,
     /// Its list of blocks is empty.
     Empty,
@@ -70,9 +76,9 @@ pub enum Quiet {
 pub struct Boundary {
     /// The entry.
     pub entry: Ix,
-    /// The entry behind which the kept messages are put: the summary.
+    /// The entry after which the kept messages are inserted: the summary.
     pub anchor: Option<Key>,
-    /// The kept messages, in order; empty where they are named by their ends alone, or none was kept.
+    /// The kept messages, in order; empty if only their ends are named, or if none was kept.
     pub kept: Vec<Key>,
     /// The first kept message, and the last.
     pub ends: Option<(Key, Key)>,
@@ -91,18 +97,19 @@ impl Boundary {
         }
     }
 
-    /// Whether it names messages that were kept.
+    /// Returns whether it names kept messages.
     pub fn keeps(&self) -> bool {
         !self.kept.is_empty() || self.anchor.is_some() && self.ends.is_some()
     }
 
-    /// Whether it has lists at all: then the client drops what is before the last boundary of the file.
+    /// Returns whether it has lists at all: then Claude Code drops everything before the last
+    /// boundary of the file.
     pub fn is_listed(&self) -> bool {
         self.anchor.is_some() || !self.kept.is_empty()
     }
 }
 
-/// The key of an id, given as JSON.
+/// Returns the key of an id, given as JSON.
 fn id(value: &[u8]) -> Option<Key> {
     match value.first()? {
         b'"' => string(value).filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes())),
@@ -115,7 +122,8 @@ fn id(value: &[u8]) -> Option<Key> {
 const TITLE: usize = 200;
 
 impl Facts {
-    /// The title in force: the user's, else the model's, else the newest prompt, a summary, the first prompt.
+    /// Returns the current title: the user's, or else the model's, the newest prompt, a summary, or
+    /// the first prompt.
     pub(super) fn name(&self) -> Option<String> {
         [
             &self.custom_title,
@@ -131,7 +139,8 @@ impl Facts {
         .cloned()
     }
 
-    /// Takes what a further segment of the file says, before which there are some `entries`.
+    /// Appends the facts of a later segment of the file; `entries` is the number of entries before
+    /// it.
     pub(in crate::format) fn append(&mut self, other: Facts, entries: u32) {
         let later = |ix: Ix| Ix(ix.0 + entries);
         if let Some(boundary) = other.boundary {
@@ -165,7 +174,7 @@ impl Facts {
         }
     }
 
-    /// Notes what any line of the main file may say.
+    /// Records the facts that any line of the main file may contain.
     pub(super) fn line(gathered: &mut Gathered, line: &Line<'_>) {
         let (fields, facts) = (&line.fields, &mut gathered.claude);
         if let Some(version) = fields.str(Field::Version) {
@@ -183,7 +192,7 @@ impl Facts {
         }
     }
 
-    /// Notes a line about the session as a whole.
+    /// Records a line about the session as a whole.
     pub(super) fn note(gathered: &mut Gathered, ty: &[u8], line: &Line<'_>) {
         let facts = &mut gathered.claude;
         let (place, key) = match ty {
@@ -206,7 +215,7 @@ impl Facts {
         }
     }
 
-    /// Notes the calls and results of a turn.
+    /// Records the calls and results of a turn.
     pub(super) fn turn(gathered: &mut Gathered, line: &Line<'_>) {
         for block in line.fields.blocks() {
             let (BlockKind::Call | BlockKind::Result, Some(id)) = (block.kind, block.id) else { continue };
@@ -219,14 +228,14 @@ impl Facts {
         }
     }
 
-    /// Notes a `compact_boundary` line.
+    /// Records a `compact_boundary` line.
     pub(super) fn compaction(gathered: &mut Gathered, line: &Line<'_>) {
         let boundary = Boundary::of(Ix(gathered.entries), line.bytes.unwrap_or_default());
         gathered.claude.boundaries.push((boundary.entry, boundary.is_listed()));
         gathered.claude.boundary = Some(boundary);
     }
 
-    /// Notes what a line takes back.
+    /// Records the entries that a line retracts.
     pub(super) fn retracted(gathered: &mut Gathered, line: &Line<'_>) {
         if line.fields.get(Field::Retracted) != Value::List {
             return;
@@ -236,7 +245,7 @@ impl Facts {
         gathered.claude.retracted.extend(each_item(list).filter_map(id).map(|key| (by, key)));
     }
 
-    /// Notes a turn that says nothing.
+    /// Records a turn that says nothing.
     pub(super) fn quiet(gathered: &mut Gathered, line: &Line<'_>, is_reply: bool) {
         let fields = &line.fields;
         let is_silent = |block: crate::json::Block<'_>| match block.kind {
@@ -258,19 +267,20 @@ impl Facts {
         gathered.claude.quiet.push((Ix(gathered.entries), quiet));
     }
 
-    /// Whether a turn says nothing, or a line takes it back: the client does not go on after it.
+    /// Returns whether a turn says nothing, or a line retracts it: Claude Code does not continue
+    /// after it.
     pub fn may_be_passed_over(&self, ix: Ix, key: Key) -> bool {
         self.quiet_at(ix).is_some()
             || self.links.binary_search(&ix).is_ok()
             || self.retracted.iter().any(|(_, retracted)| *retracted == key)
     }
 
-    /// How a turn says nothing; `None` if it says something.
+    /// Returns how a turn says nothing, or `None` if it says something.
     pub(super) fn quiet_at(&self, ix: Ix) -> Option<Quiet> {
         self.quiet.binary_search_by_key(&ix, |(of, _)| *of).ok().map(|at| self.quiet[at].1)
     }
 
-    /// Notes a prompt, until the first that was typed is known.
+    /// Records a prompt, until the first typed one is known.
     pub(super) fn prompt(gathered: &mut Gathered, line: &Line<'_>, flags: Flags) {
         let facts = &mut gathered.claude;
         if facts.first_prompt.is_some()
@@ -293,11 +303,12 @@ impl Facts {
     }
 }
 
-/// Whether nothing that the user typed is in a message in the user's name, which holds no result.
+/// Returns whether a message in the user's name without a result contains nothing that the user
+/// typed.
 pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
     let fields = &line.fields;
     if let Some(text) = fields.str(Field::Content) {
-        // Most prompts are told by their first byte.
+        // Most prompts can be recognized by their first byte.
         let first = text.raw.iter().find(|byte| !byte.is_ascii_whitespace());
         let may_be_markup =
             matches!(first, None | Some(b'<' | b'[' | b'\\')) || text.raw.starts_with(b"This session");
@@ -309,7 +320,7 @@ pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
     if !flags.has(Flags::TEXT) {
         return true;
     }
-    // A line that is not held is too long for markup.
+    // A line that is not held in memory is too long for markup.
     let Some(content) = line.bytes.and_then(|bytes| value(bytes, &["message", "content"])) else {
         return false;
     };
@@ -317,7 +328,7 @@ pub(super) fn is_not_typed(line: &Line<'_>, flags: Flags) -> bool {
     !each_item(content).any(said)
 }
 
-/// Whether an attachment is a prompt that the user typed while the agent was working.
+/// Returns whether an attachment is a prompt that the user typed while the agent was working.
 pub(super) fn is_queued_prompt(line: &Line<'_>) -> bool {
     let Some(bytes) = line.bytes.filter(|bytes| memchr::memmem::find(bytes, b"queued_command").is_some())
     else {
@@ -337,7 +348,8 @@ pub(super) fn is_queued_prompt(line: &Line<'_>) -> bool {
     }
 }
 
-/// Whether an entry is a prompt: what the user typed, also while the agent was working. `kind` and `flags` are the entry's.
+/// Returns whether an entry is a prompt, i.e. typed by the user, including while the agent was
+/// working. `kind` and `flags` are those of the entry.
 pub fn is_prompt(kind: Kind, flags: Flags) -> bool {
     let aside = flags.is_put_in() || flags.has(Flags::SIDECHAIN);
     match kind {
@@ -347,12 +359,12 @@ pub fn is_prompt(kind: Kind, flags: Flags) -> bool {
     }
 }
 
-/// Whether nothing but what an editor says of its open file is in a prompt.
+/// Returns whether a prompt contains only what an editor reports about its open file.
 fn is_lone_tag(text: &str) -> bool {
     text.starts_with("<ide_") && text.ends_with('>') && text.matches("</ide_").count() == 1
 }
 
-/// The text of a message: its content, or the first block of it with a text.
+/// Returns the text of a message: its content, or its first block with a text.
 fn text<'l>(line: &Line<'l>) -> Option<Cow<'l, str>> {
     if let Some(text) = line.fields.str(Field::Content) {
         return Some(Str::text(text));

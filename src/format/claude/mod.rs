@@ -1,29 +1,33 @@
 //! Claude Code's transcripts.
 //!
-//! One JSON object a line. The format is the client's own and has no specification; what stands here was measured: files
-//! went into the real client, and what it sent was looked at (2.1.332, where no other version is named).
+//! One JSON object a line. The format is internal to Claude Code and has no specification. The
+//! facts here were measured: files were opened with the real program, and the requests that it sent
+//! were examined (version 2.1.332, unless another is named).
 //!
 //! # Lines
 //!
-//! Lines of type `user`, `assistant`, `system` and `attachment` are the chain: each has a `uuid`, and hangs by
-//! `parentUuid` under the one before. A line of type `progress` is a link only: what hangs under it joins its parent.
-//! All five are entries here. One reply is written as several `assistant` lines, one for each block, with the same
-//! `message.id` ([`crate::model::Entries::group`]). A turn without a `uuid` is loaded, though nothing can hang under it, and so is an entry without an
-//! id. All other types have no place in the tree, and a link through one leads nowhere, even if it has a `uuid`:
+//! Lines of type `user`, `assistant`, `system` and `attachment` form the chain: each has a `uuid`,
+//! and `parentUuid` names the one before. A line of type `progress` is only a link: its children
+//! are attached to its parent. All five are entries here. One reply is written as several
+//! `assistant` lines, one for each block, with the same `message.id`
+//! ([`crate::model::Entries::group`]). A turn without a `uuid` is loaded, although nothing can be a
+//! child of it, and so is an entry without an id. No other type is part of the tree, and a link
+//! through a line of another type leads nowhere, even if it has a `uuid`:
 //!
-//! | type | what it says |
+//! | type | contents |
 //! | --- | --- |
-//! | `last-prompt` | the position of the leaf (`leafUuid`, `explicit`): [`crate::format::Pointer`] |
-//! | `custom-title`, `ai-title`, `summary` | the title; the last of a kind counts |
-//! | `bough-label` | a label: our own, ignored by the client |
-//! | `file-history-snapshot`, `file-history-delta`, `queue-operation`, `mode`, and whatever comes with the next version | state of the client, carried along |
+//! | `last-prompt` | a pointer to the leaf (`leafUuid`, `explicit`): [`crate::format::Pointer`] |
+//! | `custom-title`, `ai-title`, `summary` | the title; the last of each type counts |
+//! | `bough-label` | a label: bough's own type, ignored by Claude Code |
+//! | `file-history-snapshot`, `file-history-delta`, `queue-operation`, `mode`, and types of later versions | internal state, preserved |
 //!
-//! A line that is whole up to its first object, with something else behind it, counts as that object; an object may be
-//! spread over several lines; any other broken line is skipped by the client.
+//! A line with a complete object followed by something else counts as that object; an object may
+//! span several lines; Claude Code skips any other broken line.
 //!
-//! # Position
+//! # HEAD
 //!
-//! The client's rules for what it loads are in [`load`], those for what it sends in [`sent`].
+//! The rules for what Claude Code loads are in [`graph`], and those for what it sends in
+//! [`request`].
 
 pub mod attachments;
 pub mod compactions;
@@ -49,7 +53,8 @@ use crate::model::{Flags, Key, Kind, Time};
 
 pub(super) struct Claude;
 
-/// What a marker of `switch` says: a `system` line of the subtype `informational`, which the client does not send.
+/// The text of a marker of `switch`: a `system` line of the subtype `informational`, which Claude
+/// Code does not send.
 pub const MARKER: &str = "Switched by bough";
 
 impl Dialect for Claude {
@@ -113,7 +118,7 @@ impl Dialect for Claude {
                 flags.set(Flags::TEXT, metadata::is_queued_prompt(line));
                 Kind::Attachment
             }
-            // A link that nothing can name is none.
+            // A link that nothing can name is not a link.
             b"progress" if id.is_some() => {
                 flags.set(Flags::PASSED, true);
                 Kind::Progress
@@ -171,7 +176,7 @@ impl Dialect for Claude {
     }
 }
 
-/// An id as the client compares them: any string that is not empty, and numbers too.
+/// Returns an id as Claude Code compares ids: any string that is not empty, and numbers, too.
 fn id<'l>(value: Value<'l>) -> Option<Str<'l>> {
     match value {
         Value::String(id) if !id.raw.is_empty() => Some(id),
@@ -180,7 +185,8 @@ fn id<'l>(value: Value<'l>) -> Option<Str<'l>> {
     }
 }
 
-/// What a `last-prompt` line points at. One without a `leafUuid`, or with one that is neither an id nor null, says nothing.
+/// Returns the pointer of a `last-prompt` line. One without a `leafUuid`, or with one that is
+/// neither an id nor null, has no meaning.
 fn pointer(line: &Line<'_>, before: u32) -> Option<Pointer> {
     let target = match line.fields.get(Field::LeafUuid) {
         Value::String(leaf) if !leaf.raw.is_empty() => Some(leaf.key()),

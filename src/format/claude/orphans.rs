@@ -1,20 +1,22 @@
+//! Attaches orphans to entries close in time, as Claude Code does.
+
 use super::graph::{Loader, NONE};
 use crate::model::{Flags, Ix};
 
-/// How much older the entry may be that an orphan is joined to, in milliseconds.
+/// How much older the entry may be that an orphan is attached to, in milliseconds.
 const NEAR: i64 = 5_000;
 
-/// Finds where an orphan is joined: under the newest entry at most five seconds older, on whatever branch it is, that is
-/// no sidechain and does not hang below the orphan itself.
+/// Finds the entry that an orphan is attached to: the newest entry that is at most five seconds
+/// older, on any branch, and that is neither a sidechain nor a descendant of the orphan.
 ///
-/// Who hangs below whom is kept as a union of components, and positions in time as runs of one component, so that
-/// joining all orphans costs little more than sorting the entries by time.
+/// Descendants are tracked as a union of components, and positions in time as runs of one
+/// component, so that attaching all orphans costs little more than sorting the entries by time.
 pub(super) struct Bridger {
-    /// Entries with a time, by time and then by place in the file.
+    /// Entries with a time, sorted by time and then by position in the file.
     by_time: Vec<(i64, u32)>,
     /// The component of each entry: a link towards its root.
     above: Vec<u32>,
-    /// The first position of the run of one component that each position in time belongs to.
+    /// The first position of the run of one component that contains each position in time.
     run: Vec<u32>,
 }
 
@@ -26,7 +28,7 @@ impl Bridger {
             .filter(|ix| !entries.flags(Ix(*ix)).has(Flags::SIDECHAIN) && entries.time(Ix(*ix)).is_some())
             .map(|ix| (entries.time(Ix(ix)).0, ix))
             .collect();
-        // Rows stand in file order, and a stable sort keeps that among equal times.
+        // Rows are in file order, and a stable sort keeps that order among equal times.
         by_time.sort_by_key(|(time, _)| *time);
         let run = (0..by_time.len() as u32).collect();
         let mut bridger = Bridger { by_time, above: (0..loader.count).collect(), run };
@@ -39,7 +41,8 @@ impl Bridger {
         bridger
     }
 
-    /// The entry that `ix` is joined to, if there is one. `ix` is an orphan, or closes a ring.
+    /// Returns the entry to which `ix` is attached, if there is one. `ix` is an orphan, or closes a
+    /// cycle.
     pub(super) fn nearest(&mut self, loader: &Loader<'_>, ix: u32) -> Option<u32> {
         let time = loader.session.entries.time(Ix(ix));
         if !time.is_some() {
@@ -56,7 +59,7 @@ impl Bridger {
             if self.root(found) != own {
                 return Some(found);
             }
-            // The whole run is below the orphan; so is what adjoins it, perhaps.
+            // The whole run is below the orphan; the adjacent run may be, too.
             let mut from = start(&mut self.run, at as u32);
             while from > 0 && self.root(self.by_time[from as usize - 1].1) == own {
                 let before = start(&mut self.run, from - 1);
@@ -68,7 +71,7 @@ impl Bridger {
         None
     }
 
-    /// Notes that the orphan `ix` was joined to `to`.
+    /// Records that the orphan `ix` was attached to `to`.
     pub(super) fn join(&mut self, ix: u32, to: u32) {
         self.above[ix as usize] = to;
     }

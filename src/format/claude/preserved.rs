@@ -1,10 +1,12 @@
+//! The lists of kept messages in a `compact_boundary` line.
+
 use crate::json::{Edits, each_item, member};
 
 const METADATA: &str = "compactMetadata";
 const MESSAGES: &str = "preservedMessages";
 const SEGMENT: &str = "preservedSegment";
 
-/// What a `compact_boundary` line names of messages that were kept: ids, as JSON, as they stand there.
+/// The ids of kept messages that a `compact_boundary` line names, as the JSON in the line.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct KeptLists<'l> {
     messages: &'l [u8],
@@ -19,22 +21,24 @@ impl<'l> KeptLists<'l> {
         KeptLists { messages: of(MESSAGES), segment: of(SEGMENT) }
     }
 
-    /// The kept messages, in order.
+    /// Returns the kept messages, in order.
     pub fn uuids(&self) -> impl Iterator<Item = &'l [u8]> + use<'l> {
         each_item(member(self.messages, "uuids").unwrap_or_default())
     }
 
-    /// What they are put behind: as the list of messages says, then as the first and last do.
+    /// Returns the entries after which they are inserted: according to the list of messages, and
+    /// according to the first and last one.
     pub fn anchors(&self) -> [Option<&'l [u8]>; 2] {
         [self.messages, self.segment].map(|object| member(object, "anchorUuid"))
     }
 
-    /// The first kept message, and the last.
+    /// Returns the first and the last kept message.
     pub fn ends(&self) -> [Option<&'l [u8]>; 2] {
         ["headUuid", "tailUuid"].map(|key| member(self.segment, key))
     }
 
-    /// A `compact_boundary` line without the lists; `None` where the line is no object or has none.
+    /// Returns a `compact_boundary` line without the lists, or `None` if the line is not an object
+    /// or has no lists.
     pub fn stripped(line: &[u8]) -> Option<Vec<u8>> {
         let mut edits = Edits::of(line)?;
         let metadata = edits.value(METADATA)?;

@@ -1,20 +1,24 @@
-//! What the client sends of a transcript, entry by entry, and what of the trunk it leaves out.
+//! What Claude Code sends of a transcript, entry by entry, and what it leaves out of the main path.
 //!
-//! Of the trunk ([`super::graph`]) only what stands behind the nearest `compact_boundary` counts. Of that:
+//! Only the part of the main path ([`super::graph`]) after the nearest `compact_boundary` counts.
+//! Of that part:
 //!
-//! - a reply that the client forgets ([`super::forgotten`]) is not sent, nor is one that is a message about an error of the
-//!   service (`isApiErrorMessage`);
-//! - turns are sent with their blocks; a turn without a message, or with content that is neither a string nor a list, is not;
-//! - a call is sent once, with the first result that names it. A call without a result is left out, or, where the trunk
-//!   ends with calls or results, kept with a made-up result. A second call of the same id gives way to a
-//!   made-up text, and its result is left out, as is a result without a call;
-//! - what would be an empty message says so in a made-up text;
-//! - a call of the service's own tools (`server_tool_use`) without its result gives way to a made-up text;
-//! - `system` lines of the subtype `local_command` are sent as text of the user, attachments by their stored `rendered` texts,
-//!   and those without by what is in them ([`super::attachments`]);
-//! - where the last turn is the user's, a made-up reply follows; not behind a command that was run in the client
-//!   (a `<local-command-caveat>`, and nothing but the command and its output after it), nor behind a `<task-notification>` that
-//!   was queued for the transcript alone.
+//! - a reply that Claude Code forgets ([`super::forgotten`]) is not sent, nor is a message about an
+//!   error of the service (`isApiErrorMessage`);
+//! - turns are sent with their blocks; a turn without a message, or with content that is neither a
+//!   string nor a list, is not;
+//! - a call is sent once, with the first result that names it. A call without a result is left out,
+//!   or, if the main path ends with calls or results, kept with an invented result. A second call
+//!   with the same id is replaced by an invented text, and its result is left out, as is a result
+//!   without a call;
+//! - a message that would be empty is sent with an invented text that says so;
+//! - a call of the service's own tools (`server_tool_use`) without its result is replaced by an
+//!   invented text;
+//! - `system` lines of the subtype `local_command` are sent as text of the user, and attachments by
+//!   their stored `rendered` texts, or else by their contents ([`super::attachments`]);
+//! - if the last turn is the user's, an invented reply follows; but not after a command that was
+//!   run in Claude Code (a `<local-command-caveat>`, followed only by the command and its output),
+//!   nor after a `<task-notification>` that was queued only for the transcript.
 
 use super::forgotten::{self, Forgotten};
 use super::graph::{Leaf, Loader, Step, Way};
@@ -25,60 +29,61 @@ use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// What is sent, in order, and what is not.
+/// What is sent, in order, and what is left out.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Sending {
-    /// Where the client goes on.
+    /// Where Claude Code continues.
     pub leaf: Leaf,
-    /// What is sent, entry by entry. The service joins neighbors of one role to one message.
+    /// The messages, entry by entry. The service joins adjacent messages of one role.
     pub messages: Vec<Message>,
-    /// What is on the trunk and not sent, in the order of the trunk.
+    /// The parts of the main path that are not sent, in its order.
     pub dropped: Vec<Dropped>,
 }
 
-/// What is sent of one entry, or made up by the client.
+/// The part of one entry that is sent, or an invented message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Message {
-    /// The entry; `None` where all of it is made up.
+    /// The entry; `None` if the whole message is invented.
     pub entry: Option<Ix>,
-    /// In whose role it is sent.
+    /// The role in which it is sent.
     pub role: Role,
-    /// How the entry came to be on the trunk.
+    /// How the entry got onto the main path.
     pub way: Way,
     /// Whether it was reached across a gap in the links.
     pub bridged: bool,
-    /// Its parts, in order; never none.
+    /// Its parts, in order; never empty.
     pub parts: Vec<Part>,
 }
 
 /// The role of a message.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// The user's, results of tools included.
+    /// The user's role, which includes tool results.
     User,
-    /// The model's.
+    /// The model's role.
     Assistant,
 }
 
 /// One part of a message.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Part {
-    /// The block of the content at this place, from 0; where the content is a string, the string. [`block`] gives it.
+    /// The block of the content at this index, from 0; the whole string if the content is a string.
+    /// [`block`] returns it.
     Stored(usize),
-    /// The text of a command that was run in the client: `content` of the line.
+    /// The text of a command that was run in Claude Code: `content` of the line.
     Command,
-    /// The text of an attachment at this place, from 0: `rendered`.
+    /// The text of an attachment at this index, from 0: `rendered`.
     Rendered(usize),
-    /// The text that the client makes of an attachment without such a list.
+    /// The text that Claude Code makes of an attachment without such a list.
     Attached,
-    /// What the client makes up.
+    /// Invented text.
     Made(Made),
 }
 
-/// What the client makes up.
+/// The texts that Claude Code invents.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Made {
-    /// A reply that says that none was asked for.
+    /// A reply that says that no response was requested.
     NoResponse,
     /// A text that says that the message has no content.
     NoContent,
@@ -91,7 +96,7 @@ pub enum Made {
 }
 
 impl Made {
-    /// What it says, in our words.
+    /// Returns the meaning of the text, in our words.
     pub fn words(&self) -> &'static str {
         match self {
             Made::NoResponse => "no response was requested",
@@ -103,29 +108,29 @@ impl Made {
     }
 }
 
-/// Something on the trunk that is not sent.
+/// A part of the main path that is not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dropped {
     /// The entry.
     pub entry: Ix,
     /// The block of it; `None` for the whole entry.
     pub block: Option<u32>,
-    /// Why.
+    /// The reason.
     pub why: Why,
 }
 
-/// Why something on the trunk is not sent.
+/// Why a part of the main path is not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// It stands before the nearest compaction.
+    /// It comes before the nearest compaction.
     Compacted,
-    /// It is a note of the client for itself.
+    /// It is an internal note of Claude Code.
     Note,
     /// It has no message with content.
     NoContent,
-    /// A call without a result, and the conversation went on.
+    /// A call without a result after which the conversation continued.
     NoResult,
-    /// A call of an id that an earlier call has.
+    /// A call with the id of an earlier call.
     RepeatedCall,
     /// A result without a call, or of a repeated one.
     NoCall,
@@ -133,14 +138,14 @@ pub enum Why {
     RepeatedResult,
     /// A reply that says nothing.
     SaysNothing,
-    /// A reply that a later line takes back.
+    /// A reply that a later line retracts.
     Retracted,
     /// A message about an error of the service.
     ApiError,
 }
 
 impl Why {
-    /// The reason as words.
+    /// Returns the reason as text.
     pub fn words(self) -> &'static str {
         match self {
             Why::Compacted => "before the last compaction",
@@ -157,9 +162,9 @@ impl Why {
     }
 }
 
-/// What the client would send if it resumed the session, or if a pin named `at`.
+/// Returns what Claude Code would send if it resumed the session, or if a pin named `at`.
 ///
-/// Reads the lines of the trunk behind the last boundary. Fails where they can't be read.
+/// Reads the lines of the main path after the last boundary. Fails if they can't be read.
 pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Sending> {
     let mut loader = Loader::new(session);
     let leaf = match at {
@@ -234,17 +239,17 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
     Ok(sending)
 }
 
-/// What was read of an entry of the trunk.
+/// What was read of an entry of the main path.
 enum Read {
     /// A turn that is not sent, and why.
     Left(Why),
     /// The blocks of a turn; `None` if it has no content that is a string or a list.
     Turn(Option<Vec<Block>>),
-    /// No turn.
+    /// Not a turn.
     Note,
 }
 
-/// Reads the turns of a trunk, each line once.
+/// Reads the turns of a main path, each line once.
 fn read_turns(
     trunk: &[Step],
     forgotten: &Forgotten<'_>,
@@ -283,7 +288,7 @@ struct OwnTools {
 }
 
 impl OwnTools {
-    /// Notes the results in a content.
+    /// Records the results in a content.
     fn look(&mut self, content: &[u8]) {
         if content.first() != Some(&b'[') || memchr::memmem::find(content, b"_tool_result").is_none() {
             return;
@@ -296,7 +301,7 @@ impl OwnTools {
         }
     }
 
-    /// Says of each call of such a tool whether there is a result of it.
+    /// Marks the calls of such tools that have no result.
     fn settle(&self, steps: &mut [(Step, Read)]) {
         for (_, read) in steps {
             let Read::Turn(Some(blocks)) = read else { continue };
@@ -313,7 +318,8 @@ fn made(role: Role, made: Made) -> Message {
     Message { entry: None, role, way: Way::Link, bridged: false, parts: vec![Part::Made(made)] }
 }
 
-/// The block of a turn's content at a place, as JSON; where the content is a string, that.
+/// Returns the block of a turn's content at an index, as JSON; if the content is a string, the
+/// string.
 pub fn block(line: &[u8], at: usize) -> Option<&[u8]> {
     let content = content(line)?;
     match content.first()? {
@@ -322,7 +328,7 @@ pub fn block(line: &[u8], at: usize) -> Option<&[u8]> {
     }
 }
 
-/// The text of an attachment at a place in its `rendered` list.
+/// Returns the text of an attachment at an index in its `rendered` list.
 pub fn rendered_text(line: &[u8], at: usize) -> Option<String> {
     let item = each_item(member(line, "rendered")?).nth(at)?;
     string(member(item, "content")?).map(|text| text.into_owned())
@@ -334,11 +340,13 @@ impl Sending {
     }
 }
 
-/// The conversation as it is put together: replies with their results behind them, and what the user says.
+/// The conversation as it is assembled: replies followed by their results, and messages of the
+/// user.
 #[derive(Default)]
 struct Talk {
     items: Vec<Item>,
-    /// The reply of each `message.id` that parts can still be added to: since the user last said something.
+    /// The reply of each `message.id` to which parts can still be added, i.e. since the user's last
+    /// message.
     open: HashMap<Key, usize>,
     /// The reply that each entry of the model is a part of.
     places: HashMap<Ix, usize>,
@@ -354,28 +362,29 @@ enum Item {
 /// A reply: all its parts, then all results of its calls.
 #[derive(Default)]
 struct Reply {
-    /// What is no call.
+    /// Everything except calls.
     said: Vec<Message>,
     calls: Vec<Message>,
     results: Vec<Message>,
-    /// Calls that need a made-up result.
+    /// Calls that need an invented result.
     unanswered: Vec<String>,
-    /// The last entry with a call that gives way to a made-up text if nothing else is left of the reply.
+    /// The last entry with a call that is replaced by an invented text if nothing else is left of
+    /// the reply.
     repeated: Option<Ix>,
-    /// Whether what is no call is more than thinking.
+    /// Whether the rest contains more than thinking.
     says: bool,
-    /// Whether a call was left out since it has no result.
+    /// Whether a call was left out because it has no result.
     lost_call: bool,
 }
 
 impl Talk {
-    /// Adds what the user says; no reply before it goes on behind it.
+    /// Adds a message of the user; no earlier reply continues after it.
     fn user(&mut self, message: Message) {
         self.items.push(Item::User(message));
         self.open.clear();
     }
 
-    /// Adds a part to its reply, which is begun if it is not open; gives the reply.
+    /// Adds a part to its reply, which is started if it is not open; returns the reply.
     fn reply(&mut self, group: Key, message: Message) -> usize {
         let new = self.items.len();
         let at = if group.is_some() { *self.open.entry(group).or_insert(new) } else { new };
@@ -395,7 +404,7 @@ impl Talk {
         }
     }
 
-    /// All of it, one after the other; what is empty says so or is left out.
+    /// Returns all messages in order; empty ones get an invented text or are left out.
     fn messages(self, dropped: &mut Vec<Dropped>) -> Vec<Message> {
         let mut messages = Vec::new();
         let mut silent = Vec::new();
@@ -405,7 +414,7 @@ impl Talk {
                 Item::Reply(mut reply) => {
                     reply.results.sort_by_key(|result| result.entry);
                     if reply.calls.is_empty() && reply.lost_call && !reply.says {
-                        // Only the thinking before the calls is left of it.
+                        // Only the thinking before the calls is left.
                         silent.extend(reply.said.drain(..).filter_map(|message| message.entry));
                     }
                     if reply.said.is_empty() && reply.calls.is_empty() && reply.repeated.is_some() {
@@ -424,8 +433,8 @@ impl Talk {
     }
 }
 
-/// Has messages of the user say so of which nothing is left, where nothing else stands in their place, and takes out
-/// the others.
+/// Gives an invented text to messages of the user that became empty, if nothing else takes their
+/// place, and removes the other empty ones.
 fn fill_empty(messages: &mut Vec<Message>, dropped: &[Dropped]) {
     let said = |message: &Message| !message.parts.is_empty();
     let lost: HashSet<Ix> =
@@ -433,7 +442,7 @@ fn fill_empty(messages: &mut Vec<Message>, dropped: &[Dropped]) {
     let mut from = 0;
     let mut nothing_before = true;
     while from < messages.len() {
-        // Neighbors of one role are one message to the service.
+        // Adjacent messages of one role are one message to the service.
         let role = messages[from].role;
         let run = messages[from..].iter().take_while(|message| message.role == role).count();
         let run = &mut messages[from..from + run];
@@ -449,9 +458,10 @@ fn fill_empty(messages: &mut Vec<Message>, dropped: &[Dropped]) {
     messages.retain(said);
 }
 
-/// Whether the last of the turns, given from the end, is one of the user's that a reply was due to.
+/// Returns whether the last of the turns, given from the end, is one of the user's that needs a
+/// reply.
 ///
-/// An open call is the model's, but its made-up result (`open`) is the user's.
+/// An open call is the model's, but its invented result (`open`) is the user's.
 fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_>) -> io::Result<bool> {
     for (at, ix) in turns.enumerate() {
         let flags = lines.session.entries.flags(ix);
@@ -466,7 +476,7 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
         {
             return Ok(false);
         }
-        // The client's list of what comes of commands: neither their arguments nor the caveat are in it.
+        // Claude Code's own list of command output includes neither their arguments nor the caveat.
         if !matches!(Markup::of(&text), Some(Markup::Command | Markup::Printed)) {
             return Ok(true);
         }
@@ -474,14 +484,14 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
     Ok(true)
 }
 
-/// Whether a notification was queued for the transcript alone.
+/// Returns whether a notification was queued only for the transcript.
 fn is_for_transcript(line: &[u8]) -> bool {
     let kind = member(line, "origin").and_then(|origin| member(origin, "kind")).and_then(string);
     member(line, "queueTranscriptOnly") == Some(b"true")
         && kind.is_some_and(|kind| kind == "task-notification")
 }
 
-/// The text that a turn begins with; empty where it begins otherwise.
+/// Returns the text at the start of a turn; empty if the turn does not begin with a text.
 fn first_text(line: &[u8]) -> String {
     let text = content(line).and_then(|content| match content.first()? {
         b'"' => string(content),
@@ -490,7 +500,7 @@ fn first_text(line: &[u8]) -> String {
     text.unwrap_or_default().trim_start().to_owned()
 }
 
-/// What pairing needs to know of a block.
+/// The facts about a block that pairing needs.
 enum Block {
     Call(String),
     Result(String),
@@ -498,15 +508,15 @@ enum Block {
     OwnCall(String),
     /// Such a call without its result.
     Interrupted,
-    /// A text of a reply with nothing but white space.
+    /// A text of a reply that contains only white space.
     Blank,
     Thinking,
     Other,
-    /// No object: not sent.
+    /// Not an object: not sent.
     None,
 }
 
-/// Which calls and results go together.
+/// Which calls and results belong together.
 #[derive(Default)]
 struct Pairs {
     /// The first entry of each call.
@@ -515,19 +525,19 @@ struct Pairs {
     answered: HashMap<Key, Ix>,
     /// Which calls are kept without a result.
     open: Open,
-    /// The place of each entry with calls or results, counted over these.
+    /// The index of each entry with calls or results, counted over these only.
     order: HashMap<Ix, usize>,
 }
 
 /// Which calls are kept without a result.
 #[derive(Clone, Copy, Default)]
 enum Open {
-    /// None: the trunk ends with a prompt.
+    /// None: the main path ends with a prompt.
     #[default]
     None,
-    /// Those of the reply that the trunk ends with.
+    /// Those of the reply at the end of the main path.
     Reply(Key, Ix),
-    /// Those behind the last prompt, from this place on: the trunk ends with a result.
+    /// Those after the last prompt, from this index on: the main path ends with a result.
     From(usize),
 }
 
@@ -540,7 +550,7 @@ impl Pairs {
             let entries = &session.entries;
             let (kind, flags) = (entries.kind(ix), entries.flags(ix));
             if matches!(read, Read::Left(Why::ApiError)) {
-                // It is not sent, but the conversation went on with it.
+                // It is not sent, but the conversation continued with it.
                 pairs.open = Open::None;
             }
             let Read::Turn(blocks) = read else { continue };
@@ -572,7 +582,7 @@ impl Pairs {
         pairs
     }
 
-    /// Whether a call in an entry is kept, though it has no result.
+    /// Returns whether a call in an entry is kept although it has no result.
     fn stays_open(&self, ix: Ix, group: Key) -> bool {
         match self.open {
             Open::None => false,
@@ -581,7 +591,7 @@ impl Pairs {
         }
     }
 
-    /// Puts the parts of a turn that are sent into the talk; what is not is noted.
+    /// Adds the parts of a turn that are sent to the conversation, and records the others.
     fn place(&self, message: Message, blocks: &[Block], group: Key, talk: &mut Talk, sending: &mut Sending) {
         let ix = message.entry.expect("a turn is an entry");
         let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
@@ -589,7 +599,7 @@ impl Pairs {
         let mut repeated = None;
         let mut result_of = None;
         let (mut says, mut lost_call) = (false, false);
-        // Of one id there is one call in an entry, and one result.
+        // An entry contains only one call and one result of each id.
         let mut met = HashSet::new();
         for (at, block) in blocks.iter().enumerate() {
             let why = match block {
@@ -660,7 +670,8 @@ impl Pairs {
             }
             return;
         }
-        // Results come right behind the reply with their call, wherever they hang; in its place, if that comes later.
+        // Results come right after the reply with their call, wherever they are in the tree; if
+        // that reply comes later, in its place.
         let at = result_of.and_then(|call| talk.places.get(&call).copied());
         let mut parts = calls;
         parts.append(&mut said);
@@ -677,7 +688,7 @@ impl Pairs {
     }
 }
 
-/// The lines of entries, read as they are asked for.
+/// The lines of entries, read on demand.
 struct Lines<'s> {
     session: &'s Session,
     source: &'s dyn Source,
@@ -695,7 +706,7 @@ fn content(line: &[u8]) -> Option<&[u8]> {
     member(member(line, "message")?, "content")
 }
 
-/// The blocks of a turn's content; `None` where it has none that is a string or a list.
+/// Returns the blocks of a turn's content; `None` if it is neither a string nor a list.
 fn blocks(line: &[u8], is_reply: bool) -> Option<Vec<Block>> {
     let content = content(line)?;
     match content.first()? {
@@ -724,13 +735,13 @@ fn is_command(line: &[u8]) -> bool {
     member(line, "subtype").and_then(string).is_some_and(|subtype| subtype == "local_command")
 }
 
-/// Whether a reply is a message about an error of the service, which the client made.
+/// Returns whether a reply is a message about an error of the service, written by Claude Code.
 fn is_api_error(line: &[u8]) -> bool {
     memchr::memmem::find(line, b"isApiErrorMessage").is_some()
         && member(line, "isApiErrorMessage") == Some(b"true")
 }
 
-/// What is sent of an attachment.
+/// Returns the parts of an attachment that are sent.
 fn attached(line: &[u8]) -> Vec<Part> {
     match member(line, "rendered") {
         Some(list) => {

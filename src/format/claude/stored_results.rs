@@ -1,7 +1,7 @@
-//! Tool results that Claude Code keeps in a file beside the session: what the transcript says of them.
+//! Tool results that Claude Code keeps in a separate file, and how the transcript refers to them.
 //!
-//! A result that is too long is written to `ID/tool-results/NAME`. Its place in the transcript is taken by a text that names the
-//! file and, in `<persisted-output>`, contains the start of the result:
+//! A result that is too long is written to `ID/tool-results/NAME`. In the transcript it is replaced
+//! by a text that names the file and, in `<persisted-output>`, contains the start of the result:
 //!
 //! ```text
 //! <persisted-output>
@@ -13,7 +13,8 @@
 //! </persisted-output>
 //! ```
 //!
-//! The path may be one of another machine. Only the name counts: the file is looked for in the session's own folder.
+//! The path may be from another machine. Only the name counts: the file is searched for in the
+//! session's own folder.
 
 use crate::format::{Block, Content, Format};
 use crate::json::{string, value};
@@ -25,19 +26,20 @@ pub const FOLDER: &str = "tool-results";
 /// How much of a result is searched for the path, in bytes: the path is at the start.
 const START: usize = 2048;
 
-/// A result that is in a file of its own, as its text says.
+/// A result that is in a separate file, as described by its text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StoredResult<'t> {
     /// The path of the file, as stored.
     pub path: &'t str,
-    /// The size of the result as the agent spells it, such as `61.2KB`; empty if it is not given.
+    /// The size of the result as Claude Code spells it, e.g. `61.2KB`; empty if it is not given.
     pub size: &'t str,
     /// The start of the result; empty if it is not given.
     pub preview: &'t str,
 }
 
 impl<'t> StoredResult<'t> {
-    /// Reads the text of a result; `None` if the text does not say that the result was saved to a file.
+    /// Parses the text of a result; returns `None` if the text does not say that the result was
+    /// saved to a file.
     pub fn in_text(text: &'t str) -> Option<StoredResult<'t>> {
         let mut end = text.len().min(START);
         while !text.is_char_boundary(end) {
@@ -60,8 +62,9 @@ impl<'t> StoredResult<'t> {
     }
 }
 
-/// Returns a result that was saved to a file in a few words: its first line as far as it is known, its size and the file. `None` if
-/// the text is not what the agent puts in the place of such a result.
+/// Returns a short description of a result that was saved to a file: its first line as far as it is
+/// known, its size and the file. Returns `None` if the text is not the one that replaces such a
+/// result.
 pub fn words(text: &str) -> Option<String> {
     if !text.trim_start().starts_with("<persisted-output>") {
         return None;
@@ -95,14 +98,14 @@ fn preview_in(text: &str) -> &str {
     })
 }
 
-/// Returns the name of the file that a path in a folder `tool-results` ends in. Names of files elsewhere, and hidden ones, give
-/// nothing.
+/// Returns the name of the file that a path in a folder `tool-results` ends with. Names of files
+/// elsewhere, and hidden ones, yield nothing.
 fn name_of(path: &str) -> Option<&str> {
     let name = name_at(path, path.rfind(FOLDER)?)?;
     Some(&path[name]).filter(|name| path.ends_with(name))
 }
 
-/// Returns where the name of a file is that follows the folder at `at`.
+/// Returns the range of the file name that follows the folder at `at`.
 fn name_at(text: &str, at: usize) -> Option<Range<usize>> {
     let is_separator = |character: char| matches!(character, '/' | '\\');
     let rest = &text[at + FOLDER.len()..];
@@ -115,13 +118,13 @@ fn name_at(text: &str, at: usize) -> Option<Range<usize>> {
     (!name.is_empty() && !name.starts_with('.')).then(|| begin..begin + name.len())
 }
 
-/// Whether a byte can be part of the name of a stored result.
+/// Returns whether a byte can be part of the name of a stored result.
 pub fn is_of_name(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.')
 }
 
-/// Returns the paths of the files that the results of an entry are in, one for each result in order; `None` for a result that is
-/// in the line.
+/// Returns the paths of the files that contain the results of an entry, one for each result in
+/// order; `None` for a result that is in the line.
 ///
 /// A result whose text was replaced is found by `toolUseResult.persistedOutputPath`.
 pub fn paths(line: &[u8], content: &Content<'_>) -> Vec<Option<String>> {
@@ -138,7 +141,7 @@ pub fn paths(line: &[u8], content: &Content<'_>) -> Vec<Option<String>> {
     paths
 }
 
-/// Returns the names of the files that the results of an entry are in, given its line.
+/// Returns the names of the files that contain the results of an entry, given its line.
 pub fn names(line: &[u8]) -> Vec<String> {
     if memchr::memmem::find(line, FOLDER.as_bytes()).is_none() {
         return Vec::new();
@@ -147,12 +150,13 @@ pub fn names(line: &[u8]) -> Vec<String> {
     paths.iter().flatten().filter_map(|path| name_of(path)).map(str::to_owned).collect()
 }
 
-/// Returns the name of the file in a path that [`paths`] gives.
+/// Returns the name of the file in a path returned by [`paths`].
 pub fn file_name(path: &str) -> &str {
     name_of(path).unwrap_or_default()
 }
 
-/// Returns how many bytes of a stored result an entry itself contains: whole lines at the start of `text`.
+/// Returns how many bytes of a stored result the entry itself contains: whole lines at the start of
+/// `text`.
 pub fn shown_of(content: &Content<'_>, name: &str, text: &str) -> usize {
     let previews = content.blocks.iter().filter_map(|block| match block {
         Block::Result { text, .. } => StoredResult::in_text(text),

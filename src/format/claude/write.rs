@@ -5,13 +5,14 @@ use crate::format::{Format, Object};
 use crate::json::value;
 use crate::model::Time;
 
-/// The first version whose clients follow pointers.
+/// The first version that follows pointers.
 const POINTERS: [u32; 3] = [2, 1, 122];
 
-/// Whether clients of a version choose the leaf by the last line or the newest, and know no pointers.
+/// Returns whether a version of Claude Code chooses the leaf by the last line or the newest entry,
+/// and does not know pointers.
 ///
-/// A version that is not known, or can't be read, is taken for one of these: what is written for them is followed by
-/// all.
+/// A version that is unknown or can't be parsed is treated as one of these: all versions follow
+/// what is written for them.
 pub fn ignores_pointers(version: Option<&str>) -> bool {
     let Some(version) = version else { return true };
     let mut numbers = version.split(['.', '-', '+']).map(|part| part.parse::<u32>().ok());
@@ -22,12 +23,13 @@ pub fn ignores_pointers(version: Option<&str>) -> bool {
     }
 }
 
-/// A pin: the pointer that says of itself that it was meant. `leaf` is JSON; `None` pins an empty conversation.
+/// Returns a pin: a pointer that says that it is explicit. `leaf` is JSON; `None` pins an empty
+/// conversation.
 pub fn pin(prompt: Option<&str>, leaf: Option<&[u8]>, session: Option<&str>) -> Vec<u8> {
     pointer(prompt, leaf, true, session)
 }
 
-/// A pointer to an entry, a pin or not, on the terms of [`pin`].
+/// Returns a pointer to an entry, explicit or not; see [`pin`] for the parameters.
 pub fn pointer(prompt: Option<&str>, leaf: Option<&[u8]>, is_pin: bool, session: Option<&str>) -> Vec<u8> {
     let mut line = Object::of(Format::Claude).text("type", "last-prompt");
     if let Some(prompt) = prompt {
@@ -43,8 +45,9 @@ pub fn pointer(prompt: Option<&str>, leaf: Option<&[u8]>, is_pin: bool, session:
     line.line()
 }
 
-/// A child of an entry that says nothing to the model: it is the last line and the newest, which is what clients
-/// without pointers go by. `parent` is the line of the entry.
+/// Returns a child of an entry that sends nothing to the model: it is the last line and the newest
+/// entry, which versions without pointers use to choose the leaf. `parent` is the line of the
+/// entry.
 pub fn child(parent: &[u8], id: &str, now: Time, session: Option<&str>) -> Vec<u8> {
     let taken = |key: &str| value(parent, &[key]);
     let mut line = Object::of(Format::Claude)
@@ -72,7 +75,8 @@ pub fn child(parent: &[u8], id: &str, now: Time, session: Option<&str>) -> Vec<u
     line.line()
 }
 
-/// A label: a line of our own type, without a `uuid`, which the client passes over. Both ids are JSON, or text.
+/// Returns a label: a line of bough's own type, without a `uuid`, which Claude Code skips. Both ids
+/// are JSON, or text.
 pub fn label(target: &[u8], label: &str, session: Option<&str>, now: Time) -> Vec<u8> {
     let mut line =
         Object::of(Format::Claude).text("type", "bough-label").raw("targetUuid", target).text("label", label);

@@ -1,19 +1,21 @@
+//! Reading a file in segments, and joining them to one session.
+
 use super::{Builder, FileFacts, Joined, Other, Pointer};
 use crate::format::{Format, Side};
 use crate::json::{Line, Shape};
 use crate::model::Fault;
 
-/// A segment of a file that does not begin the file, read by itself: all lines that begin in it.
+/// A segment of a file, other than the first, read by itself: all lines that begin in it.
 ///
-/// Its lines are numbered from 2, since what may stand on the first line may stand nowhere else.
+/// Its lines are numbered from 2, because some lines are allowed only as the first one.
 pub struct Segment {
     builder: Builder,
-    /// Whether something was met whose meaning depends on what stands before the segment.
+    /// Whether a line was found whose meaning depends on the lines before the segment.
     depends: bool,
 }
 
 impl Segment {
-    /// Begins a segment of the file that a builder is for.
+    /// Starts a segment of the file that a builder is for.
     pub fn of(whole: &Builder) -> Segment {
         let mut builder = Builder::new(whole.format);
         builder.copies = whole.copies;
@@ -23,23 +25,27 @@ impl Segment {
         Segment { builder, depends: false }
     }
 
-    /// Takes the next line.
+    /// Processes the next line.
     pub fn line(&mut self, line: &Line<'_>) {
         self.builder.line(line);
-        // To pi, the last line that is a value and no entry says something else where no header came before.
+        // For pi, the last line that is a value but not an entry has another meaning if no header
+        // came before.
         self.depends |= line.shape == Shape::Scalar || self.builder.gathered.header.is_some();
-        // Whether objects over several lines are taken depends on the header and on what came before.
+        // Whether objects over several lines are accepted depends on the header and on earlier
+        // lines.
         self.depends |= !self.builder.spread.is_empty() && self.builder.format != Format::Claude;
     }
 }
 
-/// How many lines the lines of a segment count before them.
+/// How many lines a segment assumes before its own.
 const FIRST: u64 = 1;
 
 impl Builder {
-    /// Takes the lines of the next segment of the file, as if they had been given to [`Builder::line`] one by one.
+    /// Appends the lines of the next segment of the file, as if they had been passed to
+    /// [`Builder::line`] one by one.
     ///
-    /// Gives false, and is of no more use, where that can't be: when a line of the segment depends on lines before it.
+    /// Returns false if that is impossible because a line of the segment depends on lines before
+    /// it; the builder is then useless.
     #[must_use]
     pub fn append(&mut self, segment: Segment) -> bool {
         let mut next = segment.builder;
