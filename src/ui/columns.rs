@@ -1,26 +1,29 @@
+//! The columns of a graph, drawn with characters.
+
 use super::{Ink, Look, paint};
 
-/// The signs of which the columns of a graph are made.
+/// The characters that make up the columns of a graph.
 ///
-/// A column takes two cells. Where there are so many that little would be left for words, those beyond are drawn
-/// in one place, and a sign says so.
+/// A column takes two cells. If there are so many columns that little room would be left for text,
+/// the surplus ones are drawn in the same place, and a sign indicates that.
 pub struct Columns {
     look: Look,
     most: usize,
 }
 
 impl Columns {
-    /// The columns of a graph that is as wide as `look` says; no more than two fifths of that is theirs.
+    /// Creates the columns of a graph with the width of `look`; they take at most two fifths of it.
     pub fn new(look: &Look) -> Columns {
         Columns { look: *look, most: (look.width / 5).max(2) }
     }
 
-    /// How many cells the columns of an entry take, its sign and the blank behind that included.
+    /// Returns how many cells the columns of an entry take, including its sign and the space after
+    /// it.
     pub fn width(&self, column: usize) -> usize {
         2 * column.min(self.most) + if column > self.most { 4 } else { 2 }
     }
 
-    /// The columns that pass by on the left of a column.
+    /// Returns the columns that pass to the left of a column.
     pub fn passing(&self, column: usize) -> String {
         let mut out = String::new();
         for at in 0..column.min(self.most) {
@@ -33,12 +36,12 @@ impl Columns {
         out
     }
 
-    /// A column that goes on.
+    /// Returns a column that continues.
     pub fn bar(&self, column: usize) -> String {
         paint(&self.look, Ink::Column(column), if self.look.ascii { "|" } else { "│" })
     }
 
-    /// The line on which a column is joined to the one on its left.
+    /// Returns the line on which a column is joined to the one on its left.
     pub fn join(&self, column: usize) -> String {
         let left = column.saturating_sub(1);
         let mut out = self.passing(left);
@@ -49,8 +52,9 @@ impl Columns {
         out
     }
 
-    /// What stands left of an entry in an outline: for each way that it is on, from the outermost, whether others
-    /// follow; and whether it is the first entry of the innermost.
+    /// Returns the text to the left of an entry in an outline. `follow` says for each branch that
+    /// the entry is on, from the outermost, whether others follow; `begins` says whether the entry
+    /// is the first of the innermost one.
     pub fn ways(&self, follow: &[bool], begins: bool) -> String {
         let mut out = String::new();
         let inner = follow.len().saturating_sub(1);
@@ -72,7 +76,7 @@ impl Columns {
         out
     }
 
-    /// The sign of an entry: on the path to the position or off it, and the position itself.
+    /// Returns the sign of an entry: on the path to HEAD, off it, or HEAD itself.
     pub fn sign(&self, column: usize, on_path: bool, position: bool) -> String {
         let sign = match (self.look.ascii, on_path, position) {
             (true, true, _) => "*",

@@ -1,15 +1,17 @@
-//! What a terminal is sent: text, new lines, tabs and colors, and no other escape, wherever it comes from.
+//! Filters what is sent to a terminal: text, new lines, tabs and colors pass, and no other escape,
+//! wherever it comes from.
 
 use super::text;
 use std::borrow::Cow;
 use std::io::{self, Write};
 
-/// The most bytes of an escape that sets colors; a longer one is shown, not sent.
+/// The maximum length of an escape that sets colors; a longer one is shown, not sent.
 const LONGEST: usize = 64;
 
-/// Returns text as a terminal may be sent it: colors stay, all other escapes are shown.
+/// Returns text in a form that is safe to send to a terminal: colors stay, all other escapes are
+/// shown.
 ///
-/// In JSON the characters that could do harm are spelled with escapes of JSON, so that it stays the same value.
+/// In JSON, dangerous characters are spelled as JSON escapes, so that the value stays the same.
 pub(super) fn filtered(words: &str, json: bool) -> Cow<'_, str> {
     if words.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(words);
@@ -25,7 +27,7 @@ pub(super) fn filtered(words: &str, json: bool) -> Cow<'_, str> {
         rest = &rest[character.len_utf8()..];
         match text::harmless(character) {
             None => out.push(character),
-            // JSON has none inside: it ends a row.
+            // JSON contains no NUL; it ends a row.
             Some(_) if json && character == '\0' => out.push(character),
             Some(_) if json => out.push_str(&format!("\\u{:04x}", character as u32)),
             Some(shown) => out.push(shown),
@@ -34,14 +36,15 @@ pub(super) fn filtered(words: &str, json: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// The length of the escape that sets a color, if the bytes begin with one.
+/// Returns the length of the escape that sets a color, if the bytes begin with one.
 fn color(bytes: &[u8]) -> Option<usize> {
     let inner = bytes.strip_prefix(b"\x1b[")?;
     let len = inner.iter().take_while(|byte| byte.is_ascii_digit() || matches!(byte, b';' | b':')).count();
     (inner.get(len) == Some(&b'm')).then_some(len + 3)
 }
 
-/// How many bytes at the end are the beginning of a character, or of an escape that may yet set a color.
+/// Returns how many bytes at the end are the beginning of a character, or of an escape that may
+/// still set a color.
 fn unended(bytes: &[u8]) -> usize {
     let from = bytes.len().saturating_sub(LONGEST);
     if let Some(at) = memchr::memrchr(b'\x1b', &bytes[from..]) {
@@ -71,7 +74,7 @@ fn unended(bytes: &[u8]) -> usize {
 pub(super) struct Filter {
     pub(super) into: Box<dyn Write>,
     json: bool,
-    /// The beginning of a character or of an escape, until the rest of it comes.
+    /// The beginning of a character or of an escape, until the rest of it arrives.
     held: Vec<u8>,
 }
 
@@ -81,7 +84,7 @@ impl Filter {
     }
 
     fn send(&mut self, bytes: &[u8]) -> io::Result<()> {
-        // A terminal may take bytes that are no UTF-8 for escapes of one byte.
+        // A terminal may interpret bytes that are not UTF-8 as escapes of one byte.
         let words = String::from_utf8_lossy(bytes);
         self.into.write_all(filtered(&words, self.json).as_bytes())
     }
@@ -130,7 +133,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn only_colors_reach_a_terminal() {
         let check = |sent: &[u8], json: bool, wanted: &str| {
-            // Whole, and one byte at a time.
+            // As a whole, and one byte at a time.
             for size in [sent.len(), 1] {
                 let kept = Rc::new(RefCell::new(Vec::new()));
                 let mut filter = Filter::new(Box::new(Kept(kept.clone())), json);

@@ -1,4 +1,4 @@
-//! What a person sees: color, width, a pager, and text made safe for a terminal.
+//! Output for people: color, width, a pager, and text made safe for a terminal.
 
 mod columns;
 mod filter;

@@ -1,3 +1,5 @@
+//! The pager: starting it, and waiting until the user leaves it.
+
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
@@ -8,14 +10,14 @@ pub(super) struct Pager {
 }
 
 impl Pager {
-    /// Starts a pager; `None` where that can't be done, and everything is printed as it is.
+    /// Starts a pager. Returns `None` if that is impossible; everything is then printed as it is.
     pub(super) fn start(command: &str) -> Option<Pager> {
         if !is_there(command) {
             return None;
         }
         let mut shell = Command::new("sh");
         shell.args(["-c", command]).stdin(Stdio::piped());
-        // As git does: colors are passed on, and what fits on the screen stays there.
+        // As git does: colors are passed on, and output that fits on the screen stays there.
         for (name, value) in [("LESS", "FRX"), ("LV", "-c")] {
             if std::env::var_os(name).is_none() {
                 shell.env(name, value);
@@ -26,23 +28,25 @@ impl Pager {
         Some(Pager { child })
     }
 
-    /// Ends what is written to the pager, and waits until the user leaves it.
+    /// Closes the input of the pager, and waits until the user leaves it.
     pub(super) fn wait(&mut self) {
         drop(self.child.stdin.take());
         let _ = self.child.wait();
     }
 }
 
-/// Lets an interrupt go by, so that the terminal stays with the pager until the user leaves it.
+/// Ignores interrupts, so that the terminal stays with the pager until the user leaves it.
 ///
-/// The terminal sends it to both. Pagers only break off what they are at; if bough ended, the shell would go on beside the
-/// pager, and both would read the keys.
+/// The terminal sends the interrupt to both programs. A pager only stops its current action; if
+/// bough ended, the shell would continue at the same time as the pager, and both would read the
+/// keys.
 fn leave_interrupts_to_it() {
     // SAFETY: a disposition without a handler is set, and no other code of ours sets one.
     unsafe { libc::signal(libc::SIGINT, libc::SIG_IGN) };
 }
 
-/// Whether the program that a command begins with can be found; what is no plain word is left to the shell.
+/// Returns whether the program at the start of a command can be found. Anything but a plain word is
+/// left to the shell.
 fn is_there(command: &str) -> bool {
     let word = command.split_whitespace().next().unwrap_or_default();
     let plain = !word.is_empty() && word.chars().all(|sign| sign.is_alphanumeric() || "-_.+/".contains(sign));

@@ -1,50 +1,50 @@
-//! Colors: what they mean, in one place. They say nothing that the words do not.
+//! The meaning of colors, in one place. Colors never carry information that the text does not.
 
 use super::Look;
 use owo_colors::{OwoColorize, Style};
 
-/// What a piece of text is, as far as its color goes.
+/// The role of a piece of text, which determines its color.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ink {
-    /// An id, or another name by which something can be asked for.
+    /// An id, or another name that can be used as an argument.
     Id,
-    /// What a user said.
+    /// A message of the user.
     User,
-    /// What the model said.
+    /// A message of the model.
     Assistant,
-    /// What a tool gave.
+    /// The output of a tool.
     Tool,
-    /// What stands for other entries: summaries, compactions.
+    /// An entry that replaces others: a summary or compaction.
     Summary,
-    /// Bookkeeping, times, and what is of less interest.
+    /// Bookkeeping, times, and anything of minor interest.
     Quiet,
-    /// The position.
+    /// HEAD.
     Head,
     /// A label.
     Label,
-    /// A file, before what was found in it.
+    /// A file, before its matches.
     File,
     /// A branch.
     Branch,
-    /// What was looked for.
+    /// A match of a search.
     Match,
     /// Something that failed or is wrong.
     Bad,
-    /// The word of an error.
+    /// The word `error`.
     Error,
-    /// The word of a warning.
+    /// The word `warning`.
     Warning,
-    /// Something that is well, or was added.
+    /// Something that is fine, or was added.
     Good,
     /// Something that stands out.
     Strong,
-    /// The path to the position, in the graph.
+    /// The path to HEAD, in the graph.
     Path,
     /// A column of the graph, from 0.
     Column(usize),
 }
 
-/// Paints text, where colors are used.
+/// Paints text, if colors are used.
 pub fn paint(look: &Look, ink: Ink, text: impl std::fmt::Display) -> String {
     if !look.color {
         return text.to_string();

@@ -1,3 +1,5 @@
+//! A progress bar for long work.
+
 use super::Ui;
 use std::io::{self, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -5,13 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// A bar on standard error for long work: only on a terminal, and only once the work takes longer than a second.
+/// A progress bar on standard error: only on a terminal, and only if the work takes longer than a
+/// second.
 pub struct Progress {
     work: Arc<Work>,
     painter: Option<JoinHandle<()>>,
 }
 
-/// How far the work is.
+/// The progress of the work.
 struct Work {
     words: &'static str,
     total: usize,
@@ -21,19 +24,19 @@ struct Work {
 }
 
 impl Progress {
-    /// Begins, with `total` steps to be done.
+    /// Starts with `total` steps to do.
     pub fn start(words: &'static str, total: usize, quiet: bool) -> Progress {
         let (done, is_over, over) = (AtomicUsize::new(0), Mutex::new(false), Condvar::new());
         let work = Arc::new(Work { words, total, done, is_over, over });
         let wanted = !quiet && Ui::talks_to_a_person();
-        // Where no thread can be started, there is no bar.
+        // If no thread can be started, there is no bar.
         let painter = wanted
             .then(|| Arc::clone(&work))
             .and_then(|work| std::thread::Builder::new().spawn(move || work.paint()).ok());
         Progress { work, painter }
     }
 
-    /// One step is done.
+    /// Counts one step as done.
     pub fn step(&self) {
         self.work.done.fetch_add(1, Ordering::Relaxed);
     }
@@ -49,7 +52,7 @@ impl Drop for Progress {
 }
 
 impl Work {
-    /// Draws the bar from the second second on, until the work is over; leaves nothing behind.
+    /// Draws the bar after the first second until the work is over, and removes it.
     fn paint(&self) {
         if self.is_over_within(Duration::from_secs(1)) {
             return;
@@ -57,7 +60,7 @@ impl Work {
         loop {
             let width = terminal_size::terminal_size_of(io::stderr()).map_or(80, |(width, _)| width.0.into());
             let bar = bar(self.words, self.done.load(Ordering::Relaxed), self.total, width);
-            // What can't be drawn is not needed.
+            // A failure to draw does not matter.
             let _ = write!(io::stderr(), "\r{bar}\x1b[K");
             if self.is_over_within(Duration::from_millis(100)) {
                 let _ = write!(io::stderr(), "\r\x1b[K");
@@ -72,10 +75,11 @@ impl Work {
     }
 }
 
-/// The bar, in ASCII, for a line of `width` cells; without its picture where there is no room for one.
+/// Returns the bar, in ASCII, for a line of `width` cells; only its text if there is no room for
+/// more.
 fn bar(words: &str, done: usize, total: usize, width: usize) -> String {
     let mut line = format!("{words} {done} of {total}");
-    // The last cell stays free, so that no terminal begins another line.
+    // The last cell stays free, so that no terminal starts another line.
     let room = width.saturating_sub(line.len() + " []".len() + 1).min(40);
     if room >= 10 && total > 0 {
         let full = room * done.min(total) / total;

@@ -1,28 +1,30 @@
+//! Standard output and standard error, and how their content looks.
+
 use super::filter::{Filter, filtered};
 use super::pager::Pager;
 use super::{Ink, paint};
 use std::borrow::Cow;
 use std::io::{self, BufWriter, IsTerminal, Write};
 
-/// How things look: what the terminal, the environment, the config and the options together say.
+/// How output looks, according to the terminal, the environment, the config file and the options.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Look {
     /// Whether colors are used on standard output.
     pub color: bool,
     /// Whether only ASCII is drawn.
     pub ascii: bool,
-    /// Display cells a line.
+    /// The number of display cells in a line.
     pub width: usize,
     /// Whether standard output is a terminal.
     pub terminal: bool,
-    /// Whether hints and notes are left out.
+    /// Whether hints and notes are suppressed.
     pub quiet: bool,
     /// Whether errors and notes are JSON.
     pub json: bool,
 }
 
 impl Look {
-    /// Text for scripts: as it is, but made safe where a terminal would see it.
+    /// Returns text for scripts: unchanged, but made safe if it goes to a terminal.
     pub fn shown<'t>(&self, text: &'t str) -> Cow<'t, str> {
         if self.terminal { Cow::Owned(super::text::safe(text)) } else { Cow::Borrowed(text) }
     }
@@ -30,33 +32,34 @@ impl Look {
 
 /// Where a command writes: data to standard output, everything else to standard error.
 pub struct Ui {
-    /// How things look.
+    /// How the output looks.
     pub look: Look,
     out: Box<dyn Write>,
     pager: Option<String>,
     closed: bool,
-    /// Whether signs are spelled with ASCII.
+    /// Whether signs are replaced by ASCII.
     spelled: bool,
 }
 
 impl Ui {
-    /// Writes to the standard streams.
+    /// Creates a `Ui` that writes to the standard streams.
     pub fn standard(look: Look) -> Ui {
         let out = Ui::guarded(look, Box::new(BufWriter::with_capacity(64 * 1024, Stdout(io::stdout()))));
         Ui { look, out, pager: None, closed: false, spelled: false }
     }
 
-    /// What a person sees has no escapes but those of colors, whatever a command writes.
+    /// Output to a terminal contains no escapes except those of colors, whatever a command writes.
     fn guarded(look: Look, out: Box<dyn Write>) -> Box<dyn Write> {
         if look.terminal { Box::new(Filter::new(out, look.json)) } else { out }
     }
 
-    /// Says which pager [`Ui::page`] starts, as a command; without one, none is started.
+    /// Sets the command that [`Ui::page`] starts as the pager; without one, no pager is started.
     pub fn set_pager(&mut self, command: Option<String>) {
         self.pager = command;
     }
 
-    /// Sends what is printed from here on through the pager, if there is one and a person looks on.
+    /// Sends all further output through the pager, if there is one and the output goes to a
+    /// terminal.
     pub fn page(&mut self) {
         if !self.look.terminal {
             return;
@@ -70,8 +73,8 @@ impl Ui {
         }
     }
 
-    /// Says that what is printed from here on is for people to read: signs beyond ASCII are spelled with ASCII, where only
-    /// that is drawn.
+    /// Declares that all further output is for people to read: signs beyond ASCII are replaced by
+    /// ASCII, if only that is drawn.
     pub fn for_people(&mut self) {
         if self.look.ascii && !self.look.json && !self.spelled {
             self.spelled = true;
@@ -80,25 +83,27 @@ impl Ui {
         }
     }
 
-    /// Ends rows with a NUL byte from here on, not with a new line. For output in which every new line ends a row.
+    /// Ends rows with a NUL byte instead of a new line from here on. Meant for output in which
+    /// every new line ends a row.
     pub fn end_rows_with_nul(&mut self) {
-        // Nobody reads that by eye.
+        // Such output is not for people.
         self.pager = None;
         let out = std::mem::replace(&mut self.out, Box::new(io::sink()));
         self.out = Box::new(NulRows(out));
     }
 
-    /// Paints text as [`paint()`] does, as this terminal wants it.
+    /// Paints text like [`paint()`], for this terminal.
     pub fn paint(&self, ink: Ink, text: impl std::fmt::Display) -> String {
         paint(&self.look, ink, text)
     }
 
-    /// Where data goes. What is written reaches the reader at the latest when the program ends.
+    /// Returns the destination of data. Everything written reaches the reader when the program
+    /// ends, or earlier.
     pub fn out(&mut self) -> &mut dyn Write {
         &mut *self.out
     }
 
-    /// Says something to the user on standard error, on a line of its own.
+    /// Prints a message for the user on standard error, on a separate line.
     pub fn note(&mut self, words: impl std::fmt::Display) {
         let _ = self.out.flush();
         let words = words.to_string();
@@ -106,21 +111,21 @@ impl Ui {
         let _ = writeln!(io::stderr().lock(), "{}", filtered(&words, self.look.json));
     }
 
-    /// Gives a hint on standard error, unless the user wants none.
+    /// Prints a hint on standard error, unless the user wants none.
     pub fn hint(&mut self, words: impl std::fmt::Display) {
         if !self.look.quiet {
             self.note(format_args!("hint: {words}"));
         }
     }
 
-    /// Ends the output. A reader that went away is no error.
+    /// Ends the output. It is not an error if the reader is gone.
     pub fn finish(&mut self) -> io::Result<()> {
         if self.closed {
             return Ok(());
         }
         self.closed = true;
         let flushed = self.out.flush();
-        // A pager that is still open is waited for.
+        // Waits for a pager that is still open.
         self.out = Box::new(io::sink());
         match flushed {
             Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
@@ -128,13 +133,13 @@ impl Ui {
         }
     }
 
-    /// Whether standard error is a terminal.
+    /// Returns whether standard error is a terminal.
     pub fn talks_to_a_person() -> bool {
         io::stderr().is_terminal()
     }
 }
 
-/// Standard output, that says of what it is where it can't be written.
+/// Standard output; its errors name it.
 struct Stdout(io::Stdout);
 
 impl Write for Stdout {
@@ -147,16 +152,16 @@ impl Write for Stdout {
     }
 }
 
-/// Says of an error that it is about standard output.
+/// Adds to an error that it concerns standard output.
 pub(crate) fn unwritten(error: io::Error) -> io::Error {
     match error.kind() {
-        // The writers ask for these by their kind, and no user is told of them.
+        // Writers check for these kinds, and users never see them.
         io::ErrorKind::Interrupted | io::ErrorKind::BrokenPipe => error,
         kind => io::Error::new(kind, format!("can't write to standard output: {error}")),
     }
 }
 
-/// Writes NUL bytes for new lines.
+/// Writes NUL bytes in place of new lines.
 struct NulRows(Box<dyn Write>);
 
 impl Write for NulRows {
@@ -170,7 +175,7 @@ impl Write for NulRows {
     }
 }
 
-/// The signs that we draw, each as one of ASCII, so that all stays as wide as it is.
+/// The signs that bough draws, each with one of ASCII, so that all widths stay the same.
 const SIGNS: [(&str, &str); 9] = [
     ("…", "~"),
     ("·", "-"),
@@ -183,7 +188,7 @@ const SIGNS: [(&str, &str); 9] = [
     ("×", "x"),
 ];
 
-/// Text with our signs spelled with ASCII.
+/// Returns text with bough's signs replaced by ASCII.
 fn spelled(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
@@ -191,9 +196,9 @@ fn spelled(text: &str) -> String {
     SIGNS.iter().fold(text.to_owned(), |text, (sign, ascii)| text.replace(sign, ascii))
 }
 
-/// Writes text with our signs spelled with ASCII.
+/// Writes text with bough's signs replaced by ASCII.
 ///
-/// A sign comes in one piece, since it stands in one piece of a text that is written.
+/// A sign always arrives in one piece, because no text is split inside a sign when it is written.
 struct Spelled(Box<dyn Write>);
 
 impl Write for Spelled {

@@ -1,10 +1,10 @@
-//! Text out of a session, made fit for a terminal.
+//! Making text from a session fit for a terminal.
 
 use std::borrow::Cow;
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-/// Makes text safe: control characters, terminal escapes and characters that turn the direction of
-/// writing are shown, not sent. Line feeds and tabs stay.
+/// Makes text safe: control characters, terminal escapes and characters that change the direction
+/// of writing are shown, not sent. Line feeds and tabs stay.
 pub fn safe(text: &str) -> String {
     if is_plain(text) {
         return text.to_owned();
@@ -17,9 +17,11 @@ pub fn safe(text: &str) -> String {
         .collect()
 }
 
-/// Returns what is shown in the place of a character that a terminal must not be sent; `None` if it may be sent.
+/// Returns what is shown in place of a character that must not be sent to a terminal, or `None` if
+/// it may be sent.
 ///
-/// These are control characters but for the new line and the tab, and those that turn the direction of writing.
+/// These are the control characters, except the new line and the tab, and the characters that
+/// change the direction of writing.
 pub(super) fn harmless(character: char) -> Option<char> {
     match character {
         '\n' | '\t' => None,
@@ -33,13 +35,13 @@ pub(super) fn harmless(character: char) -> Option<char> {
     }
 }
 
-/// Whether text is one line that a terminal may be sent as it is.
+/// Returns whether text is one line that may be sent to a terminal as it is.
 pub fn is_safe(text: &str) -> bool {
     is_plain(text)
         || !text.chars().any(|character| matches!(character, '\n' | '\t') || harmless(character).is_some())
 }
 
-/// Safe text on one line: white space of any length becomes one blank, and colors are left out.
+/// Returns safe text on one line: a run of white space becomes one space, and colors are removed.
 pub fn one_line(text: &str) -> String {
     if is_plain(text) && text.trim_ascii().len() == text.len() && !text.contains("  ") {
         return text.to_owned();
@@ -47,20 +49,20 @@ pub fn one_line(text: &str) -> String {
     safe(&without_colors(text).split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
-/// Whether text consists of letters, digits, signs and blanks of ASCII alone.
+/// Returns whether text consists only of ASCII letters, digits, punctuation and spaces.
 fn is_plain(text: &str) -> bool {
-    // Without a way out in between, so that many bytes are looked at at once.
+    // Without an early exit, so that many bytes are checked at once.
     text.bytes().fold(true, |plain, byte| plain & matches!(byte, b' '..=b'~'))
 }
 
-/// How many display cells text takes.
+/// Returns how many display cells text takes.
 pub fn width(text: &str) -> usize {
     if is_plain(text) { text.len() } else { text.width() }
 }
 
 /// Returns text as one word of a command line, to be copied into a shell.
 ///
-/// Characters that a terminal must not be sent are spelled as bash and zsh have them: `$'\x1b'`.
+/// Characters that must not be sent to a terminal are spelled as in bash and zsh: `$'\x1b'`.
 pub fn shell_word(text: &str) -> String {
     match shlex::try_quote(text) {
         Ok(word) if is_safe(text) => word.into_owned(),
@@ -68,7 +70,7 @@ pub fn shell_word(text: &str) -> String {
     }
 }
 
-/// A word in the quotes of bash and zsh in which bytes can be spelled.
+/// Returns a word in the quotes of bash and zsh in which bytes can be spelled.
 fn spelled_word(text: &str) -> String {
     let mut out = String::from("$'");
     for character in text.chars() {
@@ -89,8 +91,8 @@ fn spelled_word(text: &str) -> String {
     out
 }
 
-/// Text without the escapes that set colors, which the output of programs is full of. Other escapes stay, to be shown
-/// by [`safe`].
+/// Returns text without the escapes that set colors, which are common in the output of programs.
+/// Other escapes stay, to be shown by [`safe`].
 pub fn without_colors(text: &str) -> Cow<'_, str> {
     if !text.contains("\u{1b}[") {
         return Cow::Borrowed(text);
@@ -113,7 +115,7 @@ pub fn without_colors(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cuts text to `width` display cells; what is cut is told by `…`.
+/// Cuts text to `width` display cells; `…` marks the cut.
 pub fn fit(text: &str, width: usize) -> String {
     if self::width(text) <= width {
         return text.to_owned();
@@ -134,7 +136,8 @@ pub fn fit(text: &str, width: usize) -> String {
     out
 }
 
-/// Cuts text to `width` display cells at its start, where its end says most; what is cut is told by `…`.
+/// Cuts text to `width` display cells at its start, for texts whose end says most; `…` marks the
+/// cut.
 pub fn fit_end(text: &str, width: usize) -> String {
     if self::width(text) <= width {
         return text.to_owned();
@@ -151,14 +154,15 @@ pub fn fit_end(text: &str, width: usize) -> String {
     format!("…{}", &text[start..])
 }
 
-/// Pads text with blanks to `width` display cells.
+/// Pads text with spaces to `width` display cells.
 pub fn pad(text: &str, width: usize) -> String {
     format!("{text}{}", " ".repeat(width.saturating_sub(self::width(text))))
 }
 
-/// Breaks text into lines of `width` display cells at the most, at blanks where there are some.
+/// Breaks text into lines of at most `width` display cells, at spaces if there are any.
 ///
-/// Lines of the text stay lines, blanks at their start included; a word that is wider than a line is cut.
+/// Lines of the text stay lines, including spaces at their start; a word that is wider than a line
+/// is cut.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
     let width = width.max(1);
     let mut out = Vec::new();

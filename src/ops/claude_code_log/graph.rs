@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// The nodes and their links.
 pub(crate) struct Graph {
-    /// The node of each uuid that occurs.
+    /// The node of each uuid.
     pub(crate) node_of: Vec<u32>,
     /// The record that counts, by node.
     pub(crate) record: Vec<u32>,
@@ -19,14 +19,14 @@ pub(crate) struct Graph {
     pub(crate) sort: Vec<Sort>,
     first: Vec<u32>,
     list: Vec<u32>,
-    /// Whether a user or an assistant stands below, in the session.
+    /// Whether a user or assistant record is below, within the session.
     talks: Vec<bool>,
-    /// How many levels there are below, in the session.
+    /// The number of levels below, within the session.
     height: Vec<u32>,
 }
 
 impl Graph {
-    /// One node a uuid: of the copies that of the oldest session, and of these the first.
+    /// Creates one node for each uuid: of its copies, the first one in the oldest session.
     pub(crate) fn index(records: &Records, names: &Names) -> Graph {
         let is_node = |record: &&Record| record.sort != Sort::Queue;
         let mut start: HashMap<u32, &[u8]> = HashMap::new();
@@ -96,7 +96,7 @@ impl Graph {
         }
     }
 
-    /// Cuts each ring at the node that the walk from the first node meets twice.
+    /// Cuts each cycle at the node that the walk from the first node meets twice.
     pub(crate) fn cut_rings(&mut self) {
         let mut walk = vec![NONE; self.parent.len()];
         for from in 0..self.parent.len() as u32 {
@@ -113,7 +113,7 @@ impl Graph {
         self.cycles.sort_unstable();
     }
 
-    /// Lists the children in node order, and looks once at what stands below each node.
+    /// Lists the children in node order, and collects facts about the nodes below each node.
     pub(crate) fn measure(&mut self) {
         let count = self.parent.len();
         let mut first = vec![0u32; count + 2];
@@ -155,7 +155,7 @@ impl Graph {
         &self.list[self.first[node as usize] as usize..self.first[node as usize + 1] as usize]
     }
 
-    /// The children within the session.
+    /// Returns the children within the session.
     pub(crate) fn kids(&self, node: Node) -> impl Iterator<Item = Node> + '_ {
         let session = self.session[node as usize];
         self.children(node).iter().copied().filter(move |kid| self.session[*kid as usize] == session)
@@ -176,5 +176,5 @@ impl Graph {
 
 const MISSING: u32 = NONE - 1;
 
-/// How many levels a dead end may have.
+/// The maximum number of levels of a dead end.
 pub(crate) const DEEP: u32 = 20;

@@ -1,4 +1,5 @@
-//! Which transcripts of agents belong to a session by the documented rules, and where their records go.
+//! Which transcripts of subagents belong to a session by the documented rules, and where their
+//! records are inserted.
 
 use super::record::{NONE, Names, Record, Records, Sort, call, each_line};
 use crate::format::Layout;
@@ -7,7 +8,7 @@ use crate::ops::thread::text::{each_block, each_content, normal, on_object, told
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
-/// Reads the main files of a layout, each with the agents that it refers to.
+/// Reads the main files of a layout, each with the subagents that it refers to.
 pub(crate) fn load(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<Records> {
     let mut loader = Loader { layout, source, names, records: Records::default() };
     let mut all = Vec::new();
@@ -27,9 +28,9 @@ struct Loader<'l> {
     records: Records,
 }
 
-/// A file that is being read, with the agents in it that are to be read first.
+/// A file that is being read, with the subagents that have to be read first.
 struct Frame {
-    /// The agent whose records these are, as its caller knows it.
+    /// The subagent that the records belong to, as its caller knows it.
     agent: u32,
     file: u16,
     records: Vec<Record>,
@@ -39,7 +40,7 @@ struct Frame {
 }
 
 impl Loader<'_> {
-    /// The records of a main file and of the agents in it, in the order in which they count.
+    /// Returns the records of a main file and of its subagents, in the order in which they count.
     fn session(&mut self, file: u16) -> io::Result<Vec<Record>> {
         let mut seen = HashSet::from([file]);
         let mut frames = vec![self.frame(file, 0)?];
@@ -65,7 +66,8 @@ impl Loader<'_> {
         }
     }
 
-    /// The transcript of an agent that a file refers to: beside it, else in its own folder of agents.
+    /// Returns the transcript of a subagent that a file refers to: beside the file, or else in its
+    /// own folder of subagents.
     fn file_of(&self, file: u16, agent: u32) -> Option<u16> {
         let from = &self.layout.files[usize::from(file)];
         let name = format!("agent-{}.jsonl", self.names.word(agent));
@@ -92,7 +94,7 @@ impl Loader<'_> {
         Ok(Frame { agent, file, records: list, agents, next: 0, parts: HashMap::new() })
     }
 
-    /// Anchors agents by the calls that sidecars name: at the result, else at the call.
+    /// Anchors subagents by the calls that sidecars name: at the result, or else at the call.
     fn sidecars(&mut self, file: u16, list: &mut [Record], agents: &mut Vec<u32>) {
         let transcript = &self.layout.files[usize::from(file)];
         let mut links: BTreeMap<&str, &str> = BTreeMap::new();
@@ -134,7 +136,7 @@ impl Loader<'_> {
         }
     }
 
-    /// Anchors what is left by equal prompts.
+    /// Anchors the remaining subagents by equal prompts.
     fn prompts(&mut self, file: u16, list: &mut [Record], agents: &mut Vec<u32>) -> io::Result<()> {
         let layout = self.layout;
         let folder = layout.files[usize::from(file)].agents();
@@ -171,7 +173,7 @@ impl Loader<'_> {
         record.agent
     }
 
-    /// The results of calls that start agents and say so by nothing but their prompt.
+    /// Returns the results of calls that start subagents and are identified only by their prompt.
     fn open_spawns(&self, list: &[Record]) -> io::Result<Open> {
         let mut prompts: HashMap<Key, (String, Option<String>)> = HashMap::new();
         for record in list.iter().filter(|record| record.spawns) {
@@ -202,7 +204,8 @@ impl Loader<'_> {
         Ok(open)
     }
 
-    /// What an agent was told first, as prompts are compared; `None` where it has no text.
+    /// Returns the first message to a subagent, as prompts are compared, or `None` if it has no
+    /// text.
     fn first_text(&self, file: u16) -> io::Result<Option<String>> {
         let mut first = Vec::new();
         let bytes = self.layout.files[usize::from(file)].bytes;
@@ -227,7 +230,7 @@ impl Loader<'_> {
     }
 }
 
-/// Spawns that no agent was found for, by their prompt, in order.
+/// Spawns for which no subagent was found, by their prompt, in order.
 #[derive(Default)]
 struct Open(HashMap<String, Vec<Spawn>>);
 
@@ -244,7 +247,7 @@ impl Open {
     }
 }
 
-/// Puts the records of each agent behind the first record that refers to it.
+/// Inserts the records of each subagent after the first record that refers to it.
 fn splice(records: Vec<Record>, mut parts: HashMap<u32, Vec<Record>>) -> Vec<Record> {
     if parts.is_empty() {
         return records;
@@ -268,7 +271,7 @@ fn splice(records: Vec<Record>, mut parts: HashMap<u32, Vec<Record>>) -> Vec<Rec
     out
 }
 
-/// Hangs each agent's records under the record that started it, as sessions of their own.
+/// Makes the records of each subagent children of the record that started it, as separate sessions.
 fn anchor_agents(list: &mut [Record], names: &mut Names) {
     let nodes = || list.iter().filter(|record| record.sort != Sort::Queue);
     let member: HashMap<u32, u32> = nodes()

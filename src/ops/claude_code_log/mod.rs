@@ -1,22 +1,28 @@
 //! The documented order: exactly what claude-code-log 1.7.0 makes of a project.
 //!
-//! The rules, in short. Records are what that program would parse, so a line without one of its fields is none and
-//! an unknown type with a uuid and a session is one. Of the copies of a uuid that of the oldest session counts. A
-//! parent that is missing is none; rings are cut where the walk from the first node closes. Each session is walked from its
-//! roots, in time order; at a fork the first of seven rungs that fits decides:
+//! The rules, in short. Records are the lines that that program would parse, so a line that lacks
+//! one of its fields is not a record, and an unknown type with a uuid and a session is. If a uuid
+//! has copies, the one in the oldest session counts. A missing parent is treated as none; cycles
+//! are cut where the walk from the first node closes them. Each session is walked from its roots,
+//! in time order; at a fork, the first of seven rungs that applies decides:
 //!
-//! 1. *side branch*: quiet structural children beside at most one other are stitched in;
-//! 2. *quiet results* are stitched in before the one reply that goes on;
-//! 3. *dead end*: replies of at most 20 levels are stitched in before the one result that goes on;
-//! 4. *live passage*: quiet children are stitched in before the one structural child that goes on;
-//! 5. *continuation*: results of this record's calls and replies beside them are all on the same line;
-//! 6. *replay*: of children of one time all but the first are skipped;
+//! 1. *side branch*: quiet structural children are stitched in, if there is at most one other
+//!    child;
+//! 2. *quiet results* are stitched in before the only reply that continues;
+//! 3. *dead end*: replies of at most 20 levels are stitched in before the only result that
+//!    continues;
+//! 4. *live passage*: quiet children are stitched in before the only structural child that
+//!    continues;
+//! 5. *continuation*: results of this record's calls and the replies among them are all on the same
+//!    line;
+//! 6. *replay*: of children with the same time, all but the first are skipped;
 //! 7. *rewind*: every child begins a branch.
 //!
-//! What hangs below a stitched record is skipped, on no line, and so in no output. Where walked and skipped records are
-//! fewer than there are, the session falls back to the order of times. A line hangs at the parent of its first record.
+//! The nodes below a stitched record are skipped: they are on no line, and so not in the output. If
+//! fewer records were walked or skipped than there are, the session falls back to time order. A
+//! line is attached to the parent of its first record.
 //!
-//! Times are compared as text. The order that bough itself takes is that of [`super::thread::build()`].
+//! Times are compared as text. bough's own order is that of [`super::thread::read()`].
 
 mod graph;
 mod load;
@@ -33,30 +39,30 @@ use std::collections::HashSet;
 use std::io;
 use walk::Walker;
 
-/// A node, by its place in [`Document::nodes`].
+/// A node, as an index into [`Document::nodes`].
 pub type Node = u32;
 
-/// Which rung of the ladder decided at a fork.
+/// The rungs of the ladder that decide at a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Rung {
-    /// Quiet structural children beside at most one other.
+    /// Quiet structural children, with at most one other child.
     SideBranch,
-    /// Quiet results before the one reply that goes on.
+    /// Quiet results before the only reply that continues.
     QuietResult,
-    /// Shallow replies before the one result that goes on.
+    /// Shallow replies before the only result that continues.
     DeadEnd,
-    /// Quiet children before the one structural child that goes on.
+    /// Quiet children before the only structural child that continues.
     LivePassage,
     /// Results of the record's own calls and replies: all one line.
     Continuation,
-    /// Children of one time: the first stands for all.
+    /// Children with the same time: the first represents all of them.
     Replay,
     /// Each child begins a branch.
     Rewind,
 }
 
 impl Rung {
-    /// The rung as one word.
+    /// Returns the name of the rung.
     pub fn word(self) -> &'static str {
         match self {
             Rung::SideBranch => "1-structural-side-branch",
@@ -77,27 +83,27 @@ pub struct Fork {
     pub at: Node,
     /// The children, in time order.
     pub children: Vec<Node>,
-    /// What decided.
+    /// The rung that decided.
     pub rung: Rung,
 }
 
-/// How the loss of a parent is told.
+/// How a missing parent is reported.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Told {
     /// As a warning.
     Warning,
-    /// Only to who debugs: hooks lose their parents often.
+    /// Only when debugging: hooks often lose their parents.
     Debug,
-    /// Not at all: the parent is in an agent's transcript.
+    /// Not at all: the parent is in a subagent's transcript.
     Silent,
 }
 
-/// What a root of a session is.
+/// The classes of roots in a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum RootClass {
-    /// Of a sort that often has no parent; the sort.
+    /// A type that often has no parent; holds the type.
     Sort(String),
-    /// A record of an agent.
+    /// A record of a subagent.
     SidechainOrphan,
     /// Its parent is in another session.
     CrossSession,
@@ -112,16 +118,17 @@ pub enum RootClass {
 pub struct DocumentNode {
     /// The line that counts.
     pub span: Span,
-    /// The node above it, once orphans and rings are dealt with.
+    /// The parent, after orphans and cycles were handled.
     pub parent: Option<Node>,
-    /// How many lines have it, this one among them; their sessions are in [`Document::copies`], where there are several.
+    /// How many lines have this uuid, including this one. If there are several,
+    /// [`Document::copies`] contains their sessions.
     pub copies: u32,
 }
 
 /// A session of the graph.
 #[derive(Clone, Debug)]
 pub struct DocumentSession {
-    /// Its id; of an agent with the agent's behind it.
+    /// Its id; for a subagent, followed by the id of the subagent.
     pub id: String,
     /// Its roots, in time order.
     pub roots: Vec<(Node, RootClass)>,
@@ -129,80 +136,81 @@ pub struct DocumentSession {
     pub nodes: usize,
     /// How many of them were walked or skipped.
     pub covered: usize,
-    /// Whether it fell back to the order of times.
+    /// Whether it fell back to time order.
     pub fallback: bool,
-    /// What is on no line, in node order.
+    /// The nodes that are on no line, in node order.
     pub skipped: Vec<Node>,
 }
 
-/// A line: a session's trunk, or a branch of it.
+/// A line: the main line of a session, or a branch of it.
 #[derive(Clone, Debug)]
 pub struct DocumentLine {
     /// The number of its name, for [`Document::line_id`].
     pub name: u32,
     /// Its nodes, in order.
     pub nodes: Vec<Node>,
-    /// The name of the line that it hangs at; there need be no such line.
+    /// The name of the line that it is attached to; that line need not exist.
     pub parent: Option<u32>,
-    /// The node that it hangs at.
+    /// The node that it is attached to.
     pub attachment: Option<Node>,
     /// Whether it is a branch.
     pub branch: bool,
 }
 
-/// A place where lines hang at a node.
+/// A node to which lines are attached.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Junction {
     /// The node.
     pub at: Node,
     /// The name of its line.
     pub line: u32,
-    /// The lines that hang there, as places in [`Document::lines`], by their first time.
+    /// The attached lines, as indexes into [`Document::lines`], sorted by their first time.
     pub targets: Vec<usize>,
 }
 
-/// What is in the order of [`Document::stream`].
+/// An item of [`Document::stream`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Item {
     /// A node.
     Node(Node),
-    /// A line about the queue of prompts: a place in [`Document::queue`].
+    /// A line about the queue of prompts: an index into [`Document::queue`].
     Queue(u32),
 }
 
-/// What the documented rules make of a project.
+/// The result of the documented rules for a project.
 #[derive(Clone, Debug, Default)]
 pub struct Document {
-    /// The nodes, in the order in which their uuids were first met.
+    /// The nodes, in the order in which their uuids first occur.
     pub nodes: Vec<DocumentNode>,
-    /// The nodes that were met more than once, with the session of each copy.
+    /// The nodes that occur more than once, with the session of each copy.
     pub copies: Vec<(Node, Vec<String>)>,
     /// The nodes whose parent is missing.
     pub orphans: Vec<(Node, Told)>,
-    /// The nodes at which a ring was cut.
+    /// The nodes at which a cycle was cut.
     pub cycles: Vec<Node>,
     /// The sessions, in the order of their first nodes.
     pub sessions: Vec<DocumentSession>,
-    /// All forks, in the order in which they were met.
+    /// All forks, in the order in which the walk met them.
     pub forks: Vec<Fork>,
     /// All lines.
     pub lines: Vec<DocumentLine>,
-    /// The lines that hang nowhere, as places in `lines`, by their first time.
+    /// The lines that are attached to nothing, as indexes into `lines`, sorted by their first time.
     pub tops: Vec<usize>,
-    /// Where lines hang.
+    /// The nodes to which lines are attached.
     pub junctions: Vec<Junction>,
-    /// The nodes in order. Those that are missing here are in no output.
+    /// The nodes in order. Nodes that are missing here are not in the output.
     pub order: Vec<Node>,
     /// The lines about the queue of prompts.
     pub queue: Vec<Span>,
-    /// The order with the queue in it.
+    /// The order, including the queue.
     pub stream: Vec<Item>,
-    /// Which rung stitched or dropped each node, or one above it, if any did.
+    /// The rung that stitched in or dropped each node, or an ancestor of it, if any did.
     pub set_aside: Vec<Option<Rung>>,
     names: Vec<LineName>,
 }
 
-/// A line's name: a session's id, or the line it branches from and the begin of a uuid.
+/// The name of a line: the id of a session, or the line from which it branches and the beginning of
+/// a uuid.
 #[derive(Clone, Debug)]
 struct LineName {
     above: Option<u32>,
@@ -210,8 +218,8 @@ struct LineName {
 }
 
 impl Document {
-    /// The id of a line as the documented rules write it: the session's, then `@` and the first twelve characters of a
-    /// uuid for each branch on the way.
+    /// Returns the id of a line as the documented rules write it: that of the session, then `@` and
+    /// the first twelve characters of a uuid for each branch on the path.
     pub fn line_id(&self, name: u32) -> String {
         let mut parts = Vec::new();
         let mut at = Some(name);
@@ -223,7 +231,7 @@ impl Document {
         parts.join("@")
     }
 
-    /// The nodes that no step of the order emits, in node order.
+    /// Returns the nodes that no step of the order emits, in node order.
     pub fn not_emitted(&self) -> Vec<Node> {
         let mut emitted = vec![false; self.nodes.len()];
         for node in &self.order {
@@ -235,8 +243,8 @@ impl Document {
 
 /// Reads a project by the documented rules.
 ///
-/// Reads every main file of the layout and the agents that they refer to. Costs n log n time, and some hundred bytes a
-/// line.
+/// Reads every main file of the layout and the subagents that they refer to. Costs O(n log n) time,
+/// and a few hundred bytes a line.
 pub fn document(layout: &Layout, source: &dyn Source) -> io::Result<Document> {
     let mut names = Names::new();
     let records = load(layout, source, &mut names)?;
@@ -250,7 +258,8 @@ pub fn document(layout: &Layout, source: &dyn Source) -> io::Result<Document> {
     Ok(walker.finish())
 }
 
-/// The uuids in all transcripts in folders of agents: whose absence is no news.
+/// Returns the uuids in all transcripts in folders of subagents: if they are missing, this is not
+/// reported.
 fn agents_uuids(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::Result<HashSet<u32>> {
     let mut known = HashSet::new();
     for (at, file) in layout.files.iter().enumerate().skip(layout.mains) {

@@ -1,4 +1,5 @@
-//! Lines as the documented order takes them: strict about fields, and open to kinds that are no entries.
+//! The lines of the documented order: strict about fields, but accepting kinds that are not
+//! entries.
 
 use crate::model::{Key, Source, Span};
 use crate::ops::thread::text::{Object, each_block, on_object};
@@ -7,7 +8,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 
-/// What a record is.
+/// The kinds of records.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Sort {
     User,
@@ -16,7 +17,7 @@ pub(crate) enum Sort {
     Attachment,
     /// Another type with a uuid and a session.
     Passed,
-    /// A line about the queue of prompts: placed by time, no node.
+    /// A line about the queue of prompts: placed by time, not a node.
     Queue,
 }
 
@@ -30,31 +31,31 @@ impl Sort {
     }
 }
 
-/// Stands for "none" in the columns of [`Record`].
+/// Means "none" in the columns of [`Record`].
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// One line that takes part: some seventy bytes, texts in [`Names`].
+/// One line that takes part: some seventy bytes, with its texts in [`Names`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Record {
     pub(crate) span: Span,
     pub(crate) sort: Sort,
     pub(crate) sidechain: bool,
-    /// Whether it holds a call of the `Task` or `Agent` tool.
+    /// Whether it contains a call of the `Task` or `Agent` tool.
     pub(crate) spawns: bool,
-    /// Its uuid and that of its parent, as numbers of [`Names::uuid`].
+    /// Its uuid and that of its parent, as numbers from [`Names::uuid`].
     pub(crate) uuid: u32,
     pub(crate) parent: u32,
-    /// Its session, as a number of [`Names::word`]; so are the next four.
+    /// Its session, as a number from [`Names::word`]; the next four fields are such numbers, too.
     pub(crate) session: u32,
-    /// Its agent; 0 is the empty word and counts as none.
+    /// Its subagent; 0 is the empty word and means none.
     pub(crate) agent: u32,
-    /// The agent that its call started, by a sidecar.
+    /// The subagent that its call started, according to a sidecar.
     pub(crate) spawned: u32,
     pub(crate) ty: u32,
     pub(crate) subtype: u32,
-    /// Its time as text: where in [`Records::times`].
+    /// Its time as text: the range in [`Records::times`].
     pub(crate) time: (u32, u32),
-    /// Its calls and results: where in [`Records::tools`].
+    /// Its calls and results: the range in [`Records::tools`].
     pub(crate) tools: (u32, u32),
 }
 
@@ -65,7 +66,7 @@ pub(crate) struct Tool {
     pub(crate) id: Key,
 }
 
-/// Words that records share, and the uuids that occur, as small numbers.
+/// Words that records share, and all uuids, as small numbers.
 #[derive(Default)]
 pub(crate) struct Names {
     words: Vec<Box<str>>,
@@ -80,7 +81,7 @@ impl Names {
         names
     }
 
-    /// The number of a word; that of the empty one is 0.
+    /// Returns the number of a word; the empty word has 0.
     pub(crate) fn number(&mut self, word: &str) -> u32 {
         if let Some(number) = self.by_word.get(word) {
             return *number;
@@ -100,7 +101,7 @@ impl Names {
         *self.by_uuid.entry(key).or_insert(next)
     }
 
-    /// The number of a uuid that occurs.
+    /// Returns the number of a known uuid.
     pub(crate) fn known_uuid(&self, key: Key) -> Option<u32> {
         self.by_uuid.get(&key).copied()
     }
@@ -110,7 +111,7 @@ impl Names {
     }
 }
 
-/// Records in the order in which they count, and what they share.
+/// Records in the order in which they count, and the data that they share.
 #[derive(Default)]
 pub(crate) struct Records {
     pub(crate) list: Vec<Record>,
@@ -127,7 +128,7 @@ impl Records {
         &self.tools[record.tools.0 as usize..record.tools.1 as usize]
     }
 
-    /// Takes one line; gives the agent that it refers to, as a number of `names`.
+    /// Reads one line; returns the subagent that it refers to, as a number of `names`.
     pub(crate) fn line(&mut self, span: Span, line: &[u8], names: &mut Names) -> Option<u32> {
         on_object(line, |object| self.object(span, object, names))
     }
@@ -180,7 +181,8 @@ impl Records {
         }
     }
 
-    /// What a line is; `None` where it takes no part. Also takes its calls and results.
+    /// Returns the kind of a line, or `None` if it does not take part. Also collects its calls and
+    /// results.
     fn sort(&mut self, object: &Object<'_>) -> Option<(Sort, bool)> {
         let strings = |keys: &[&str]| keys.iter().all(|key| object.is_text(key));
         let ty = object.text("type");
@@ -241,7 +243,7 @@ impl Records {
         }
     }
 
-    /// Takes the calls and results in a content; gives whether a call starts an agent.
+    /// Collects the calls and results in a content; returns whether a call starts a subagent.
     fn blocks(&mut self, content: &str, user: bool) -> bool {
         let mut spawns = false;
         each_block(content, |block| match block.text("type").as_deref() {
@@ -262,13 +264,13 @@ impl Records {
     }
 }
 
-/// The id and the name of a well-formed call.
+/// Returns the id and the name of a well-formed call.
 pub(crate) fn call<'b>(block: &Object<'b>) -> Option<(Cow<'b, str>, Cow<'b, str>)> {
     let input = block.get("input")?;
     Some((block.text("id")?, block.text("name")?)).filter(|_| input.starts_with('{'))
 }
 
-/// The call that a well-formed result answers.
+/// Returns the call that a well-formed result belongs to.
 fn result<'b>(block: &Object<'b>) -> Option<Cow<'b, str>> {
     let content = block.get("content")?;
     let good = content.starts_with('"') || objects_only(content);
@@ -282,10 +284,11 @@ fn objects_only(list: &str) -> bool {
     items.is_ok_and(|items| items.iter().all(|item| item.get().starts_with('{')))
 }
 
-/// What is read at a time.
+/// The number of bytes that are read at a time.
 const BLOCK: u64 = 1 << 20;
 
-/// Gives the lines of a file with their spans, read in large pieces, until `each` says `false`.
+/// Passes the lines of a file with their spans to `each`, until it returns `false`. Reads large
+/// pieces.
 pub(crate) fn each_line(
     source: &dyn Source,
     file: u16,

@@ -1,4 +1,5 @@
-//! The walk of the documented order: from the roots of each session down, by the first rung that fits at each fork.
+//! The walk of the documented order: down from the roots of each session, by the first rung that
+//! applies at each fork.
 
 use super::graph::{DEEP, Graph};
 use super::record::{NONE, Names, Record, Records, Sort};
@@ -15,20 +16,20 @@ use std::io;
 struct Segment {
     name: u32,
     nodes: Vec<Node>,
-    /// The line above, of a branch that a rewind made.
+    /// The line above, for a branch that a rewind made.
     above: Option<u32>,
 }
 
-/// What a rung says.
+/// The decision of a rung.
 struct Step {
     rung: Rung,
-    /// Children that join the chain, without what is below them.
+    /// Children that join the chain, without the nodes below them.
     stitched: Vec<Node>,
-    /// Children that go, with what is below them.
+    /// Children that are dropped, with the nodes below them.
     dropped: Vec<Node>,
-    /// Where to go on.
+    /// Where to continue.
     next: Option<Node>,
-    /// Children that begin chains of their own.
+    /// Children that begin their own chains.
     queued: Vec<Node>,
 }
 
@@ -215,7 +216,8 @@ impl<'w> Walker<'w> {
             .collect()
     }
 
-    /// The line that a root begins on: of a compaction that goes on with a branch, that branch.
+    /// Returns the line on which a root begins: for a compaction that continues a branch, that
+    /// branch.
     fn start(&self, root: Node, trunk: u32) -> io::Result<u32> {
         let record = self.record(root);
         if record.sort != Sort::System || self.names.word(record.subtype) != "compact_boundary" {
@@ -280,7 +282,7 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// Skips a node and all below it in the session.
+    /// Skips a node and all nodes below it in the session.
     fn skip(&mut self, node: Node, rung: Rung) {
         let mut todo = vec![node];
         while let Some(node) = todo.pop() {
@@ -297,7 +299,7 @@ impl<'w> Walker<'w> {
         Ok(on_object(&line, |line| Some(line.text("uuid")?.into_owned())).unwrap_or_default())
     }
 
-    /// The first rung that fits.
+    /// Returns the decision of the first rung that applies.
     fn step(&self, at: Node, kids: &[Node]) -> Step {
         let graph = &self.graph;
         let plain = |rung| Step { rung, stitched: vec![], dropped: vec![], next: None, queued: vec![] };
@@ -326,7 +328,7 @@ impl<'w> Walker<'w> {
         Step { queued: kids.to_vec(), ..plain(Rung::Rewind) }
     }
 
-    /// Rungs 2 and 3, which look at users and assistants only.
+    /// Applies rungs 2 and 3, which consider only users and assistants.
     fn stitch(&self, kids: &[Node]) -> Option<(Rung, Vec<Node>, Node)> {
         let graph = &self.graph;
         let of = |sort| -> Vec<Node> {
@@ -360,7 +362,7 @@ impl<'w> Walker<'w> {
         Some((Rung::DeadEnd, self.by_time(stitched), going))
     }
 
-    /// The records below a dead end that agents hang at.
+    /// Collects the records below a dead end to which subagents are attached.
     fn lifted(&self, reply: Node, into: &mut Vec<Node>) {
         let mut todo = vec![(reply, 0)];
         while let Some((node, level)) = todo.pop() {
@@ -377,7 +379,8 @@ impl<'w> Walker<'w> {
         }
     }
 
-    /// Whether the children are replies and results of this record's calls, both.
+    /// Returns whether the children are replies and results of this record's calls, with at least
+    /// one of each.
     fn goes_on(&self, at: Node, kids: &[Node]) -> bool {
         let record = self.record(at);
         let calls: HashSet<Key> =
@@ -403,7 +406,7 @@ impl<'w> Walker<'w> {
         replies && results
     }
 
-    /// The tree of lines, and the order.
+    /// Builds the tree of lines, and the order.
     pub(crate) fn finish(mut self) -> Document {
         self.hang_lines();
         let order = self.traverse();
@@ -471,7 +474,8 @@ impl<'w> Walker<'w> {
             .collect();
         let mut order = Vec::with_capacity(self.graph.parent.len());
         let mut done = vec![false; self.out.lines.len()];
-        // A line, and how many of its nodes were emitted; the lines at the last of them come first.
+        // A line, and how many of its nodes were emitted; the lines attached to the last of them
+        // come first.
         let mut todo: Vec<(usize, usize)> = self.out.tops.iter().rev().map(|line| (*line, 0)).collect();
         while let Some((line, from)) = todo.pop() {
             if from == 0 && std::mem::replace(&mut done[line], true) {
@@ -492,7 +496,7 @@ impl<'w> Walker<'w> {
         order
     }
 
-    /// Puts each line about the queue behind the last node of its session that is no later.
+    /// Inserts each line about the queue after the last node of its session that is not later.
     fn place_queue(&mut self, order: &[Node]) {
         let queue: Vec<&Record> =
             self.records.list.iter().filter(|record| record.sort == Sort::Queue).collect();

@@ -1,4 +1,4 @@
-//! Whose an agent is, and the entry that started it.
+//! The session to which a subagent belongs, and the entry that started it.
 
 use super::line_facts::{Look, first_text};
 use super::text::{normal, told};
@@ -7,25 +7,25 @@ use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// What started an agent, and how that is known.
+/// The entry that started a subagent, and how it was found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Anchored {
-    /// The file beside the transcript names the call: at its result, else at the call.
+    /// The file beside the transcript names the call: the entry is its result, or else the call.
     Sidecar(Ix),
-    /// A result names the agent.
+    /// A result names the subagent.
     Result(Ix),
-    /// The result of a workflow names the run that the agent is part of.
+    /// The result of a workflow names the run that the subagent is part of.
     Run(Ix),
-    /// The text of a result ends with the agent's id.
+    /// The text of a result ends with the subagent's id.
     Text(Ix),
-    /// What the agent was told first is the prompt of a call.
+    /// The first message to the subagent is the prompt of a call.
     Prompt(Ix),
-    /// Nothing is known but the session.
+    /// Only the session is known.
     Nowhere,
 }
 
 impl Anchored {
-    /// How it is known, as a word.
+    /// Returns how it was found, as in `--json`.
     pub fn word(self) -> &'static str {
         match self {
             Anchored::Sidecar(_) => "sidecar",
@@ -37,7 +37,7 @@ impl Anchored {
         }
     }
 
-    /// The entry.
+    /// Returns the entry.
     pub fn at(self) -> Option<Ix> {
         match self {
             Anchored::Sidecar(ix)
@@ -50,24 +50,27 @@ impl Anchored {
     }
 }
 
-/// An agent of a project.
+/// A subagent of a project.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Agent {
     /// Its transcript.
     pub file: u16,
     /// The main file of its session, if that is known.
     pub owner: Option<u16>,
-    /// What started it.
+    /// The entry that started it.
     pub anchored: Anchored,
-    /// Its sidecar, as a place in [`Layout::sidecars`].
+    /// Its sidecar, as an index into [`Layout::sidecars`].
     pub sidecar: Option<usize>,
 }
 
-/// Finds what started each agent of a layout whose files were read as `session`, with [`Session::side`].
+/// Finds the entries that started the subagents of a layout whose files were read as `session`,
+/// with [`Session::side`].
 ///
-/// Each has one owner: the session whose folder it lies in, else the one that its lines name, else the one that its
-/// anchor is in. Anchors are looked for in the owner's files alone, nested agents' among them, in this order: what the
-/// sidecar names, a result that names the agent, a result of its workflow, a result whose text does, an equal prompt.
+/// Each subagent has one owner: the session whose folder contains its file, or else the one that
+/// its lines name, or else the one that contains its anchor. Anchors are searched only in the
+/// owner's files, including those of nested subagents, in this order: the call that the sidecar
+/// names, a result that names the subagent, a result of its workflow, a result whose text names it,
+/// an equal prompt.
 pub fn agents(session: &Session, source: &dyn Source, layout: &Layout) -> io::Result<Vec<Agent>> {
     let look = Look::new(session, source);
     let finder = Finder::new(&look, layout);
@@ -96,7 +99,8 @@ struct Finder<'f> {
     /// The first result of each call that a sidecar names, and the call, by owner.
     results: HashMap<(Option<u16>, Key), Ix>,
     calls: HashMap<(Option<u16>, Key), Ix>,
-    /// The results that name an agent, by owner: in the main file the last, else the first.
+    /// The results that name a subagent, by owner: the last one if it is in the main file,
+    /// otherwise the first one.
     named: HashMap<(Option<u16>, Key), Ix>,
 }
 
@@ -148,7 +152,7 @@ impl<'f> Finder<'f> {
         self.owners.get(usize::from(file)).copied().flatten()
     }
 
-    /// An agent with what files and results say of it.
+    /// Returns a subagent with the facts in files and results about it.
     fn named(&self, file: u16) -> Agent {
         let transcript = &self.layout.files[usize::from(file)];
         let name = transcript.agent().unwrap_or_default();
@@ -170,7 +174,7 @@ impl<'f> Finder<'f> {
         Agent { file, owner, anchored, sidecar }
     }
 
-    /// Agents of workflows, by the results that name their runs.
+    /// Anchors subagents of workflows by the results that name their runs.
     fn by_run(&self, agents: &mut [Agent]) -> io::Result<()> {
         let mut open: HashMap<(u16, String), Vec<usize>> = HashMap::new();
         for (at, agent) in agents.iter().enumerate() {
@@ -191,7 +195,7 @@ impl<'f> Finder<'f> {
         Ok(())
     }
 
-    /// The first result in a main file whose line has a mark.
+    /// Returns the first result in a main file whose line contains a mark.
     fn find_result(&self, owner: u16, has: impl Fn(&[u8]) -> bool) -> io::Result<Option<Ix>> {
         let entries = &self.look.session.entries;
         for ix in entries.of_file(owner).map(Ix) {
@@ -202,7 +206,8 @@ impl<'f> Finder<'f> {
         Ok(None)
     }
 
-    /// Agents whose id stands in the text of a result: all that nested calls of old clients leave.
+    /// Anchors subagents whose id is in the text of a result: the only trace that nested calls of
+    /// old versions leave.
     fn by_text(&self, agents: &mut [Agent]) -> io::Result<()> {
         let entries = &self.look.session.entries;
         let mut open: HashMap<(u16, String), usize> = HashMap::new();
@@ -232,7 +237,8 @@ impl<'f> Finder<'f> {
         Ok(())
     }
 
-    /// Agents that were told just what a call says: team mates, and those of old clients.
+    /// Anchors subagents whose first message equals the prompt of a call: teammates, and subagents
+    /// of old versions.
     fn by_prompt(&self, agents: &mut [Agent]) -> io::Result<()> {
         let entries = &self.look.session.entries;
         let mut open: HashMap<(u16, String), Vec<usize>> = HashMap::new();
@@ -264,7 +270,7 @@ impl<'f> Finder<'f> {
     }
 }
 
-/// Whether a line holds `"key":"value"`, spaces aside.
+/// Returns whether a line contains `"key":"value"`, ignoring spaces.
 fn names(line: &[u8], key: &str, value: &str) -> bool {
     let key = format!("\"{key}\"");
     memchr::memmem::find_iter(line, key.as_bytes()).any(|at| {
@@ -276,7 +282,7 @@ fn names(line: &[u8], key: &str, value: &str) -> bool {
     })
 }
 
-/// The id that stands behind `agentId: ` in the text of a result.
+/// Returns the id after `agentId: ` in the text of a result.
 fn agent_in_text(line: &[u8]) -> Option<String> {
     const MARK: &[u8] = b"agentId: ";
     let at = memchr::memmem::rfind(line, MARK)? + MARK.len();

@@ -1,4 +1,4 @@
-//! bough's own reading of Claude Code's transcripts; the rules are in [`super`].
+//! Builds bough's own thread from Claude Code's transcripts; the rules are in [`super`].
 
 use super::line_facts::{Look, Prompt};
 use super::links::{Links, NONE};
@@ -7,25 +7,25 @@ use crate::model::{Flags, Ix, Key, Kind, Source, Time, Tree};
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::io;
 
-/// What a strand of a [`Reading`] is.
+/// The kinds of strands in a [`Reading`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum StrandKind {
-    /// The beginning of a session, up to where it was first taken back.
+    /// The beginning of a session, up to the first rewind.
     Trunk,
-    /// A way that was taken anew from some entry, or from the start.
+    /// A continuation that begins anew at some entry, or at the start.
     Branch,
-    /// What an agent said and did.
+    /// The conversation of a subagent.
     Agent,
 }
 
-/// A strand: entries that follow one another.
+/// A strand: consecutive entries.
 #[derive(Clone, Debug)]
 pub struct Strand {
-    /// What it is.
+    /// Its kind.
     pub kind: StrandKind,
-    /// The file whose session it is of.
+    /// The file of its session.
     pub file: u16,
-    /// The strand that it hangs at, and the entry there; `None` where it begins by itself.
+    /// The strand to which it is attached, and the entry there; `None` if it begins by itself.
     pub above: Option<(u32, Ix)>,
     /// The time of its first entry.
     pub started: Time,
@@ -36,14 +36,14 @@ pub struct Strand {
 /// Why an entry is on no strand.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Why {
-    /// A tick of progress below a child that leads nowhere.
+    /// A progress update below a child that leads nowhere.
     SideBranch,
-    /// A second copy of what its sibling says, of the same time.
+    /// A second copy of its sibling's content, with the same time.
     Replay,
 }
 
 impl Why {
-    /// The reason as one word.
+    /// Returns the name of the reason, as in `--json`.
     pub fn word(self) -> &'static str {
         match self {
             Why::SideBranch => "side-branch",
@@ -51,7 +51,7 @@ impl Why {
         }
     }
 
-    /// The rung of the documented ladder that this is.
+    /// Returns the corresponding rung of the documented ladder.
     pub fn rung(self) -> u8 {
         match self {
             Why::SideBranch => 1,
@@ -65,37 +65,40 @@ impl Why {
 pub struct Aside {
     /// The entry.
     pub ix: Ix,
-    /// Why.
+    /// The reason.
     pub why: Why,
-    /// The entry on a strand that stands for it.
+    /// The entry on a strand that represents it.
     pub by: Ix,
 }
 
-/// A session, or several with their agents, as strands that follow one another.
+/// The thread: a session, or several with their subagents, as strands.
 pub struct Reading {
-    /// The strands; those of a file begin with its trunk, where it has one.
+    /// The strands; those of a file begin with its main strand, if it has one.
     pub strands: Vec<Strand>,
-    /// What is on no strand, in file order.
+    /// The entries that are on no strand, in file order.
     pub aside: Vec<Aside>,
-    /// Of files that repeat entries of others: the file, how many it repeats, and the file that has most of these.
+    /// The files that repeat entries of others: the file, the number of repeated entries, and the
+    /// file that contains most of them.
     pub repeats: Vec<(u16, u32, u16)>,
-    /// Entries whose parent is missing and that hang where they stand in the file, in file order.
+    /// Entries whose parent is missing and that are attached by their position in the file, in file
+    /// order.
     pub holes: Vec<Ix>,
     strand_of: Vec<u32>,
     shadowed: Vec<u32>,
     stand_for: HashMap<u32, u32>,
 }
 
-/// Reads the session in one file.
+/// Linearizes the session in one file.
 ///
-/// Costs n log n time and some fifty bytes an entry while it runs; lines are read at forks only.
+/// Costs O(n log n) time and some fifty bytes an entry while it runs; lines are read only at forks.
 pub fn read(session: &Session, source: &dyn Source) -> io::Result<Reading> {
     read_with(session, source, &|_| None)
 }
 
-/// Reads a session with its agents, or several sessions.
+/// Linearizes a session with its subagents, or several sessions.
 ///
-/// `agent` says of each file whether it is an agent's, and at which entry that hangs, if at any.
+/// `agent` says for each file whether it is a subagent's, and the entry to which it is attached, if
+/// there is one.
 pub fn read_with(
     session: &Session,
     source: &dyn Source,
@@ -111,13 +114,14 @@ pub fn read_with(
 }
 
 impl Reading {
-    /// The strand that an entry is on; `None` where it was set aside, or another copy stands for it.
+    /// Returns the strand that an entry is on, or `None` if it was set aside or another copy
+    /// represents it.
     pub fn strand_of(&self, ix: Ix) -> Option<u32> {
         self.strand_of.get(ix.at()).copied().filter(|strand| *strand != NONE)
     }
 
-    /// The entry on a strand that stands for another: itself, that by which it was set aside, or its copy in an older
-    /// session.
+    /// Returns the entry on a strand that represents another: the entry itself, the entry for which
+    /// it was set aside, or its copy in an older session.
     pub fn stand_in(&self, ix: Ix) -> Ix {
         let ix = self.stand_for.get(&ix.0).map_or(ix, |other| Ix(*other));
         match self.aside.binary_search_by_key(&ix, |aside| aside.ix) {
@@ -126,16 +130,16 @@ impl Reading {
         }
     }
 
-    /// The entries that another copy of their id stands for, in file order.
+    /// Returns the entries that another copy of their id represents, in file order.
     pub fn shadowed(&self) -> impl ExactSizeIterator<Item = Ix> + '_ {
         self.shadowed.iter().map(|ix| Ix(*ix))
     }
 
-    /// The reading as a tree: each entry under the one before it on its strand, the first under the entry that the strand
-    /// hangs at.
+    /// Returns the thread as a tree: the parent of each entry is the one before it on its strand,
+    /// and the parent of the first is the entry to which the strand is attached.
     ///
-    /// So its leaves are the ends of branches, and its paths what was said on the way to them. What is on no strand is no
-    /// part of it.
+    /// So its leaves are the ends of branches, and its paths the conversations that led to them.
+    /// Entries on no strand are not part of it.
     pub fn tree(&self) -> Tree {
         let mut parents = vec![NONE; self.strand_of.len()];
         for strand in &self.strands {
@@ -150,7 +154,8 @@ impl Reading {
         Tree::of_links(parents.iter().map(|parent| Some(Ix(*parent)).filter(|ix| ix.0 != NONE)), apart)
     }
 
-    /// All entries in order: what hangs at an entry comes right behind it, before its strand goes on.
+    /// Returns all entries in order: strands attached to an entry come right after it, before its
+    /// own strand continues.
     pub fn order(&self) -> Vec<Ix> {
         let mut hanging: HashMap<Ix, Vec<u32>> = HashMap::new();
         let mut todo: Vec<(u32, usize)> = Vec::new();
@@ -186,33 +191,35 @@ impl Reading {
     }
 }
 
-/// Where a child of a fork belongs.
+/// The role of a child at a fork.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Class {
-    /// To the turn that is under way.
+    /// It belongs to the current turn.
     Turn,
-    /// To a reply of this id: the first such is the turn's, any other is an answer tried again.
+    /// It belongs to a reply with this id: the first such reply is the turn's, any other is a
+    /// retried one.
     Reply(Key),
-    /// To nothing else: a prompt.
+    /// It belongs to nothing else: a prompt.
     Own,
 }
 
-/// How a fork is gone on from.
+/// How the walk continues from a fork.
 #[derive(Default)]
 struct Step {
-    /// Children whose subtrees follow at once, on this strand.
+    /// Children whose subtrees follow immediately, on this strand.
     stitched: Vec<u32>,
-    /// Children that the strand goes on with, one after the other, each with all below it.
+    /// Children with which the strand continues, one after the other, each with everything below
+    /// it.
     parts: Vec<u32>,
     /// The beginnings of new strands.
     branches: Vec<Vec<u32>>,
 }
 
-/// What a strand is to do next.
+/// The next task of a strand.
 enum Task {
-    /// Go on from an entry.
+    /// Continue from an entry.
     Walk(u32),
-    /// Begin branches where the strand then stands.
+    /// Begin branches at the current end of the strand.
     Branch(Vec<Vec<u32>>),
 }
 
@@ -221,20 +228,20 @@ struct Reader<'r> {
     links: Links,
     /// The first child of each entry in its own file.
     first: Vec<u32>,
-    /// The next child of the entry above each, in file order.
+    /// The next sibling of each entry, in file order.
     next: Vec<u32>,
-    /// Children of copies, which count as children of what they are copies of.
+    /// Children of copies, which count as children of the originals.
     adopted: HashMap<u32, Vec<u32>>,
-    /// Whether talk stands below.
+    /// Whether user or assistant entries are below.
     talks: Vec<bool>,
     /// The last entry at or below, in file order.
     last: Vec<u32>,
-    /// The first talk at or below, in file order.
+    /// The first user or assistant entry at or below, in file order.
     lead: Vec<u32>,
     strand_of: Vec<u32>,
     strands: Vec<Strand>,
     aside: Vec<Aside>,
-    /// Lines whose place is told by an entry above.
+    /// Lines whose strand is that of an entry above.
     hanging: Vec<(u32, u32)>,
 }
 
@@ -249,7 +256,7 @@ impl<'r> Reader<'r> {
                 file_of[range.start as usize..range.end as usize].fill(file);
             }
         }
-        // The entry above another in its own file.
+        // The parent of an entry, if it is in the same file.
         let inside = |links: &Links, ix: u32| -> u32 {
             let above = links.up[ix as usize];
             let same =
@@ -280,7 +287,7 @@ impl<'r> Reader<'r> {
             }
             reader.next[ix as usize] = std::mem::replace(&mut reader.first[above as usize], ix);
             if points_back {
-                // All below an entry stand behind it.
+                // All descendants of an entry come after it.
                 reader.take_in(above, ix);
             }
         }
@@ -302,7 +309,7 @@ impl<'r> Reader<'r> {
         reader
     }
 
-    /// Notes what stands at and below a child for the entry above it.
+    /// Adds the facts about a child and its descendants to its parent.
     fn take_in(&mut self, ix: u32, child: u32) {
         let (at, below) = (ix as usize, child as usize);
         self.talks[at] |= self.lead[below] != NONE;
@@ -312,14 +319,14 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// The children of an entry in its own file, in file order.
+    /// Returns the children of an entry in its own file, in file order.
     fn listed(&self, ix: u32) -> impl Iterator<Item = u32> + '_ {
         let is_there = |ix: &u32| *ix != NONE;
         let first = Some(self.first[ix as usize]).filter(is_there);
         std::iter::successors(first, move |ix| Some(self.next[*ix as usize]).filter(is_there))
     }
 
-    /// The children of an entry, and of its copies, in its own file.
+    /// Returns the children of an entry, and of its copies, in its own file.
     fn kids(&self, ix: u32) -> Vec<u32> {
         let mut kids: Vec<u32> = self.listed(ix).collect();
         if let Some(adopted) = self.adopted.get(&ix) {
@@ -332,12 +339,12 @@ impl<'r> Reader<'r> {
         self.look.session.entries.kind(Ix(ix))
     }
 
-    /// Whether nothing is said below an entry.
+    /// Returns whether there are no user or assistant entries below an entry.
     fn quiet(&self, ix: u32) -> bool {
         !self.talks[ix as usize]
     }
 
-    /// Entries by time, equals and those without a time as they stand in the file.
+    /// Sorts entries by time; equal ones, and those without a time, are in file order.
     fn by_time(&self, kids: &mut [u32]) {
         let entries = &self.look.session.entries;
         kids.sort_unstable();
@@ -346,7 +353,8 @@ impl<'r> Reader<'r> {
         }
     }
 
-    /// Reads one file: from its roots, then what hangs at other files, then the agents in it.
+    /// Walks one file: from its roots, then the strands attached to other files, then the subagents
+    /// in it.
     fn file(&mut self, file: u16, agent: bool) -> io::Result<()> {
         let range = self.look.session.entries.of_file(file);
         // These are in file order.
@@ -389,7 +397,8 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Walks the entries without a parent, as children of what is before the session.
+    /// Walks the entries without a parent, as if they were children of the point before the
+    /// session.
     fn begin(&mut self, file: u16, kind: StrandKind, tops: Vec<u32>) -> io::Result<()> {
         let step = self.step(NONE, tops)?;
         if step.stitched.is_empty() && step.parts.is_empty() {
@@ -406,7 +415,7 @@ impl<'r> Reader<'r> {
         self.rest(file, todo)
     }
 
-    /// Walks a strand from its first entries, and all branches of it; gives its number.
+    /// Walks a strand from its first entries, and all its branches; returns its number.
     fn walk(&mut self, file: u16, kind: StrandKind, heads: Vec<u32>) -> io::Result<u32> {
         let strand = self.strand(kind, file, None);
         let mut todo = VecDeque::new();
@@ -415,7 +424,7 @@ impl<'r> Reader<'r> {
         Ok(strand)
     }
 
-    /// Walks the branches that were met, and those met in them.
+    /// Walks the branches that were found, and those found in them.
     fn rest(&mut self, file: u16, mut todo: VecDeque<(u32, Ix, Vec<u32>)>) -> io::Result<()> {
         while let Some((above, at, heads)) = todo.pop_front() {
             let strand = self.strand(StrandKind::Branch, file, Some((above, at)));
@@ -424,7 +433,8 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Puts entries on a strand until it ends. `stack` is what is to be done, the next last.
+    /// Adds entries to a strand until it ends. `stack` contains the pending tasks, the next one
+    /// last.
     fn go(
         &mut self,
         strand: u32,
@@ -446,7 +456,7 @@ impl<'r> Reader<'r> {
             loop {
                 self.put(next, strand);
                 let kid = self.first[next as usize];
-                // Nearly all have one child.
+                // Nearly all entries have one child.
                 if kid != NONE && self.next[kid as usize] == NONE && self.adopted.is_empty() {
                     next = kid;
                     continue;
@@ -466,7 +476,7 @@ impl<'r> Reader<'r> {
         Ok(())
     }
 
-    /// Puts what is stitched on a strand; the rest of a step is to be done.
+    /// Adds the stitched children to a strand; the rest of a step is pushed as tasks.
     fn take(&mut self, step: Step, strand: u32, stack: &mut Vec<Task>) {
         for kid in &step.stitched {
             self.stitch(*kid, strand);
@@ -477,7 +487,7 @@ impl<'r> Reader<'r> {
         stack.extend(step.parts.into_iter().rev().map(Task::Walk));
     }
 
-    /// Begins a strand; gives its number.
+    /// Starts a strand; returns its number.
     fn strand(&mut self, kind: StrandKind, file: u16, above: Option<(u32, Ix)>) -> u32 {
         self.strands.push(Strand { kind, file, above, started: Time::NONE, entries: Vec::new() });
         self.strands.len() as u32 - 1
@@ -488,7 +498,8 @@ impl<'r> Reader<'r> {
         self.strands[strand as usize].entries.push(Ix(ix));
     }
 
-    /// Puts a child that leads nowhere on a strand, with what is below it but ticks of progress.
+    /// Adds a child that leads nowhere to a strand, with all entries below it except progress
+    /// updates.
     fn stitch(&mut self, head: u32, strand: u32) {
         let mut todo = vec![head];
         while let Some(ix) = todo.pop() {
@@ -509,7 +520,8 @@ impl<'r> Reader<'r> {
             kids.into_iter().partition(|kid| self.lead[*kid as usize] == NONE);
         let mut step = Step { stitched, ..Step::default() };
         if rest.len() > 1 {
-            // A compaction that keeps what it hangs at stands between that and what follows.
+            // A compaction that keeps its parent comes between the parent and the following
+            // entries.
             let (kept, others): (Vec<u32>, Vec<u32>) = rest
                 .into_iter()
                 .partition(|kid| self.links.kept.get(kid).is_some_and(|kept| kept.contains(&at)));
@@ -542,7 +554,7 @@ impl<'r> Reader<'r> {
         (self.look.session.entries.time(Ix(ix)), ix)
     }
 
-    /// Parts children into those of the turn under way, and those that each begin a turn anew.
+    /// Separates the children of the current turn from those that begin new turns.
     fn sorted_out(&self, at: u32, kids: Vec<u32>) -> io::Result<(Vec<u32>, Vec<Vec<u32>>)> {
         let (mut turn, mut own) = (Vec::new(), Vec::<Vec<u32>>::new());
         let mut replies: Vec<Vec<u32>> = Vec::new();
@@ -611,7 +623,7 @@ impl<'r> Reader<'r> {
         })
     }
 
-    /// The nearest entry that says something, from `at` upward.
+    /// Returns the nearest user or assistant entry from `at` upward.
     fn talk_above(&self, at: u32) -> Option<u32> {
         let mut at = at;
         for _ in 0..NEAR {
@@ -623,7 +635,7 @@ impl<'r> Reader<'r> {
         Some(at).filter(|at| *at != NONE && self.kind(*at).is_turn())
     }
 
-    /// The calls of the reply under way at an entry.
+    /// Returns the calls of the current reply at an entry.
     fn calls_above(&self, at: u32) -> io::Result<HashSet<Key>> {
         let entries = &self.look.session.entries;
         let mut calls = HashSet::new();
@@ -652,14 +664,15 @@ impl<'r> Reader<'r> {
         Ok(calls)
     }
 
-    /// Orders the parts of one turn: first those that end at once, then by time, and last the one whose end stands last
-    /// in the file, since there the talk goes on, or the agent stands.
+    /// Orders the parts of one turn: first those that lead nowhere, then by time, and last the one
+    /// whose end is last in the file, because there the conversation continues, or HEAD is there.
     fn by_end(&self, kids: &mut [u32]) {
         let end = kids.iter().copied().max_by_key(|kid| self.last[*kid as usize]);
         kids.sort_by_key(|kid| (Some(*kid) == end, !self.quiet(*kid)));
     }
 
-    /// Takes copies out of children that are in time order; what hangs below a copy hangs below its original.
+    /// Removes copies from children in time order; children of a copy become children of the
+    /// original.
     fn set_copies_aside(&mut self, kids: &mut Vec<u32>) -> io::Result<()> {
         let entries = &self.look.session.entries;
         let mut copies: Vec<(u32, u32)> = Vec::new();
@@ -698,7 +711,7 @@ impl<'r> Reader<'r> {
 
     fn finish(mut self) -> Reading {
         self.aside.sort_unstable_by_key(|aside| aside.ix);
-        // What stands for a copy may have been set aside itself, as the copy of another.
+        // The representative of a copy may itself have been set aside as a copy of another.
         let by: HashMap<Ix, Ix> = self.aside.iter().map(|aside| (aside.ix, aside.by)).collect();
         let stand_in = |mut ix: Ix| {
             while let Some(other) = by.get(&ix) {
@@ -733,5 +746,5 @@ impl<'r> Reader<'r> {
     }
 }
 
-/// How far up the reply that is under way is looked for.
+/// The maximum number of steps to search upward for the current reply.
 const NEAR: usize = 64;

@@ -1,4 +1,5 @@
-//! What bough's own reading asks of single lines: only at forks, and of entries without a parent.
+//! The facts about single lines that linearization needs: only at forks, and for entries without a
+//! parent.
 
 use super::text::{each_block, each_content, on_object};
 use crate::format::Session;
@@ -19,7 +20,7 @@ impl<'s> Look<'s> {
         Look { session, source, buffer: RefCell::default() }
     }
 
-    /// Gives the line of an entry to `with`.
+    /// Passes the line of an entry to `with`.
     pub(crate) fn line<T>(&self, ix: Ix, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         let mut buffer = self.buffer.borrow_mut();
         self.source.read(self.session.span(ix), &mut buffer)?;
@@ -30,18 +31,18 @@ impl<'s> Look<'s> {
         Ok(out)
     }
 
-    /// Gives the bytes of a span to `with`.
+    /// Passes the bytes of a span to `with`.
     pub(crate) fn span<T>(&self, span: Span, with: impl FnOnce(&[u8]) -> T) -> io::Result<T> {
         self.source.read(span, &mut self.buffer.borrow_mut())?;
         Ok(with(&self.buffer.borrow()))
     }
 
-    /// Whether a user typed this entry: a prompt, and nothing that the client put in.
+    /// Returns whether a user typed this entry: a prompt that Claude Code did not insert.
     pub(crate) fn is_typed(&self, ix: Ix) -> io::Result<bool> {
         Ok(self.prompt(ix)? == Some(Prompt::Typed))
     }
 
-    /// What sort of prompt an entry is; `None` where it is none.
+    /// Returns the kind of a prompt, or `None` if the entry is not a prompt.
     pub(crate) fn prompt(&self, ix: Ix) -> io::Result<Option<Prompt>> {
         let entries = &self.session.entries;
         if entries.kind(ix) != Kind::User {
@@ -54,7 +55,7 @@ impl<'s> Look<'s> {
         self.line(ix, |line| Some(Prompt::of(&first_text(line))))
     }
 
-    /// The ids of the calls in an entry, or of the calls that it answers.
+    /// Returns the ids of the calls in an entry, or of the calls that its results belong to.
     pub(crate) fn tools(&self, ix: Ix) -> io::Result<Vec<Key>> {
         self.line(ix, |line| {
             let mut ids = Vec::new();
@@ -70,7 +71,7 @@ impl<'s> Look<'s> {
         })
     }
 
-    /// The prompts of the calls in an entry that start agents.
+    /// Returns the prompts of the calls in an entry that start subagents.
     pub(crate) fn spawns(&self, ix: Ix) -> io::Result<Vec<String>> {
         self.line(ix, |line| {
             let mut prompts = Vec::new();
@@ -86,9 +87,10 @@ impl<'s> Look<'s> {
         })
     }
 
-    /// What an entry says, apart from its own id and its place: equal for copies of one entry.
+    /// Returns the content of an entry without its own id and its links: equal for copies of one
+    /// entry.
     ///
-    /// Given as a key, since many may be asked for at one fork.
+    /// The content is returned as a key, because many may be compared at one fork.
     pub(crate) fn content(&self, ix: Ix) -> io::Result<Key> {
         self.line(ix, |line| {
             let keys: &[&str] = match self.session.entries.kind(ix).is_turn() {
@@ -104,19 +106,20 @@ impl<'s> Look<'s> {
     }
 }
 
-/// The sorts of prompts.
+/// The kinds of prompts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Prompt {
     /// Typed by the user.
     Typed,
-    /// Put in by the client: a caveat, the output of a command, a notification, a summary.
+    /// Inserted by Claude Code: a caveat, the output of a command, a notification, a summary.
     Injected,
-    /// Put in by the client where a turn was interrupted.
+    /// Inserted by Claude Code when a turn was interrupted.
     Interruption,
 }
 
 impl Prompt {
-    /// A command counts as typed here, since the user turned to it; and so does what begins with a reminder.
+    /// A command counts as typed here, because it comes from the user; so does a text that begins
+    /// with a reminder.
     fn of(text: &str) -> Prompt {
         match Markup::of(text) {
             Some(Markup::Interruption) => Prompt::Interruption,
@@ -126,7 +129,7 @@ impl Prompt {
     }
 }
 
-/// The text of a message, or the first block of text in it.
+/// Returns the text of a message, or its first text block.
 pub(crate) fn first_text(line: &[u8]) -> String {
     let text = on_object(line, |line| {
         let message = line.object("message")?;
@@ -144,7 +147,7 @@ pub(crate) fn first_text(line: &[u8]) -> String {
     text.unwrap_or_default()
 }
 
-/// The session and the entry of which a line says to be a copy.
+/// Returns the session and the entry that a line claims to be a copy of.
 pub fn forked_from(line: &[u8]) -> Option<(String, String)> {
     on_object(line, |line| {
         let from = line.object("forkedFrom")?;

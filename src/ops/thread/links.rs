@@ -1,4 +1,5 @@
-//! Where each entry hangs in bough's own reading: what the lines say, and what is made of a parent that is not there.
+//! The parent of each entry in bough's own thread: the stored links, and replacements for missing
+//! parents.
 
 use super::line_facts::{Look, first_text};
 use super::text::{Standing, normal};
@@ -8,28 +9,30 @@ use std::io;
 
 pub(crate) const NONE: u32 = u32::MAX;
 
-/// The links of a reading.
+/// The links of a thread.
 pub(crate) struct Links {
-    /// The entry above each, in its own file or in another; [`NONE`] where there is none.
+    /// The parent of each entry, in its own file or in another; [`NONE`] if there is none.
     pub(crate) up: Vec<u32>,
-    /// The entries that another copy stands for, in file order.
+    /// The entries that another copy represents, in file order.
     pub(crate) shadowed: Vec<u32>,
-    /// Entries whose parent is missing and that hang where they stand, sorted.
+    /// Entries whose parent is missing and that are attached by their position, sorted.
     pub(crate) holes: Vec<u32>,
     /// Compactions, with the entries that they keep.
     pub(crate) kept: HashMap<u32, Vec<u32>>,
-    /// The first entries of agents that stand in a session's own file, with the entry that each is taken to hang at.
+    /// The first entries of subagents in a session's own file, each with the entry to which it is
+    /// attached.
     pub(crate) agents: Vec<(u32, u32)>,
-    /// Of each of the shadowed, the entry that stands for it, where that is in another file.
+    /// For each shadowed entry, the entry that represents it, if that is in another file.
     pub(crate) stand_for: HashMap<u32, u32>,
-    /// Of files that repeat entries of others: how many, and the file that has most of them.
+    /// The files that repeat entries of others: how many, and the file that contains most of them.
     pub(crate) repeats: Vec<(u16, u32, u16)>,
 }
 
 impl Links {
-    /// Finds where the entries of a session hang, or of several with their agents.
+    /// Finds the parents of the entries of a session, or of several sessions with their subagents.
     ///
-    /// `agent` says of each file whether it is an agent's, and at which entry that hangs.
+    /// `agent` says for each file whether it is a subagent's, and the entry to which it is
+    /// attached.
     pub(crate) fn find(look: &Look<'_>, agent: &dyn Fn(u16) -> Option<Option<Ix>>) -> io::Result<Links> {
         let session = look.session;
         let mut links = Links {
@@ -41,7 +44,7 @@ impl Links {
             stand_for: HashMap::new(),
             repeats: Vec::new(),
         };
-        // Where a link leads that is no link to an entry.
+        // The target of each link that does not lead to an entry.
         let mut lost = Vec::new();
         if session.files.len() > 1 {
             links.across_files(look, agent, &mut lost)?;
@@ -65,10 +68,11 @@ impl Links {
         Ok(links)
     }
 
-    /// Links by id over several files: of the copies of an id that in the oldest file counts, and of those in one file
-    /// the last.
+    /// Resolves links by id over several files: of the copies of an id, the one in the oldest file
+    /// counts, and within one file the last.
     ///
-    /// A link from a session into an agent's transcript counts as lost: the client reads the session alone.
+    /// A link from a session into a subagent's transcript counts as lost, because Claude Code reads
+    /// only the session.
     fn across_files(
         &mut self,
         look: &Look<'_>,
@@ -131,8 +135,8 @@ impl Links {
                 None => lost.push(ix.0),
             }
         }
-        // Links that point back form no ring; the others are looked at one by one. Of a ring the first link that points
-        // forward is cut.
+        // Links that point back form no cycle; the others are checked one by one. In a cycle, the
+        // first link that points forward is cut.
         let mut tops = Tops(self.up.clone());
         for (ix, parent) in forward.into_iter().rev() {
             if tops.join(ix, parent) {
@@ -145,8 +149,8 @@ impl Links {
         Ok(())
     }
 
-    /// Finds a place for what has no parent: compactions go on where they say, a lost parent is taken to be what stands
-    /// before in the file, and so is that of all but prompts.
+    /// Finds a parent for entries without one: compactions continue where they say, and the entry
+    /// before in the file replaces a lost parent, and the parent of any entry except a prompt.
     fn hang_roots(
         &mut self,
         look: &Look<'_>,
@@ -161,7 +165,7 @@ impl Links {
         for file in 0..session.files.len().max(1) as u16 {
             let own = agent(file);
             let (mut before, mut agent_before) = (NONE, NONE);
-            // The last calls of the main talk, with the prompts in those that were looked at.
+            // The last calls of the main conversation, with the prompts in those that were read.
             let mut calls: VecDeque<(u32, Option<Vec<String>>)> = VecDeque::new();
             for ix in entries.of_file(file) {
                 if apart(self, ix) {
@@ -195,8 +199,9 @@ impl Links {
                         self.holes.push(ix);
                     }
                     if !placed && side {
-                        // In a damaged file the main talk may stand below an agent's entry, or two agents below each
-                        // other; then it hangs at nothing.
+                        // In a damaged file the main conversation may be below a subagent's entry,
+                        // or two subagents below each other; then the subagent is attached to
+                        // nothing.
                         let start = started_by(look, ix, &mut calls)?.unwrap_or(before);
                         let tops = tops.get_or_insert_with(|| Tops(self.up.clone()));
                         let free = start != NONE && tops.join(ix, start);
@@ -218,7 +223,7 @@ impl Links {
                 }
             }
             if let Some(Some(anchor)) = own {
-                // What an agent begins with hangs at the entry that started it.
+                // The first entry of a subagent is attached to the entry that started it.
                 let anchor = self.stand_for.get(&anchor.0).copied().unwrap_or(anchor.0);
                 let tops = tops.get_or_insert_with(|| Tops(self.up.clone()));
                 for ix in entries.of_file(file) {
@@ -231,8 +236,8 @@ impl Links {
         Ok(())
     }
 
-    /// The compactions without a parent, each with the entries that it may go on from, the last first. Also notes what
-    /// they keep.
+    /// Returns the compactions without a parent, each with the entries that it may continue from,
+    /// the last one first. Also records the entries that they keep.
     fn compactions(&mut self, look: &Look<'_>) -> io::Result<HashMap<u32, Vec<u32>>> {
         let entries = &look.session.entries;
         let keys = |uuids: &mut dyn Iterator<Item = &String>| -> Vec<Key> {
@@ -265,8 +270,8 @@ impl Links {
             if !kept.is_empty() {
                 self.kept.insert(ix, kept);
             }
-            // It stands behind the last of what it keeps and of what it names; which of the two that is differs from
-            // one way of compacting to the other.
+            // A compaction comes after the last of the entries that it keeps and names; which of
+            // the two it is depends on the type of compaction.
             let mut targets = of(targets);
             targets.sort_unstable_by_key(|target| std::cmp::Reverse(*target));
             out.insert(ix, targets);
@@ -275,10 +280,11 @@ impl Links {
     }
 }
 
-/// How many calls back the one that started an agent is looked for.
+/// How many calls back the one that started a subagent is searched for.
 const NEAR_CALLS: usize = 16;
 
-/// The call whose prompt is what an agent in the session's own file was told first. Each call starts one.
+/// Returns the call whose prompt equals the first message to a subagent in the session's own file.
+/// Each call starts one subagent.
 fn started_by(
     look: &Look<'_>,
     ix: u32,
@@ -298,8 +304,9 @@ fn started_by(
     Ok(None)
 }
 
-/// By what of two sessions the older is told: the first time in it; then whether it says to be a copy; then how many
-/// lines stand between its entries, since a copy is written in one go; then its place.
+/// What determines the older of two sessions: its first time; then whether it claims to be a copy;
+/// then the number of lines between its entries, because a copy is written in one go; then its file
+/// number.
 type Age = (Time, bool, std::cmp::Reverse<usize>, u16);
 
 fn ages(look: &Look<'_>) -> io::Result<Vec<Age>> {
@@ -335,7 +342,7 @@ fn ages(look: &Look<'_>) -> io::Result<Vec<Age>> {
     Ok(ages)
 }
 
-/// The top of each entry's tree, with shortcuts.
+/// The root of each entry's tree, with shortcuts.
 struct Tops(Vec<u32>);
 
 impl Tops {
@@ -354,7 +361,7 @@ impl Tops {
         }
     }
 
-    /// Hangs the top `ix` under another entry, unless that stands below it.
+    /// Makes the root `ix` a child of another entry, unless that entry is below it.
     fn join(&mut self, ix: u32, above: u32) -> bool {
         let free = self.of(above) != ix;
         if free {

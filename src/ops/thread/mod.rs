@@ -1,51 +1,66 @@
-//! Claude Code's transcripts as one reading: which lines belong to one flow of talk, and where it was taken back.
+//! Linearizes Claude Code's transcripts: which lines belong to one conversation, and where the user
+//! rewound it.
 //!
-//! On disk, an entry with several children is rarely a place where the user went back. One reply is several lines; each
-//! result of parallel calls hangs under its own call; hooks, progress and notes of the system hang beside the talk; a
-//! compaction and an entry whose parent is lost begin anew. [`read()`] gives the entries as [`Strand`]s: a *trunk*, the
-//! *branches* that were really taken, and the *agents*, each strand hanging at the entry where it leaves another.
-//! [`document()`] gives the order of another program, claude-code-log 1.7.0, as a yardstick.
+//! On disk, an entry with several children is rarely a point to which the user went back. One reply
+//! is several lines; each result of parallel calls is a child of its own call; hooks, progress and
+//! system notes are children beside the conversation; a compaction and an entry whose parent is
+//! lost begin anew. [`read()`] returns the entries as [`Strand`]s: a *main strand*, the *branches*
+//! that were really taken, and the *subagents*, each strand attached to the entry where it leaves
+//! another. [`document()`](crate::ops::claude_code_log::document) returns the order of another
+//! program, claude-code-log 1.7.0, as a yardstick.
 //!
 //! # The rules of `read`
 //!
-//! **Law.** Every entry is on exactly one strand, or set aside with the reason and the entry that stands for it
-//! ([`Reading::aside`]); only of the copies of one id one alone counts: within a file the last, as for the client, over several
-//! files that of the oldest session. What hangs at an entry that was set aside hangs at its stand-in. So nothing is lost.
+//! **Invariant.** Every entry is on exactly one strand, or set aside with the reason and the entry
+//! that represents it ([`Reading::aside`]); only among copies of one id does just one count: within
+//! a file the last, as in Claude Code, and over several files the one in the oldest session.
+//! Children of an entry that was set aside become children of its representative. So nothing is
+//! lost.
 //!
-//! **Links.** An entry hangs under its parent, with these exceptions:
+//! **Links.** An entry is attached to its parent, with these exceptions:
 //!
-//! 1. A compaction hangs under the last entry before it in the file of those that it names (what it stands behind, and
-//!    what it keeps); where it names none that is there, under the entry before it.
-//! 2. An entry whose parent is missing, or whose link would close a ring, hangs under the entry before it in the file; so
-//!    does one without a parent, unless it is a prompt that was typed. A typed prompt without a parent is a start: the
-//!    first of the session, or one after going back past it.
-//! 3. Agents' entries in a session's own file (`isSidechain`) are strands of their own: one from each of them that has no
-//!    parent, hanging at the call with its prompt among the last sixteen, else at the entry of the main talk before it. An agent's file hangs at the entry that started it.
+//! 1. A compaction is attached to the last entry before it in the file among those that it names
+//!    (the one that it follows, and those that it keeps); if it names no existing entry, to the
+//!    entry before it.
+//! 2. An entry whose parent is missing, or whose link would close a cycle, is attached to the entry
+//!    before it in the file; so is an entry without a parent, unless it is a typed prompt. A typed
+//!    prompt without a parent is a start: the first of the session, or a later one after a rewind
+//!    past the first.
+//! 3. Subagents' entries in a session's own file (`isSidechain`) are separate strands: one from
+//!    each of them that has no parent, attached to the call with its prompt among the last sixteen,
+//!    or else to the entry of the main conversation before it. A subagent's file is attached to the
+//!    entry that started it.
 //!
-//! None of these is made where it would close a ring.
+//! None of these links is made if it would close a cycle.
 //!
-//! **Forks.** The children of an entry are taken in the order of their times, equals as they stand in the file; the
-//! starts of a session are the children of nothing. Then:
+//! **Forks.** The children of an entry are processed in time order, equal ones in file order; the
+//! starts of a session are treated as the children of nothing. Then:
 //!
-//! 1. *Replay.* A child that says the same as an earlier one, is of the same kind, and has the same time to the
+//! 1. *Replay.* A child with the same content and kind as an earlier one, and the same time to the
 //!    millisecond, is a copy: it is set aside, and its children count as those of the first.
-//! 2. *Side branch.* A child without any talk (user, assistant) at or below it is stitched in here, with all below it; ticks of
-//!    progress below it are set aside. If at most one other child is left, the strand goes on there.
-//! 3. *Kept entries.* A compaction that keeps the entry it hangs at comes first, and the strand goes on behind it.
-//! 4. *One turn.* These children are of the turn under way: results of calls of this reply (all its lines count); replies
-//!    with the id of this one, or beside results under a call; the first reply under what is no reply; an interruption; what the
-//!    client put in and nobody answered; and an entry whose parent is lost. They are all one strand: those that lead to no
-//!    talk come first, then the others by time, and last the one whose end stands last in the file.
-//! 5. *Rewind.* Every other child begins a turn anew: a typed prompt, answered or not; a further reply with another id;
-//!    what goes on from a result of somebody else's call; a compaction that was gone back behind. Where there are several such, or one
-//!    beside a turn that says more than results, each is a branch, and so is the turn. A passage of hooks or progress is
-//!    what the first talk below it is.
+//! 2. *Side branch.* A child without any user or assistant entry at or below it is stitched in
+//!    here, with everything below it; progress updates below it are set aside. If at most one other
+//!    child is left, the strand continues there.
+//! 3. *Kept entries.* A compaction that keeps its parent comes first, and the strand continues
+//!    after it.
+//! 4. *One turn.* These children belong to the current turn: results of calls of this reply (all
+//!    its lines count); replies with the id of this one, or among results below a call; the first
+//!    reply below an entry that is not a reply; an interruption; an entry that Claude Code inserted
+//!    and nothing answered; and an entry whose parent is lost. They are all one strand: those that
+//!    lead nowhere come first, then the others by time, and last the one whose end is last in the
+//!    file.
+//! 5. *Rewind.* Every other child begins a new turn: a typed prompt, answered or not; a further
+//!    reply with another id; a continuation of a result of another reply's call; a compaction
+//!    that the user rewound past. If there are several of these, or one besides a turn that
+//!    contains more than results, each is a branch, and so is the turn. A sequence of hooks or
+//!    progress updates is classified by the first user or assistant entry below it.
 //!
-//! **Order.** A strand's entries follow one another; what hangs at an entry comes right behind it, the earliest first
-//! ([`Reading::order`]). [`Reading::tree`] is the same as a tree, in which every branch is a path.
+//! **Order.** The entries of a strand follow one another; strands attached to an entry come right
+//! after it, the earliest first ([`Reading::order`]). [`Reading::tree`] is the same as a tree, in
+//! which every branch is a path.
 //!
-//! A strand's id is its session's and the whole ids of the entries that branches begin with. Nothing here recurses, and all
-//! of it is n log n.
+//! The id of a strand consists of that of its session and the whole ids of the entries with which
+//! its branches begin. Nothing here recurses, and everything is O(n log n).
 
 mod agents;
 mod build;

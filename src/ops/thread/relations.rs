@@ -1,4 +1,4 @@
-//! How the sessions of a project hang together.
+//! How the sessions of a project are related.
 
 use super::Reading;
 use super::line_facts::{Look, forked_from};
@@ -11,16 +11,16 @@ use std::io;
 /// How a session came from another.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum How {
-    /// It goes on under an entry of the other, whose entries it may repeat.
+    /// It continues from an entry of the other, whose entries it may repeat.
     Continues,
-    /// It says to be a fork: a copy of what was said there, and what was said since.
+    /// It claims to be a fork: a copy of the other conversation, continued.
     Forks,
-    /// The other says that it goes on here.
+    /// The other session says that it continues in this one.
     TakesOver,
 }
 
 impl How {
-    /// What the session does, as a word.
+    /// Returns the name of the relation.
     pub fn word(self) -> &'static str {
         match self {
             How::Continues => "continues",
@@ -30,14 +30,14 @@ impl How {
     }
 }
 
-/// Where a session came from.
+/// The origin of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Origin {
     /// The other session's main file.
     pub file: u16,
-    /// How.
+    /// The relation.
     pub how: How,
-    /// The entry of the other at which this one leaves it, if that is known.
+    /// The entry of the other at which this one leaves it, if known.
     pub at: Option<Ix>,
 }
 
@@ -46,13 +46,14 @@ pub struct Origin {
 pub struct Kin {
     /// Its main file.
     pub file: u16,
-    /// Where it came from; `None` where it began by itself.
+    /// Its origin; `None` if it began by itself.
     pub origin: Option<Origin>,
-    /// How many of its entries stand in older sessions, too.
+    /// How many of its entries are in older sessions, too.
     pub repeated: u32,
 }
 
-/// Tells of each session of a layout where it came from. No session comes from itself, over others or not.
+/// Returns the origin of each session of a layout. No session comes from itself, directly or
+/// through others.
 pub fn family(
     session: &Session,
     source: &dyn Source,
@@ -70,7 +71,7 @@ pub fn family(
             kin.repeated = *count;
         }
     }
-    // Where strands of one file hang at another's.
+    // Strands of one file that are attached to another file.
     for strand in &reading.strands {
         if let Some((_, at)) = strand.above
             && let Some(kin) = kin.get_mut(usize::from(strand.file)).filter(|kin| kin.origin.is_none())
@@ -86,7 +87,7 @@ pub fn family(
             && kin.origin.is_none()
             && usize::from(*other) < layout.mains
         {
-            // All that it has is another's: it leaves that where it ends.
+            // All its entries belong to the other: it leaves that one where it ends.
             let last = entries.of_file(*file).rev().find(|ix| reading.strand_of(Ix(*ix)).is_none());
             let at = last.map(|ix| reading.stand_in(Ix(ix)));
             kin.origin = Some(Origin { file: *other, how: How::Continues, at });
@@ -126,9 +127,9 @@ pub fn family(
     Ok(kin)
 }
 
-/// The entry of the other session of which the last copied line of a fork is a copy.
+/// Returns the entry of the other session that the last copied line of a fork is a copy of.
 ///
-/// Copied lines stand before those that are the fork's own.
+/// Copied lines come before the fork's own lines.
 fn last_copied(look: &Look<'_>, file: u16) -> io::Result<Option<String>> {
     let range = look.session.entries.of_file(file);
     let (mut from, mut to) = (range.start, range.end);
@@ -146,7 +147,7 @@ fn last_copied(look: &Look<'_>, file: u16) -> io::Result<Option<String>> {
     Ok(last)
 }
 
-/// The sessions that say, near their end, in which other session they go on.
+/// Returns the sessions that say near their end in which other session they continue.
 fn handed_over(look: &Look<'_>, layout: &Layout, names: &HashMap<&str, u16>) -> io::Result<Vec<(u16, u16)>> {
     const NEAR_THE_END: usize = 32;
     let others = &look.session.others;
@@ -175,7 +176,7 @@ fn handed_over(look: &Look<'_>, layout: &Layout, names: &HashMap<&str, u16>) -> 
     Ok(out)
 }
 
-/// Takes the origin from a session that, over others, came from itself.
+/// Removes the origin of a session that, through others, came from itself.
 fn cut_circles(kin: &mut [Kin]) {
     let mut walk = vec![u32::MAX; kin.len()];
     for from in 0..kin.len() {

@@ -1,4 +1,4 @@
-//! What both readings ask of the text of a line.
+//! Parsing the text of a line, for both ways of linearizing.
 
 use crate::format::claude::KeptLists;
 use crate::json::{decode, string, string_of};
@@ -7,12 +7,13 @@ use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::fmt;
 
-/// Gives the object that a line is to `with`; `None` where it is none. Bytes that are no UTF-8 count as U+FFFD.
+/// Passes the object on a line to `with`; returns `None` if the line is not an object. Bytes that
+/// are not UTF-8 become U+FFFD.
 pub(crate) fn on_object<T>(line: &[u8], with: impl FnOnce(&Object<'_>) -> Option<T>) -> Option<T> {
     with(&Object::read(String::from_utf8_lossy(line).trim())?)
 }
 
-/// Gives the blocks of a message's content, in order; none where the content is no list.
+/// Passes the blocks of a message's content to `each`, in order; none if the content is not a list.
 pub(crate) fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
     on_object(line, |line| {
         each_block(line.object("message")?.get("content")?, each);
@@ -20,7 +21,7 @@ pub(crate) fn each_content(line: &[u8], each: impl FnMut(&Object<'_>)) {
     });
 }
 
-/// Gives the objects of a content that is a list, in order.
+/// Passes the objects of a content that is a list to `each`, in order.
 pub(crate) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)) {
     if !content.starts_with('[') {
         return;
@@ -33,13 +34,14 @@ pub(crate) fn each_block<'c>(content: &'c str, mut each: impl FnMut(&Object<'c>)
     }
 }
 
-/// A JSON object as its members stand in the text; of repeated keys the last counts.
+/// A JSON object, with its members in the order of the text; if a key is repeated, the last one
+/// counts.
 pub(crate) struct Object<'t> {
     members: Vec<(Cow<'t, str>, &'t str)>,
 }
 
 impl<'t> Object<'t> {
-    /// Reads an object; `None` where the text is none, or is broken.
+    /// Parses an object; returns `None` if the text is not an object, or is broken.
     pub(crate) fn read(text: &'t str) -> Option<Object<'t>> {
         if !text.starts_with('{') {
             return None;
@@ -50,7 +52,7 @@ impl<'t> Object<'t> {
         Some(Object { members })
     }
 
-    /// The JSON text at a key.
+    /// Returns the JSON text of a key.
     pub(crate) fn get(&self, key: &str) -> Option<&'t str> {
         self.members.iter().rfind(|(known, _)| known == key).map(|(_, value)| *value)
     }
@@ -59,13 +61,13 @@ impl<'t> Object<'t> {
         self.get(key).is_some_and(|value| value.starts_with('"'))
     }
 
-    /// The string at a key.
+    /// Returns the string of a key.
     pub(crate) fn text(&self, key: &str) -> Option<Cow<'t, str>> {
         let value = self.get(key)?.strip_prefix('"')?.strip_suffix('"')?;
         Some(decode(value.as_bytes()))
     }
 
-    /// The object at a key.
+    /// Returns the object of a key.
     pub(crate) fn object(&self, key: &str) -> Option<Object<'t>> {
         Object::read(self.get(key)?)
     }
@@ -90,17 +92,17 @@ impl<'t> Visitor<'t> for Members {
     }
 }
 
-/// What an agent was told first, as prompts are compared.
+/// Returns the first message to a subagent, as prompts are compared.
 pub(crate) fn told(text: &str) -> String {
     normal(lead_body(text).filter(|body| !body.is_empty()).unwrap_or(text))
 }
 
-/// White space collapsed, in lower case.
+/// Returns text with white space collapsed, in lower case.
 pub(crate) fn normal(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ").to_lowercase()
 }
 
-/// The body of the first message of the team's lead.
+/// Returns the body of the first message of the team's lead.
 fn lead_body(text: &str) -> Option<&str> {
     const OPEN: &str = "<teammate-message";
     let mut rest = text;
@@ -135,12 +137,13 @@ fn attribute<'t>(attributes: &'t str, name: &str) -> Option<&'t str> {
     }
 }
 
-/// What a compaction says of its place.
+/// What a compaction says about its position.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Standing {
     /// The entry before it.
     pub(crate) logical: Option<String>,
-    /// The entries that it keeps, the last first; some of them, where it names only the first and the last.
+    /// The entries that it keeps, the last one first; only some of them if it names just the first
+    /// and the last.
     pub(crate) kept: Vec<String>,
 }
 
@@ -153,7 +156,7 @@ impl Standing {
         Standing { logical: string_of(line, "logicalParentUuid"), kept }
     }
 
-    /// The entries that it may go on from, the likeliest first.
+    /// Returns the entries that it may continue from, the likeliest first.
     pub(crate) fn targets(&self) -> impl Iterator<Item = &String> {
         self.logical.iter().chain(&self.kept)
     }
