@@ -1,20 +1,23 @@
-//! Where pictures lie that oh-my-pi keeps outside of its sessions, under their hashes.
+//! The folders in which oh-my-pi keeps images outside its sessions, under their hashes.
 
 use std::path::{Path, PathBuf};
 
-/// The file of a picture of a session, by the SHA-256 that the session names; `None` where there is none.
+/// Returns the file of a session's image, given the SHA-256 in the session, or `None` if there is
+/// none.
 pub fn find(session: &Path, hash: &str) -> Option<PathBuf> {
     let is_hash = !hash.is_empty() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
     folders(session).map(|folder| folder.join(hash)).find(|path| is_hash && path.is_file())
 }
 
-/// Whether any folder is there in which pictures of a session would lie: where none is, it was moved without them.
+/// Returns whether any folder exists that could contain images of a session. If none exists, the
+/// session was moved without its images.
 pub fn have_a_folder(session: &Path) -> bool {
     folders(session).any(|folder| folder.is_dir())
 }
 
-/// The session's own folder, then `blobs` beside the session and in the folders above: sessions lie some folders below
-/// that of the agent, which has the pictures of all of them.
+/// Returns the session's own folder, then `blobs` beside the session and in the folders above.
+/// Sessions are some levels below the folder of the agent, which contains the images of all of
+/// them.
 fn folders(session: &Path) -> impl Iterator<Item = PathBuf> + use<> {
     let session = session.canonicalize().ok();
     let own = session.iter().map(|session| session.with_extension("blobs"));
@@ -41,7 +44,7 @@ mod tests {
             let hash = at.to_string().repeat(64);
             fs::create_dir_all(top.join(place)).unwrap();
             fs::write(top.join(place).join(&hash), "").unwrap();
-            // A nearer folder without it hides none.
+            // A nearer folder without it hides nothing.
             assert_eq!(find(&session, &hash), Some(top.join(place).join(&hash)));
         }
         assert!(have_a_folder(&session));

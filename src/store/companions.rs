@@ -1,4 +1,5 @@
-//! The files that belong to a session file: those in a folder of its name that its format names, and what lies beside it.
+//! The files that belong to a session file: those in a folder of the same name that the format
+//! defines, and those beside it.
 
 use super::{Error, locate};
 use crate::format::{Format, Sidecar, agent_of};
@@ -9,19 +10,19 @@ use std::path::{Path, PathBuf};
 /// A file in the folder of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Companion {
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// Where it is in the folder of the session.
+    /// Its path relative to the folder of the session.
     pub inside: PathBuf,
 }
 
 impl Companion {
-    /// The agent whose file it is, by its name.
+    /// Returns the subagent to which it belongs, according to its name.
     pub fn agent(&self) -> Option<&str> {
         agent_of(&self.inside)
     }
 
-    /// What the client notes of an agent, where it is such a note.
+    /// Reads what Claude Code stores about a subagent, if this is such a file.
     pub fn sidecar(&self) -> Option<Sidecar> {
         if !Sidecar::is_at(&self.inside) {
             return None;
@@ -35,7 +36,8 @@ impl Companion {
 pub struct Companions {
     /// The files in the folder of the session, in the order of their paths.
     pub files: Vec<Companion>,
-    /// What else is in that folder, if it is the session's: files and folders of no kind that the format names.
+    /// Everything else in that folder, if it is the session's: files and folders that the format
+    /// does not define.
     pub unknown: Vec<PathBuf>,
 }
 
@@ -44,11 +46,11 @@ pub fn folder_of(session: &Path) -> PathBuf {
     session.with_extension("")
 }
 
-/// Returns the files in the folder of a session that are of a kind which its format names: agents' transcripts, tool
-/// output, and the like.
+/// Returns the files in the folder of a session that its format defines: subagents' transcripts,
+/// tool output and so on.
 ///
-/// A folder that merely has the name of the session gives none of its files. Hidden files and links are left out.
-/// Fails if a folder can't be read, since what is in it belongs to the session.
+/// A folder that merely has the name of the session yields none of its files. Hidden files and
+/// links are left out. Fails if a folder can't be read, because its contents belong to the session.
 pub fn companions(session: &Path, format: Format, id: Option<&str>) -> Result<Companions, Error> {
     let top = folder_of(session);
     let mut found = match format {
@@ -61,8 +63,9 @@ pub fn companions(session: &Path, format: Format, id: Option<&str>) -> Result<Co
     Ok(found)
 }
 
-/// Returns what lies beside a session file under its name and one more ending, as extensions write it: `NAME.jsonl.x`,
-/// and `STEM.x` if the stem has the id of the session. Copies and locks are not meant.
+/// Returns the files beside a session file whose name is its own plus a suffix, as extensions write
+/// them: `NAME.jsonl.x`, and `STEM.x` if the stem contains the id of the session. Copies and locks
+/// are left out.
 pub fn sidecars(session: &Path, id: Option<&str>) -> Result<Vec<PathBuf>, Error> {
     const OTHERS: [&str; 7] = ["jsonl", "bak", "tmp", "lock", "swp", "orig", "bough"];
     let (Some(name), Some(stem)) = (session.file_name(), session.file_stem()) else { return Ok(Vec::new()) };
@@ -86,7 +89,8 @@ pub fn sidecars(session: &Path, id: Option<&str>) -> Result<Vec<PathBuf>, Error>
     Ok(out)
 }
 
-/// What is in a folder: the names of its files and of its folders. Hidden ones and links are left out.
+/// The contents of a folder: the names of its files and of its folders, without hidden ones and
+/// links.
 #[derive(Default)]
 struct Listed {
     files: Vec<OsString>,
@@ -110,7 +114,8 @@ fn list(folder: &Path) -> Result<Listed, Error> {
     Ok(listed)
 }
 
-/// The folders in which Claude Code keeps files of a session, with the test for the names of their files.
+/// Returns whether a file is in one of the folders in which Claude Code keeps files of a session,
+/// and has a name that fits there.
 fn is_of_claude(inside: &Path) -> bool {
     let names: Vec<&str> = inside.iter().map(|name| name.to_str().unwrap_or_default()).collect();
     let agents = |name: &str| {
@@ -124,13 +129,13 @@ fn is_of_claude(inside: &Path) -> bool {
         ["subagents", "workflows", _, name] => agents(name) || *name == "journal.jsonl",
         ["workflows", name] => name.ends_with(".json"),
         ["workflows", "scripts", name] => name.ends_with(".js"),
-        // Most are text; what a tool gave as bytes has the ending of these.
+        // Most are text; binary output of a tool has the suffix of its type.
         ["tool-results", _] => true,
         _ => false,
     }
 }
 
-/// Whether a folder may have files of Claude Code's in it, or in folders of it.
+/// Returns whether a folder may contain files of Claude Code, directly or in folders below it.
 fn leads_to_claudes(inside: &Path) -> bool {
     let names: Vec<&str> = inside.iter().map(|name| name.to_str().unwrap_or_default()).collect();
     matches!(
@@ -165,8 +170,9 @@ fn of_claude(session: &Path, top: &Path, id: Option<&str>) -> Result<Companions,
             }
         }
     }
-    // Claude Code names the folder by the id. A folder of another name is the session's if there are transcripts of
-    // agents, or outputs of tools, in it; a folder `workflows` by itself may be anybody's.
+    // Claude Code names the folder by the id. A folder with another name belongs to the session if
+    // it contains transcripts of subagents or tool output; a folder `workflows` by itself may
+    // belong to anything.
     let stem = session.file_stem().unwrap_or_default();
     let has_its_name = id.is_some_and(|id| stem == id)
         || stem.to_str().is_some_and(|stem| stem.len() == 36 && uuid::Uuid::try_parse(stem).is_ok());
@@ -183,8 +189,9 @@ fn of_claude(session: &Path, top: &Path, id: Option<&str>) -> Result<Companions,
     Ok(found)
 }
 
-/// oh-my-pi keeps tool output there as `N.TOOL.log`, and sessions of agents as `AGENT.jsonl`, with their report as
-/// `AGENT.md` and with a folder of their own.
+/// Returns the files in the folder of an oh-my-pi session, in which it keeps tool output as
+/// `N.TOOL.log`, and sessions of subagents as `AGENT.jsonl`, each with its report as `AGENT.md` and
+/// with a folder of its own.
 fn of_omp(top: &Path) -> Result<Companions, Error> {
     let mut found = Companions::default();
     let mut todo = vec![PathBuf::new()];
@@ -228,7 +235,7 @@ fn of_omp(top: &Path) -> Result<Companions, Error> {
     Ok(found)
 }
 
-/// Whether a file is a session of pi's or of oh-my-pi's.
+/// Returns whether a file is a session of pi or oh-my-pi.
 fn is_of_pi_family(path: &Path) -> bool {
     super::glance(path, super::Options::default()).is_ok_and(|opened| {
         let session = &opened.session;

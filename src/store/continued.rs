@@ -1,4 +1,5 @@
-//! Which session an agent's own `--continue` opens: the newest of a folder, without those that the agent passes over.
+//! The session that an agent's own `--continue` opens: the newest in a folder, except those that
+//! the agent skips.
 
 use super::Options;
 use super::locate::{Found, first_bytes};
@@ -10,7 +11,8 @@ use std::io::Read;
 use std::ops::ControlFlow;
 use std::path::Path;
 
-/// How much of a file Claude Code looks at to see whose session it is, in bytes (measured: 2.1.332).
+/// How many bytes of a file Claude Code reads to see which session it belongs to (measured:
+/// 2.1.332).
 const HEAD: u64 = 64 * 1024;
 
 /// What an agent does with a session file that is the newest of its folder.
@@ -20,13 +22,14 @@ pub enum Continued {
     Opened,
     /// It opens the file, which is empty.
     Empty,
-    /// It passes over the file, and looks at the next.
+    /// It skips the file and tries the next one.
     PassedOver(&'static str),
 }
 
-/// Returns what the agent's own `--continue` does with a session file that is the newest of its folder.
+/// Returns what the agent's own `--continue` does with a session file that is the newest of its
+/// folder.
 ///
-/// Reads no more than it takes to know: mostly the first bytes.
+/// Reads only as much as it needs, usually the first bytes.
 pub fn continued(found: &Found, options: Options) -> Continued {
     let mut head = Vec::new();
     let read = File::open(&found.path).and_then(|file| file.take(HEAD).read_to_end(&mut head));
@@ -50,7 +53,8 @@ pub fn continued(found: &Found, options: Options) -> Continued {
     }
 }
 
-/// Whether a file is empty, or has nothing of a conversation in it, so that it is hardly the session that was meant.
+/// Returns whether a file is empty or contains no part of a conversation, so that it is probably
+/// not the session that was meant.
 pub fn is_stub(path: &Path) -> bool {
     let head = first_bytes(path, HEAD);
     match detect(&head, Some(path)) {
@@ -60,7 +64,7 @@ pub fn is_stub(path: &Path) -> bool {
     }
 }
 
-/// The rules of Claude Code, as measured (2.1.332).
+/// Applies the rules of Claude Code, as measured (2.1.332).
 fn by_claude(path: &Path, head: &[u8]) -> Continued {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     if !is_uuid(&stem) {
@@ -86,7 +90,8 @@ fn by_claude(path: &Path, head: &[u8]) -> Continued {
     Continued::Opened
 }
 
-/// Whether a name is a UUID, in whatever case: the only names of files that Claude Code opens as sessions.
+/// Returns whether a name is a UUID, in upper or lower case: the only file names that Claude Code
+/// opens as sessions.
 pub fn is_uuid(name: &str) -> bool {
     let dashes = [8, 13, 18, 23];
     name.len() == 36
@@ -102,12 +107,13 @@ fn has_link(bytes: &[u8]) -> bool {
     memchr::memmem::find(bytes, LINK).is_some()
 }
 
-/// Whether any line of a transcript has a place in the conversation, as the client sees it.
+/// Returns whether any line of a transcript belongs to the conversation, as Claude Code sees it.
 fn has_links(path: &Path) -> bool {
     search::has(path, LINK.len() - 1, has_link).unwrap_or(false)
 }
 
-/// Whether a key stands anywhere in bytes with a value that `fits`. Looks at the bytes alone, as the client does.
+/// Returns whether a key with a value that `fits` is anywhere in bytes. Searches only the bytes, as
+/// Claude Code does.
 fn has_member(bytes: &[u8], key: &[u8], fits: impl Fn(&[u8]) -> bool) -> bool {
     memchr::memmem::find_iter(bytes, key).any(|at| {
         let rest = bytes[at + key.len()..].trim_ascii_start();
@@ -115,7 +121,7 @@ fn has_member(bytes: &[u8], key: &[u8], fits: impl Fn(&[u8]) -> bool) -> bool {
     })
 }
 
-/// Whether the first line that is an object is pi's header.
+/// Returns whether the first line that is an object is pi's header.
 fn has_header(head: &[u8]) -> bool {
     let first = head.split(|byte| *byte == b'\n').find(|line| member(line, "type").is_some());
     first.is_some_and(|line| {
@@ -123,7 +129,7 @@ fn has_header(head: &[u8]) -> bool {
     })
 }
 
-/// Whether a session of pi's family has a title, a prompt or a reply.
+/// Returns whether a session of pi's family contains a title, a prompt or a reply.
 fn was_anything_said(path: &Path, options: Options) -> bool {
     let mut said = false;
     let read = super::sift(path, options, None, &mut |_, _, line| {
@@ -137,7 +143,7 @@ fn was_anything_said(path: &Path, options: Options) -> bool {
         };
         if said { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     });
-    // One that can't be read may well be the one: opening it says why it can't.
+    // An unreadable file may well be the right one: opening it then reports why it can't be read.
     said || matches!(read, Err(super::Error::Io { .. }))
 }
 
@@ -181,7 +187,7 @@ mod tests {
         check(ID, &long, passed("it has no conversation"));
         check(ID, &(long.clone() + turn), Continued::Opened);
         check(ID, &lines(&[turn, &side]), passed("it has entries of a subagent"));
-        check(ID, &(lines(&[turn]) + &long + &side), Continued::Opened);      // beyond what is looked at
+        check(ID, &(lines(&[turn]) + &long + &side), Continued::Opened);      // beyond the bytes that are read
         check(ID, &turn.replace(r#":false"#, ": true"), passed("it has entries of a subagent"));
         check(ID, &turn.replace('x', r#"\"isSidechain\":true"#), Continued::Opened);
         check(ID, &with(r#""teamName":"t""#), passed("it belongs to a teammate"));

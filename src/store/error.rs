@@ -1,23 +1,25 @@
+//! Errors about files.
+
 use crate::format::Program;
 use std::io;
 use std::path::PathBuf;
 
-/// What can go wrong with files.
+/// Errors about files.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
     /// There is no such file.
     #[error("{}: no such file", path.display())]
     NotFound {
-        /// What was looked for.
+        /// The path.
         path: PathBuf,
     },
-    /// A folder stands where a file is wanted.
+    /// A folder was given instead of a file.
     #[error("{}: is a folder", path.display())]
     IsFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// The file has nothing but blank lines.
+    /// The file contains only blank lines.
     #[error("{}", match path.as_os_str() == "-" {
         true => "standard input is empty".to_owned(),
         false => format!("{}: the file is empty", path.display()),
@@ -26,57 +28,57 @@ pub enum Error {
         /// The file.
         path: PathBuf,
     },
-    /// The file is of no format that is known.
+    /// The format of the file is unknown.
     #[error("{}: not a session of a known format", if path.as_os_str() == "-" { "standard input".into() } else { path.display().to_string() })]
     UnknownFormat {
         /// The file.
         path: PathBuf,
-        /// The program that it looks like a session of, if any.
+        /// The program whose session it seems to be, if any.
         program: Option<Program>,
     },
-    /// A folder has no session in it.
+    /// A folder contains no sessions.
     #[error("{}: no sessions in this folder", path.display())]
     NoneInFolder {
         /// The folder.
         path: PathBuf,
     },
-    /// No session has the id or name.
+    /// No session has this id or name.
     #[error("no session is named `{word}`")]
     NoSession {
-        /// What was asked for.
+        /// The argument.
         word: String,
     },
-    /// The session's own file is gone, and something is left of it.
+    /// The session's own file is gone, but something is left of it.
     #[error("{}", left.words())]
     Lost {
         /// What is left.
         left: super::remains::Remains,
     },
-    /// Several sessions fit.
+    /// Several sessions match.
     #[error("`{word}` could be {}", crate::model::Count("session", "sessions", candidates.len()))]
     SeveralSessions {
-        /// What was asked for.
+        /// The argument.
         word: String,
-        /// The files that fit.
+        /// The matching files.
         candidates: Vec<PathBuf>,
     },
-    /// The system refused.
+    /// The system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error.
         source: io::Error,
     },
 }
 
 impl Error {
-    /// Whether it says that a file is no session, and not that it could not be read.
+    /// Returns whether it means that a file is not a session, and not that it could not be read.
     pub fn is_no_session(&self) -> bool {
         matches!(self, Error::UnknownFormat { .. } | Error::Empty { .. })
     }
 
-    /// What the user can do, if anything.
+    /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Error::NotFound { .. } => "`bough sessions` lists the sessions of this folder".into(),
@@ -123,7 +125,7 @@ impl Error {
     }
 }
 
-/// A file that a word could mean, with a note if nothing was said in it.
+/// Formats a file that an argument could mean, with a note if it contains no messages.
 fn candidate(path: &std::path::Path) -> String {
     let note = if super::continued::is_stub(path) { " (no messages)" } else { "" };
     format!("{}{note}", path.display())

@@ -1,3 +1,5 @@
+//! The files of an open session, read by position.
+
 use super::write::Stamp;
 use crate::model::{Source, Span};
 use std::fs::File;
@@ -10,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 pub struct Files {
     files: Vec<(PathBuf, Content)>,
     stamps: Vec<Option<Stamp>>,
-    /// The last of the closed files that was read, since mostly the same is read again.
+    /// The closed file that was read last, because the same one is usually read again.
     last: Mutex<Option<(u16, File)>>,
 }
 
@@ -20,7 +22,8 @@ pub(super) enum Content {
     File(File),
     /// In memory: standard input can't be read twice.
     Memory(Vec<u8>),
-    /// In a file that is opened when it is read: a project has more files than a process may hold open.
+    /// In a file that is opened for each read: a project has more files than a process may hold
+    /// open.
     Closed,
 }
 
@@ -29,14 +32,14 @@ impl Files {
         Files { files: Vec::new(), stamps: Vec::new(), last: Mutex::new(None) }
     }
 
-    /// Adds a file, with its stamp as it was before the file was read.
+    /// Adds a file, with its stamp from before the file was read.
     pub(super) fn add(&mut self, path: PathBuf, content: Content, stamp: Option<Stamp>) {
         self.files.push((path, content));
         self.stamps.push(stamp);
     }
 
-    /// Adds a file that belongs to the session without being a part of it; gives its number. It is opened when it is
-    /// read.
+    /// Adds a file that belongs to the session without being a part of it; returns its number. It
+    /// is opened when it is read.
     pub fn attach(&mut self, path: &Path) -> io::Result<u16> {
         let number = u16::try_from(self.files.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
         let stamp = Stamp::of(&File::open(path)?)?;
@@ -44,12 +47,13 @@ impl Files {
         Ok(number)
     }
 
-    /// By what a file is known again, as it was just before it was read; `None` for standard input.
+    /// Returns the stamp that identifies a file, taken just before it was read; `None` for standard
+    /// input.
     pub fn stamp(&self, file: u16) -> Option<&Stamp> {
         self.stamps.get(usize::from(file))?.as_ref()
     }
 
-    /// The mode of a file.
+    /// Returns the mode of a file.
     pub fn mode(&self, file: u16) -> Option<u32> {
         let (path, content) = self.files.get(usize::from(file))?;
         let facts = match content {
@@ -60,12 +64,13 @@ impl Files {
         Some(facts.ok()?.mode() & 0o7777)
     }
 
-    /// The path of a file of the session; `-` for standard input.
+    /// Returns the path of a file of the session; `-` for standard input.
     pub fn path(&self, file: u16) -> &Path {
         &self.files[usize::from(file)].0
     }
 
-    /// A file of the session as it was opened, for reading; `None` where it is not held open.
+    /// Returns a file of the session as it was opened, for reading, or `None` if it is not held
+    /// open.
     pub(crate) fn handle(&self, file: u16) -> Option<&File> {
         match &self.files.get(usize::from(file))?.1 {
             Content::File(file) => Some(file),
@@ -73,7 +78,7 @@ impl Files {
         }
     }
 
-    /// Puts the bytes of a span into `into`, which is as long as the span.
+    /// Reads the bytes of a span into `into`, which must be as long as the span.
     pub(super) fn read_into(&self, span: Span, into: &mut [u8]) -> io::Result<()> {
         match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {
             Content::File(file) => file.read_exact_at(into, span.offset),
@@ -87,12 +92,12 @@ impl Files {
         }
     }
 
-    /// How many files the session has.
+    /// Returns the number of files.
     pub fn len(&self) -> usize {
         self.files.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.files.is_empty()
     }
@@ -103,8 +108,8 @@ impl Source for Files {
         let len = usize::try_from(span.len).map_err(|_| io::ErrorKind::OutOfMemory)?;
         into.clear();
         match &self.files.get(usize::from(span.file)).ok_or(io::ErrorKind::NotFound)?.1 {
-            // Not a memory map: an agent may be rewriting this file as we read it, and a page that is gone would
-            // end us by a signal instead of an error.
+            // Not a memory map: an agent may rewrite this file while it is read, and a page that is
+            // gone would end the program by a signal instead of an error.
             Content::File(file) => {
                 into.resize(len, 0);
                 file.read_exact_at(into, span.offset)

@@ -1,4 +1,4 @@
-//! Where the agents keep their sessions, and how one of them is found by name.
+//! Where the agents keep their sessions, and how to find one of them by name.
 
 use super::Error;
 use super::read::search;
@@ -13,7 +13,7 @@ use std::time::SystemTime;
 /// A folder in which an agent keeps its sessions.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Store {
-    /// The agent: `pi`, `omp`, `claude`; empty for a folder of the user's own.
+    /// The agent: `pi`, `omp`, `claude`; empty for a folder that the user added.
     pub agent: &'static str,
     /// The folder.
     pub root: PathBuf,
@@ -22,38 +22,41 @@ pub struct Store {
 /// A session file in a store.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Found {
-    /// The agent of the store; empty for a folder of the user's own.
+    /// The agent of the store; empty for a folder that the user added.
     pub agent: &'static str,
     /// The file.
     pub path: PathBuf,
-    /// Whether the path is that of a symbolic link to it.
+    /// Whether the path is a symbolic link.
     pub is_link: bool,
-    /// Whether it is known that no lock of oh-my-pi stands beside it.
+    /// Whether it is known that there is no lock of oh-my-pi beside it.
     pub is_unlocked: bool,
 }
 
 impl Found {
-    /// A file by its path, or a folder that [`below`] gives for one; none where there is neither.
+    /// Returns the file at a path, or a folder that [`below`] returned in place of a file, or
+    /// `None` if there is neither.
     pub fn at(path: PathBuf) -> Option<Found> {
         fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
         let is_link = path.is_symlink();
         Some(Found { agent: "", path, is_link, is_unlocked: false })
     }
 
-    /// When it was last written, as the system says now; long ago where it is gone.
+    /// Returns when it was last written, as the system reports it now; the Unix epoch if it is
+    /// gone.
     pub fn modified(&self) -> SystemTime {
         fs::metadata(&self.path).and_then(|facts| facts.modified()).unwrap_or(SystemTime::UNIX_EPOCH)
     }
 
-    /// Its bytes, as the system says now; 0 where it is gone.
+    /// Returns its size in bytes, as the system reports it now; 0 if it is gone.
     pub fn bytes(&self) -> u64 {
         fs::metadata(&self.path).map_or(0, |facts| facts.len())
     }
 }
 
-/// The stores of this machine: those of the agents, as their variables move them, then `roots`.
+/// Returns the stores of this machine: those of the agents, as relocated by their environment
+/// variables, then `roots`.
 ///
-/// A store that is not there is left out; two names of one folder count once.
+/// A store that does not exist is left out; two names of one folder count once.
 pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
     let home = etcetera::home_dir().unwrap_or_default();
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -84,10 +87,11 @@ pub fn stores(roots: &[PathBuf]) -> Vec<Store> {
     wanted
 }
 
-/// The folder in which pi keeps all sessions, if it is told one: by its variable, else by the setting `sessionDir` of the
-/// project in `folder`, else by the user's.
+/// Returns the folder in which pi keeps all sessions, if one is configured: by its environment
+/// variable, or else by the setting `sessionDir` of the project in `folder`, or else by the user's
+/// setting.
 ///
-/// As with pi, `~` stands for the home folder, and a relative folder is one of `folder`.
+/// As in pi, `~` is the home folder, and a relative path is relative to `folder`.
 fn pi_session_folder(folder: &Path) -> Option<PathBuf> {
     let home = etcetera::home_dir().unwrap_or_default();
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -113,10 +117,10 @@ fn pi_session_folder(folder: &Path) -> Option<PathBuf> {
     Some(folder.join(told))
 }
 
-/// The session files of a store, in the order of their paths.
+/// Returns the session files of a store, in the order of their paths.
 ///
-/// Looks at `*.jsonl` in the store and in the folders in it; of Claude Code's the files of agents are left out, since
-/// they are part of the session that they were called from.
+/// Reads `*.jsonl` in the store and in its folders. Claude Code's subagent files are left out,
+/// because they are part of the session that started them.
 pub fn sessions(store: &Store) -> Vec<Found> {
     let mut out = Vec::new();
     collect(store.agent, &store.root, 1, &mut out);
@@ -124,8 +128,8 @@ pub fn sessions(store: &Store) -> Vec<Found> {
     out
 }
 
-/// Gives the session files of stores folder by folder, those folders first in which something was last written, until
-/// `each` breaks.
+/// Passes the session files of stores to `each`, folder by folder, with the most recently changed
+/// folders first, until `each` breaks.
 pub fn each_folder(stores: &[Store], each: &mut dyn FnMut(Vec<Found>) -> ControlFlow<()>) {
     let mut folders = Vec::new();
     for store in stores {
@@ -149,8 +153,8 @@ pub fn each_folder(stores: &[Store], each: &mut dyn FnMut(Vec<Found>) -> Control
     }
 }
 
-/// The session files below a folder: the files that [`below`] gives, without those of agents, which are part of the
-/// session that they were called from.
+/// Returns the session files below a folder: the files that [`below`] returns, without those of
+/// subagents, which are part of the session that started them.
 pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
     let mut out = below(folder);
     out.retain(|path| {
@@ -160,10 +164,11 @@ pub fn in_folder(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// All files `*.jsonl` below a folder, however deep, those of agents included, in the order of their paths.
+/// Returns all files `*.jsonl` below a folder, at any depth, including those of subagents, in the
+/// order of their paths.
 ///
-/// Links to folders are not followed, so that a ring of them does no harm. A folder that can't be read is given as if it were
-/// a file: who opens it learns why.
+/// Links to folders are not followed, so that a cycle of links does no harm. A folder that can't be
+/// read is returned as if it were a file, so that opening it reports the reason.
 pub fn below(folder: &Path) -> Vec<PathBuf> {
     let mut out = Vec::new();
     let mut open = vec![folder.to_owned()];
@@ -171,7 +176,7 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
         let entries = match fs::read_dir(&folder) {
             Ok(entries) => entries,
             Err(error) => {
-                // What is no folder has nothing below it.
+                // Anything but a folder has nothing below it.
                 if !matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) {
                     out.push(folder);
                 }
@@ -192,7 +197,7 @@ pub fn below(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// What stands in a folder; nothing where there is none. Fails where it can't be read.
+/// Returns the entries of a folder; empty if it does not exist. Fails if it can't be read.
 pub(super) fn entries(folder: &Path) -> Result<Vec<fs::DirEntry>, Error> {
     match fs::read_dir(folder).and_then(Iterator::collect) {
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => {
@@ -206,7 +211,7 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
     let entries = match fs::read_dir(folder) {
         Ok(entries) => entries,
         Err(error) => {
-            // As a file, so that who opens it learns why.
+            // As a file, so that opening it reports the reason.
             if error.kind() == io::ErrorKind::PermissionDenied {
                 out.push(Found { agent, path: folder.to_owned(), is_link: false, is_unlocked: true });
             }
@@ -221,7 +226,8 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
         if Path::new(&name).extension().is_some_and(|extension| extension == "jsonl") {
             let agents = is_agents(&path);
             let Ok(kind) = entry.file_type() else { continue };
-            // A link is followed. Else the folder says what it is, which is no question about the file.
+            // A link is followed. In all other cases the folder itself knows the type, without
+            // asking for each file.
             let is_link = kind.is_symlink();
             if !agents && (kind.is_file() || is_link && path.is_file()) {
                 out.push(Found { agent, path, is_link, is_unlocked: !has_locks && !is_link });
@@ -235,15 +241,16 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
 /// Whether the sessions of the other worktrees of a git repository count as those of a folder.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Worktrees {
-    /// They do where the agent lists them too: Claude Code lets one choose from all.
+    /// They do if the agent also lists them: Claude Code lets the user choose from all of them.
     Listed,
-    /// They don't: it goes on with the newest of the folder itself.
+    /// They don't: the agent continues the newest session of the folder itself.
     LeftOut,
 }
 
-/// The sessions of a working folder over all stores, newest first.
+/// Returns the sessions of a working directory in all stores, newest first.
 ///
-/// Headers are read as the iterator goes on, so that the newest costs little however many there are.
+/// Headers are read while the iterator advances, so that the newest costs little however many there
+/// are.
 pub fn of_folder(
     stores: &[Store],
     folder: &Path,
@@ -268,7 +275,7 @@ pub fn of_folder(
                 continue;
             }
             let name = entry.file_name().to_string_lossy().into_owned();
-            // Names of folders lose information and collide: what a header says is right.
+            // Names of folders lose information and collide, so the header decides.
             let fits = names.iter().any(|known| {
                 if known.ends_with('-') && known.len() > 200 {
                     name.starts_with(known.as_str())
@@ -283,7 +290,7 @@ pub fn of_folder(
             };
             let mut inside = Vec::new();
             collect(store.agent, &path, 0, &mut inside);
-            // The newest tells of all; it is not looked for where it is not asked.
+            // The newest file represents all of them; it is searched for only if it is needed.
             let newest = || inside.iter().max_by_key(|found| found.modified());
             if fits || newest().and_then(|first| belongs(&first.path, &real)) == Some(true) {
                 all.extend(inside.into_iter().map(|found| (found, counts)));
@@ -301,7 +308,7 @@ pub fn of_folder(
     })
 }
 
-/// When a session file counts as one of a working folder, by the folder that its header names.
+/// When a session file counts as one of a working directory, by the directory in its header.
 #[derive(Clone, Copy)]
 enum Counts {
     Always,
@@ -309,7 +316,8 @@ enum Counts {
     IfNamed,
 }
 
-/// The folder in which an agent keeps the sessions of a working folder; it need not be there yet.
+/// Returns the folder in which an agent keeps the sessions of a working directory; it may not exist
+/// yet.
 pub fn place(agent: &str, folder: &Path) -> Option<PathBuf> {
     let home = etcetera::home_dir().ok()?;
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
@@ -331,7 +339,8 @@ pub fn place(agent: &str, folder: &Path) -> Option<PathBuf> {
     if let Some(there) = places.clone().find(|place| place.is_dir()) {
         return Some(there);
     }
-    // A long name ends in a hash that the agents make in ways of their own: the folder is known by what is before.
+    // A long name ends in a hash that each agent computes in its own way: the folder is recognized
+    // by the part before it.
     if let Some(long) = names.first().filter(|name| agent == "claude" && name.len() > 200) {
         let found = fs::read_dir(&root)
             .ok()?
@@ -339,11 +348,11 @@ pub fn place(agent: &str, folder: &Path) -> Option<PathBuf> {
             .find(|entry| entry.file_name().to_string_lossy().starts_with(long.as_str()));
         return found.map(|entry| entry.path());
     }
-    // oh-my-pi names a folder below the home folder by the way from there.
+    // oh-my-pi names a folder below the home folder by its path relative to it.
     if agent == "omp" { places.next_back() } else { places.next() }
 }
 
-/// The names that an agent gives to the folder of a working folder.
+/// Returns the names that an agent gives to the folder for a working directory.
 fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
     let text = folder.to_string_lossy();
     match agent {
@@ -374,7 +383,7 @@ fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
     }
 }
 
-/// Whether the header of a file names this working folder; `None` where it names none.
+/// Returns whether the header of a file names this working directory, or `None` if it names none.
 fn belongs(path: &Path, folder: &Path) -> Option<bool> {
     let head = first_bytes(path, 16 * 1024);
     let line =
@@ -383,7 +392,7 @@ fn belongs(path: &Path, folder: &Path) -> Option<bool> {
     Some(Path::new(&*cwd) == folder)
 }
 
-/// The first bytes of a file, at most `most`; none where it can't be read.
+/// Returns the first bytes of a file, at most `most`; empty if it can't be read.
 pub fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
     let mut head = Vec::new();
     if let Ok(file) = File::open(path) {
@@ -392,7 +401,7 @@ pub fn first_bytes(path: &Path, most: u64) -> Vec<u8> {
     head
 }
 
-/// The files in which a session of oh-my-pi was before, as its header names them.
+/// Returns the earlier files of a session of oh-my-pi, as named in its header.
 pub fn previous_files(path: &Path) -> Vec<PathBuf> {
     let head = first_bytes(path, 16 * 1024);
     let header = head
@@ -402,17 +411,19 @@ pub fn previous_files(path: &Path) -> Vec<PathBuf> {
     json::each_item(list).filter_map(json::string).map(|path| PathBuf::from(&*path)).collect()
 }
 
-/// The id of a session by the name of its file: what stands behind the last `_` of pi's names, else the stem.
+/// Returns the id of a session according to its file name: the part after the last `_` of pi's
+/// names, or else the stem.
 pub fn id_in_name(path: &Path) -> String {
     let stem = path.file_stem().unwrap_or_default().to_string_lossy();
     stem.rsplit_once('_').map_or(&*stem, |(_, id)| id).to_owned()
 }
 
-/// Finds the session that a word names over stores: by id, by unique prefix of an id (of four bytes or more), by
-/// exact name.
+/// Finds the session that `word` names in the given stores: by id, by a unique prefix of an id (of
+/// four bytes or more), or by exact name.
 ///
-/// Ids are those in the names of the files, and of files with other names those in their headers. Names are looked
-/// for in the bytes of all files, however they are spelled there. Fails where there is none or where there are several.
+/// Ids are those in the file names, or in the headers of files with other names. Names are searched
+/// for in the bytes of all files, however they are spelled there. Fails if no session or several
+/// match.
 pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
     let all: Vec<Found> = stores.iter().flat_map(sessions).collect();
     let mut exact = Vec::new();
@@ -454,15 +465,16 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
         }
     }
     match titled.as_slice() {
-        // It could be the one that can't be read.
+        // The unreadable one could be the right one.
         [] => Err(unread.unwrap_or(Error::NoSession { word: word.into() })),
         [path] => Ok(path.clone()),
         several => one_that_says_something(word, several),
     }
 }
 
-/// The file of a subagent of oh-my-pi that a word names: by its id, a unique prefix of it, or the name of its file. Such files lie
-/// in a folder of their session's name, those of their own subagents in one of theirs.
+/// Returns the file of an oh-my-pi subagent that `word` names: by its id, by a unique prefix of it,
+/// or by the name of its file. Such files are in a folder named after their session, and those of
+/// nested subagents in one named after theirs.
 fn among_agents(sessions: &[Found], word: &str) -> Result<Option<PathBuf>, Error> {
     let files =
         sessions.iter().filter(|found| found.agent != "claude").flat_map(|found| agents_of_omp(&found.path));
@@ -486,15 +498,16 @@ fn among_agents(sessions: &[Found], word: &str) -> Result<Option<PathBuf>, Error
     Ok(None)
 }
 
-/// The files of the subagents of a session of oh-my-pi, and of theirs, in the order of their paths.
+/// Returns the files of the subagents of an oh-my-pi session, including nested ones, in the order
+/// of their paths.
 pub fn agents_of_omp(session: &Path) -> Vec<PathBuf> {
     let mut out = below(&session.with_extension(""));
     out.retain(|path| !is_agents(path) && main_of(path).is_none());
     out
 }
 
-/// The one of several sessions in which anything was said, where the others are stubs: agents leave such files under the
-/// id of a session that is elsewhere.
+/// Returns the one of several sessions that contains messages, if the others are stubs: agents
+/// leave stub files under the id of a session that is elsewhere.
 fn one_that_says_something(word: &str, several: &[PathBuf]) -> Result<PathBuf, Error> {
     let is_stub: Vec<bool> = several.iter().map(|path| super::continued::is_stub(path)).collect();
     let full: Vec<&PathBuf> =
@@ -503,14 +516,15 @@ fn one_that_says_something(word: &str, several: &[PathBuf]) -> Result<PathBuf, E
         return Ok((*only).clone());
     }
     let of_name = |path: &PathBuf| id_in_name(path) == word;
-    // A copy beside a session, under a name of its own, is not what its id names.
+    // An id does not refer to a copy beside the session under a different file name.
     if let [only] = full.iter().filter(|path| of_name(path)).collect::<Vec<_>>().as_slice() {
         return Ok((**only).clone());
     }
     Err(Error::SeveralSessions { word: word.into(), candidates: several.to_vec() })
 }
 
-/// Whether the session in a file has this name. Most files are told to be others without being read as a session.
+/// Returns whether the session in a file has this name. Most files are ruled out without being read
+/// as a session.
 fn is_called(path: &Path, name: &str, sieve: Option<&Sieve>) -> Result<bool, Error> {
     if let Some(sieve) = sieve {
         match search::has(path, sieve.overlap(), |bytes| sieve.find(bytes, 0).is_some()) {

@@ -1,7 +1,8 @@
 //! The only code that touches files.
 //!
-//! [`open()`] reads a session; [`Files`] gives its bytes again later, by positional reads. Reading never writes, not even a
-//! file time, and a file that grows or is cut while it is read is an error or a shorter session, never a signal.
+//! [`open()`] reads a session; [`Files`] returns its bytes again later, by positional reads.
+//! Reading never writes anything, not even a file time. If a file grows or is truncated while it is
+//! read, the result is an error or a shorter session, never a signal.
 
 pub mod blobs;
 pub mod companions;
@@ -29,12 +30,13 @@ pub use result_files::{ResultFile, ResultFiles};
 
 use std::path::Path;
 
-/// Makes a folder, and those above it.
+/// Creates a folder, and its missing ancestors.
 pub fn make_folder(path: &Path) -> Result<(), Error> {
     std::fs::create_dir_all(path).map_err(|source| Error::Io { path: path.to_owned(), source })
 }
 
-/// Reads a file that is not a session whole. Fails if it is a pipe, for whose writer one could wait for ever.
+/// Reads a file that is not a session as a whole. Fails if it is a pipe, because reading could wait
+/// for its writer forever.
 pub fn read_file(path: &Path) -> std::io::Result<Vec<u8>> {
     refuse_pipe(path)?;
     std::fs::read(path)
@@ -50,7 +52,7 @@ fn refuse_pipe(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Writes a file of the user's own choice, such as a manual page; never one of a session.
+/// Writes a file that the user chose, e.g. a manual page; never a session.
 pub fn put(path: &Path, content: &[u8]) -> Result<(), Error> {
     std::fs::write(path, content).map_err(|source| Error::Io { path: path.to_owned(), source })
 }

@@ -1,9 +1,10 @@
-//! The operation log: what bough changed, and what it takes to change it back.
+//! The operation log: what bough changed, and how to undo it.
 //!
-//! In `$XDG_STATE_HOME/bough`: `operations.jsonl`, with lines of constant size: one when an operation begins, one before each step,
-//! one when it ended; and `backups/`, files named by the SHA-256 of their content. An append is recorded by the length
-//! before and the hash of the new bytes; only what is removed or replaced is backed up. Lines are on the disk before the file changes.
-//! The log is read from its end, so that its length costs nothing.
+//! `$XDG_STATE_HOME/bough` contains `operations.jsonl`, with lines of constant size: one when an
+//! operation begins, one before each step, one when it ended; and `backups/`, with files named by
+//! the SHA-256 of their content. An append is recorded by the old length and the hash of the new
+//! bytes; only removed or replaced bytes are backed up. Lines are on the disk before the file
+//! changes. The log is read from its end, so that its length costs nothing.
 
 pub(super) mod lines;
 mod reader;
@@ -27,91 +28,93 @@ use std::time::{Instant, SystemTime};
 pub struct Operation {
     /// Its id.
     pub op_id: String,
-    /// When, as ISO 8601 in UTC.
+    /// The time, as ISO 8601 in UTC.
     pub time: String,
-    /// The verb.
+    /// The command.
     pub command: String,
     /// The main file of the session.
     #[serde(with = "lines::path")]
     pub file: PathBuf,
     /// The format of the session.
     pub format: String,
-    /// How far it came.
+    /// How far it got.
     pub state: Progress,
-    /// The id of the entry at which the session stood before, where the operation moved it.
+    /// The id of the entry that HEAD was on before, if the operation moved HEAD.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub from: Option<String>,
-    /// The id of the entry at which it stands since.
+    /// The id of the entry that HEAD was moved to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
-    /// Whether it moved the session at all: `from` and `to` may both be before the first entry.
+    /// Whether it moved HEAD at all: `from` and `to` may both be before the first entry.
     #[serde(default)]
     pub moved: bool,
-    /// The operation that it takes back.
+    /// The operation that it undoes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undoes: Option<String>,
-    /// The only file of which it takes the operation back.
+    /// The only file for which it undoes that operation.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "lines::maybe_path")]
     pub only: Option<PathBuf>,
-    /// What was done to which file, in order.
+    /// The changes to files, in order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub steps: Vec<Step>,
 }
 
 impl Operation {
-    /// Whether a file is the main file of the session, or one that was changed.
+    /// Returns whether a file is the main file of the session, or was changed.
     pub fn touches(&self, path: &Path) -> bool {
         self.file == path || self.changed(path)
     }
 
-    /// Whether a file was changed.
+    /// Returns whether a file was changed.
     pub fn changed(&self, path: &Path) -> bool {
         self.steps.iter().any(|step| step.path == path)
     }
 }
 
-/// How far an operation came.
+/// How far an operation got.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Progress {
-    /// It was begun; whether it ended, the files tell.
+    /// It began; whether it ended can be seen only in the files.
     Begun,
-    /// All of it was done.
+    /// It was completed.
     Done,
-    /// It failed, and what was done of it was taken back.
+    /// It failed and was rolled back.
     Failed,
 }
 
-/// What an operation did to one file.
+/// The change of an operation to one file.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Step {
-    /// The file, symbolic links followed.
+    /// The file, with symbolic links resolved.
     #[serde(with = "lines::path")]
     pub path: PathBuf,
-    /// What was done.
+    /// The kind of change.
     pub kind: StepKind,
-    /// The file before; absent where there was none.
+    /// The file before; absent if it did not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub before: Option<State>,
-    /// The file after; absent where there is none.
+    /// The file after; absent if it does not exist.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub after: Option<State>,
-    /// The backup of what is no more: the whole old file, or the bytes that were cut off.
+    /// The backup of lost content: the whole old file, or the bytes that were cut off.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backup: Option<String>,
-    /// The folders that were made for the file, the outermost first.
+    /// The folders that were created for the file, the outermost first.
     #[serde(default, skip_serializing_if = "Vec::is_empty", with = "lines::paths")]
     pub folders: Vec<PathBuf>,
-    /// The first bytes of an append, as hex digits: by them a piece of it is known again if the program was ended inside the write.
+    /// The first bytes of an append, as hex digits. They identify a piece of it if the program was
+    /// killed during the write.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub head: String,
-    /// The file beside this one that has the old content for a moment while the two trade names.
+    /// The file beside this one that contains the old content for a moment while the two swap
+    /// names.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "lines::maybe_path")]
     pub temp: Option<PathBuf>,
 }
 
 impl Step {
-    /// A step of which nothing more is known.
+    /// Creates a step without further data.
     pub(super) fn new(path: &Path, kind: StepKind) -> Step {
         let path = path.to_owned();
         Step {
@@ -131,19 +134,19 @@ impl Step {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum StepKind {
-    /// Bytes were put behind the last.
+    /// Bytes were appended.
     Append,
     /// The last bytes were cut off.
     Cut,
-    /// The file was made anew.
+    /// The file was rewritten.
     Replace,
-    /// The file was made.
+    /// The file was created.
     Create,
-    /// The file was taken away.
+    /// The file was removed.
     Remove,
 }
 
-/// What is known of a file at one time.
+/// The state of a file at one time.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct State {
     /// Its length.
@@ -154,16 +157,16 @@ pub struct State {
     pub mode: u32,
     /// The SHA-256 of its last 4096 bytes.
     pub tail: String,
-    /// The SHA-256 of all of it, where it was read anyway; of an append, of the bytes that came.
+    /// The SHA-256 of the whole file, if it was read anyway; for an append, of the new bytes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sha256: Option<String>,
 }
 
-/// How many of the last bytes of a file its state knows.
+/// How many of the last bytes of a file are recorded in its state.
 const TAIL: u64 = 4096;
 
 impl State {
-    /// The state of an open file.
+    /// Returns the state of an open file.
     pub(super) fn of(file: &File) -> io::Result<State> {
         let facts = file.metadata()?;
         let len = facts.len();
@@ -178,7 +181,7 @@ impl State {
     }
 }
 
-/// The SHA-256 of a stretch of a file.
+/// Returns the SHA-256 of a range of a file.
 pub(super) fn hash_of(file: &File, at: u64, len: u64) -> io::Result<String> {
     sys::compare()?;
     let mut hash = Sha256::new();
@@ -189,12 +192,12 @@ pub(super) fn hash_of(file: &File, at: u64, len: u64) -> io::Result<String> {
     Ok(hex(&hash.finalize()))
 }
 
-/// Bytes as hex digits.
+/// Returns bytes as hex digits.
 pub(super) fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Whether a handle is one on the file that has these facts.
+/// Returns whether a handle refers to the file with this metadata.
 fn same_file(file: &File, there: &fs::Metadata) -> bool {
     use std::os::unix::fs::MetadataExt;
     file.metadata().is_ok_and(|ours| (ours.dev(), ours.ino()) == (there.dev(), there.ino()))
@@ -206,32 +209,32 @@ pub struct Log {
     folder: PathBuf,
 }
 
-/// A backup, as `op log` and `op prune` show it.
+/// A backup, as shown by `op log` and `op prune`.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Backup {
     /// Its hash.
     pub hash: String,
-    /// Where it is.
+    /// Its path.
     pub path: PathBuf,
-    /// How large it is.
+    /// Its size.
     pub bytes: u64,
-    /// When it was needed last, as far as its file tells.
+    /// When it was last needed, according to its file time.
     pub modified: Time,
 }
 
 #[cfg(test)]
 thread_local! {
-    /// The log of the user in tests of what a command writes.
+    /// Replaces the log of the user in tests.
     static OF_TEST: std::cell::RefCell<Option<Log>> = const { std::cell::RefCell::new(None) };
 }
 
 impl Log {
-    /// The log in a folder, which need not be there yet.
+    /// Returns the log in a folder, which may not exist yet.
     pub fn at(folder: impl Into<PathBuf>) -> Log {
         Log { folder: folder.into() }
     }
 
-    /// The log of the user: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`.
+    /// Returns the log of the user: `$XDG_STATE_HOME/bough`, or `~/.local/state/bough`.
     pub fn of_user() -> Option<Log> {
         #[cfg(test)]
         if let Some(log) = OF_TEST.with_borrow(Option::clone) {
@@ -245,7 +248,7 @@ impl Log {
         Some(Log::at(state.join("bough")))
     }
 
-    /// Runs something for which this is the log of the user.
+    /// Runs a function with this as the log of the user.
     #[cfg(test)]
     pub(crate) fn while_of_user<T>(&self, run: impl FnOnce() -> T) -> T {
         OF_TEST.set(Some(self.clone()));
@@ -254,12 +257,12 @@ impl Log {
         result
     }
 
-    /// The folder of the log and its backups.
+    /// Returns the folder of the log and its backups.
     pub fn folder(&self) -> &Path {
         &self.folder
     }
 
-    /// The file of the log.
+    /// Returns the file of the log.
     pub fn file(&self) -> PathBuf {
         self.folder.join("operations.jsonl")
     }
@@ -269,7 +272,7 @@ impl Log {
         Reader::open(&self.file())
     }
 
-    /// All operations. Lines that can't be read are counted.
+    /// Returns all operations. Unreadable lines are counted.
     pub fn operations(&self) -> io::Result<Operations> {
         let mut reader = self.reader()?;
         let mut list = Vec::new();
@@ -280,12 +283,13 @@ impl Log {
         Ok(Operations { list, unread: reader.unread() })
     }
 
-    /// The last operation that touched a file, failed ones left out.
+    /// Returns the last operation that touched a file, ignoring failed ones.
     pub fn last_on(&self, path: &Path) -> io::Result<Option<Operation>> {
         self.last(|operation| operation.touches(path))
     }
 
-    /// The last operation that changed a file itself, failed ones left out. Looks no further back than a time.
+    /// Returns the last operation that changed a file itself, ignoring failed ones. Searches no
+    /// further back than `since`.
     pub fn last_change_of(&self, path: &Path, since: Time) -> io::Result<Option<Operation>> {
         let mut reader = self.reader()?;
         while let Some(operation) = reader.next()? {
@@ -312,10 +316,10 @@ impl Log {
         Ok(None)
     }
 
-    /// The operations that others take back, each with the one that does.
+    /// Returns the undone operations, each with the one that undid it.
     pub fn undone(operations: &[Operation]) -> HashMap<&str, &Operation> {
         let mut undone: HashMap<&str, &Operation> = HashMap::new();
-        // The newest first: what takes back an undo was made later than it.
+        // Newest first: the undo of an undo is later than the undo.
         for operation in operations.iter().rev().filter(|operation| operation.state != Progress::Failed) {
             if let Some(target) = &operation.undoes
                 && operation.only.is_none()
@@ -327,22 +331,23 @@ impl Log {
         undone
     }
 
-    /// The position of a session before its last switch: `None` where nothing moved it yet, `Some(None)` where it
-    /// stood before the first entry.
+    /// Returns HEAD of a session before its last switch: `None` if nothing has moved it yet,
+    /// `Some(None)` if it was before the first entry.
     pub fn position_before(&self, path: &Path) -> io::Result<Option<Option<String>>> {
         let last = self.last(|operation| operation.moved && operation.file == path)?;
         Ok(last.map(|operation| operation.from))
     }
 
-    /// Says that this process writes, until the file is dropped: what it has not finished is not cleaned up. `None` if
-    /// there is no place to say so.
+    /// Declares that this process is writing until the returned file is dropped, so that its
+    /// unfinished work is not cleaned up. Returns `None` if there is no place to declare it.
     pub(super) fn enter(&self) -> Option<File> {
         let file = self.writers().ok()?;
         file.lock_shared().ok()?;
         Some(file)
     }
 
-    /// Keeps others from writing, until the file is dropped; `None` while another process writes.
+    /// Keeps others from writing until the returned file is dropped. Returns `None` while another
+    /// process is writing.
     pub fn alone(&self) -> io::Result<Option<File>> {
         let file = self.writers()?;
         match file.try_lock() {
@@ -355,7 +360,7 @@ impl Log {
         }
     }
 
-    /// Whether another process is writing, so that its unfinished files are not left over.
+    /// Returns whether another process is writing, so that its unfinished files are not leftovers.
     pub fn is_in_use(&self) -> bool {
         let file = steps::open(&self.folder.join("writers"));
         file.is_ok_and(|file| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock)))
@@ -366,7 +371,7 @@ impl Log {
         OpenOptions::new().read(true).append(true).create(true).open(self.folder.join("writers"))
     }
 
-    /// Puts lines into the log. With `sync`, they are on the disk after that.
+    /// Appends lines to the log. With `sync`, they are on the disk afterwards.
     pub(super) fn put(&self, lines: &[Line<'_>], sync: bool) -> io::Result<()> {
         let mut bytes = Vec::new();
         for line in lines {
@@ -376,7 +381,7 @@ impl Log {
         let (file, len) = self.locked()?;
         let written = sys::write(&file, &bytes).and_then(|()| if sync { sys::sync(&file) } else { Ok(()) });
         if written.is_err() {
-            // Nobody else writes while we have the lock: what is after `len` is ours.
+            // Nobody else writes while this process has the lock: anything after `len` is its own.
             let _ = file.set_len(len);
         } else if len == 0 {
             let _ = sys::sync_folder(&self.folder);
@@ -385,7 +390,7 @@ impl Log {
         written
     }
 
-    /// The log, locked, and its length; a line that was cut off at its end is gone.
+    /// Locks the log, and returns it with its length; a truncated line at its end is removed.
     fn locked(&self) -> io::Result<(File, u64)> {
         self.make_folder(&self.folder)?;
         let path = self.file();
@@ -396,7 +401,7 @@ impl Log {
         let file = loop {
             let file = OpenOptions::new().read(true).append(true).create(true).open(&path)?;
             super::write::guard::lock(&file, Instant::now())?;
-            // Whoever had the lock may have put another file in its place.
+            // The previous holder of the lock may have replaced the file.
             if fs::metadata(&path).is_ok_and(|there| same_file(&file, &there)) {
                 break file;
             }
@@ -414,9 +419,11 @@ impl Log {
         Ok((file, whole))
     }
 
-    /// Makes the log anew without the operations that `drops` names. Lines that can't be read stay, unless they are no JSON.
+    /// Rewrites the log without the operations in `drops`. Unreadable lines are kept, unless they
+    /// are not JSON.
     ///
-    /// Returns how many bytes shorter it is. Nobody else may write meanwhile: see [`Log::alone`].
+    /// Returns how many bytes shorter it is. Nobody else may write in the meantime: see
+    /// [`Log::alone`].
     pub fn shorten(&self, drops: &HashSet<String>) -> io::Result<u64> {
         if !self.file().exists() {
             return Ok(0);
@@ -448,9 +455,11 @@ impl Log {
         Ok(len - kept)
     }
 
-    /// Backs up a stretch of a file; gives its hash. A content that is there already is not copied again.
+    /// Backs up a range of a file; returns its hash. Content that is already backed up is not
+    /// copied again.
     ///
-    /// With `sync`, the backup is on the disk after that; else [`Log::sync_backups`] must follow.
+    /// With `sync`, the backup is on the disk afterwards; otherwise [`Log::sync_backups`] must
+    /// follow.
     pub(super) fn back_up(&self, file: &File, at: u64, len: u64, sync: bool) -> io::Result<String> {
         let backups = self.folder.join("backups");
         self.make_folder(&backups)?;
@@ -466,7 +475,7 @@ impl Log {
         if let Ok(there) = File::open(&path)
             && there.metadata().is_ok_and(|facts| facts.len() == len)
         {
-            // It is needed anew: one that is long unused may be removed.
+            // It is needed again: backups that were not used for a long time may be removed.
             let _ = there.set_modified(SystemTime::now());
             return Ok(hash);
         }
@@ -487,7 +496,7 @@ impl Log {
         Ok(hash)
     }
 
-    /// Brings backups to the disk that were made without.
+    /// Writes backups to the disk that were made without `sync`.
     pub(super) fn sync_backups(&self, hashes: &[&str]) -> io::Result<()> {
         if sys::sync_all_in(&self.folder)? {
             return Ok(());
@@ -501,13 +510,13 @@ impl Log {
         Ok(())
     }
 
-    /// Where a backup is, or would be.
+    /// Returns the path that a backup has or would have.
     pub fn backup(&self, hash: &str) -> PathBuf {
         let (first, rest) = hash.split_at_checked(2).unwrap_or(("", hash));
         self.folder.join("backups").join(first).join(rest)
     }
 
-    /// All backups, in no order.
+    /// Returns all backups, in no particular order.
     pub fn backups(&self) -> io::Result<Vec<Backup>> {
         let mut out = Vec::new();
         let folders = match fs::read_dir(self.folder.join("backups")) {
@@ -516,7 +525,7 @@ impl Log {
         };
         for folder in folders {
             let folder = folder?;
-            // Files here are copies that were not finished: see `leftovers`.
+            // Files here are unfinished copies: see `leftovers`.
             if !folder.file_type()?.is_dir() {
                 continue;
             }
@@ -532,7 +541,8 @@ impl Log {
         Ok(out)
     }
 
-    /// What programs that were ended left in the folder of the log: backups and side files that were not finished.
+    /// Returns what killed programs left in the folder of the log: unfinished backups and side
+    /// files.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let mut out = temp::leftovers(&self.folder);
         out.extend(temp::leftovers(&self.folder.join("aside")));
@@ -544,7 +554,7 @@ impl Log {
         out
     }
 
-    /// The side files of repairs, with their sizes.
+    /// Returns the side files of repairs, with their sizes.
     pub fn side_files(&self) -> Vec<(PathBuf, u64)> {
         let files = fs::read_dir(self.folder.join("aside")).into_iter().flatten().flatten();
         files
@@ -553,14 +563,14 @@ impl Log {
             .collect()
     }
 
-    /// Takes a backup away.
+    /// Removes a backup.
     pub fn drop_backup(&self, backup: &Backup) -> io::Result<()> {
         sys::remove(&backup.path)
     }
 
     fn make_folder(&self, folder: &Path) -> io::Result<()> {
         use std::os::unix::fs::DirBuilderExt;
-        // What is backed up is as private as the sessions are.
+        // Backups are as private as the sessions.
         fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
     }
 }

@@ -1,4 +1,5 @@
-//! Projects of Claude Code: which files lie in a folder of sessions, and what belongs to one session.
+//! Projects of Claude Code: the files in a folder of sessions, and those that belong to one
+//! session.
 
 use super::files::{Content, Files};
 use super::locate::entries;
@@ -16,9 +17,10 @@ use std::time::UNIX_EPOCH;
 
 /// Lists the files of a project folder, or those of the session in one file.
 ///
-/// A main file is a `*.jsonl` whose name does not begin with `agent-`. Agents' transcripts lie beside the main files
-/// (old clients), in `<session>/subagents`, and in `<session>/subagents/workflows/<run>`. For one file, the agents
-/// beside it are all listed: whose they are is told from their lines only. Nothing is read but sidecars.
+/// A main file is a `*.jsonl` whose name does not begin with `agent-`. Subagents' transcripts are
+/// beside the main files (old versions), in `<session>/subagents`, and in
+/// `<session>/subagents/workflows/<run>`. For one file, all subagents beside it are listed: only
+/// their lines say to which session they belong. Only sidecars are read.
 ///
 /// Fails if any folder can't be read.
 pub fn layout(path: &Path) -> Result<Layout, Error> {
@@ -27,7 +29,7 @@ pub fn layout(path: &Path) -> Result<Layout, Error> {
     unread.into_iter().next().map_or(Ok(layout), Err)
 }
 
-/// Lists the files as [`layout`] does, without those that can't be read: what kept them from being read is put into `unread`.
+/// Lists the files like [`layout`], but without unreadable ones; the errors are added to `unread`.
 pub fn readable_layout(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
     let mut layout = list(path, unread)?;
     let mut number = 0;
@@ -38,7 +40,7 @@ pub fn readable_layout(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, E
         let is_main = number < is_one;
         number += 1;
         match opened {
-            // What is gone meanwhile counts as empty.
+            // A file that is gone by now counts as empty.
             Err(source) if source.kind() != io::ErrorKind::NotFound => {
                 unread.push(Error::Io { path: file.path.clone(), source });
                 false
@@ -73,7 +75,7 @@ fn list(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
         found.folder(folder)?;
         let stem = path.file_stem().unwrap_or_default();
         unread.extend(found.below(&folder.join(stem)).err());
-        // An agent's own file may be named, too.
+        // A subagent's own file may be given, too.
         found.agents.retain(|file| file.path != path);
         (transcript(path).into_iter().collect(), false)
     };
@@ -87,7 +89,8 @@ fn list(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
     Ok(Layout { files: mains, mains: count, sidecars: found.sidecars, whole, left_out })
 }
 
-/// Cuts files so that there are at most so many, those of agents first; gives how many were cut off.
+/// Limits the number of files to `most`, dropping those of subagents first; returns how many were
+/// dropped.
 fn limit(mains: &mut Vec<Transcript>, agents: &mut Vec<Transcript>, most: usize) -> usize {
     let all = mains.len() + agents.len();
     mains.truncate(most);
@@ -95,7 +98,7 @@ fn limit(mains: &mut Vec<Transcript>, agents: &mut Vec<Transcript>, most: usize)
     all - mains.len() - agents.len()
 }
 
-/// The files of a layout, to be read by span; each is opened when it is read.
+/// Returns the files of a layout, to be read by span; each is opened when it is read.
 pub fn files(layout: &Layout) -> Files {
     let mut files = Files::new();
     for file in &layout.files {
@@ -105,10 +108,10 @@ pub fn files(layout: &Layout) -> Files {
     files
 }
 
-/// Opens all files of a layout as one session: the numbers of the files are those of the layout.
+/// Opens all files of a layout as one session, with the same file numbers.
 ///
-/// Its position is that of the first file. With `strays`, lines of unknown types that have a `uuid` count as entries.
-/// A file that is gone meanwhile counts as empty.
+/// HEAD is that of the first file. With `strays`, lines of unknown types that have a `uuid` count
+/// as entries. A file that is gone by now counts as empty.
 pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
     let mut builder = Builder::new(Format::Claude);
     builder.side();
@@ -131,9 +134,10 @@ pub fn open(layout: &Layout, strays: bool) -> Result<Opened, Error> {
     Ok(Opened { session: builder.finish(), files: files(layout) })
 }
 
-/// The layout of one session with all its agents: of those that lie beside it, the ones whose first line names it.
+/// Returns the layout of one session with all its subagents. Of those beside it, only the ones
+/// whose first line names the session are included.
 ///
-/// What of its agents can't be read is put into `unread`; fails where the main file can't.
+/// Errors about the files of subagents are added to `unread`; fails if the main file can't be read.
 pub fn of_session(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error> {
     let mut layout = readable_layout(path, unread)?;
     if layout.mains == 0 {
@@ -148,10 +152,10 @@ pub fn of_session(path: &Path, unread: &mut Vec<Error>) -> Result<Layout, Error>
     Ok(layout)
 }
 
-/// Whether a folder is a project of Claude Code: it has a transcript of it directly in it.
+/// Returns whether a folder is a project of Claude Code: it directly contains a transcript.
 pub fn is_project(folder: &Path) -> bool {
     let mut found = Found::default();
-    // One that can't be read is none that is known.
+    // An unreadable file does not count.
     let mut mains = found.folder(folder).unwrap_or_default();
     mains.sort_by(|one, other| one.path.cmp(&other.path));
     mains.iter().filter(|file| file.bytes > 0).take(8).any(|transcript| {
@@ -160,7 +164,8 @@ pub fn is_project(folder: &Path) -> bool {
     })
 }
 
-/// The other session of the same folder that has an entry with this `uuid`, told from the bytes of its file.
+/// Returns another session in the same folder that contains an entry with this `uuid`, found by the
+/// bytes of its file.
 pub fn session_with(path: &Path, uuid: &str) -> Option<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut others = Found::default().folder(folder).unwrap_or_default();
@@ -176,12 +181,13 @@ pub fn session_with(path: &Path, uuid: &str) -> Option<PathBuf> {
         .find(|other| other.file_name() != path.file_name() && has_it(other))
 }
 
-/// The session of an agent's file: that in whose folder it lies, else the one that its first lines name.
+/// Returns the session of a subagent's file: the one whose folder contains it, or else the one that
+/// its first lines name.
 pub fn session_of_agent(path: &Path) -> Option<String> {
     if let Some(main) = main_of(path) {
         return Some(main.file_stem()?.to_string_lossy().into_owned());
     }
-    // Whatever else has such a name could keep the reader waiting.
+    // Anything else with such a name could block the reader.
     if !path.is_file() {
         return None;
     }
@@ -196,7 +202,7 @@ struct Found {
 }
 
 impl Found {
-    /// Takes the agents and sidecars directly in a folder; gives its main files.
+    /// Adds the subagents and sidecars directly in a folder; returns its main files.
     fn folder(&mut self, folder: &Path) -> Result<Vec<Transcript>, Error> {
         let mut mains = Vec::new();
         let listed = if folder == Path::new("") { Path::new(".") } else { folder };
@@ -215,13 +221,13 @@ impl Found {
         Ok(mains)
     }
 
-    /// Takes what lies in the folder of a session.
+    /// Adds the contents of the folder of a session.
     fn below(&mut self, session: &Path) -> Result<(), Error> {
         let agents = session.join("subagents");
         let mut others = self.folder(&agents)?;
         self.agents.append(&mut others);
         for run in entries(&agents.join("workflows"))? {
-            // The journal of a run is no transcript.
+            // The journal of a run is not a transcript.
             self.folder(&run.path())?;
         }
         Ok(())

@@ -1,31 +1,32 @@
-//! What is left of sessions whose own file is gone: subagents' files, and what a rewrite that was broken off leaves behind.
+//! Remains of sessions whose own file is gone: subagents' files, and files that an interrupted
+//! rewrite left behind.
 
 use super::locate;
 use crate::format::{agent_of, is_agents};
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// What is left of a session.
+/// The remains of a session.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Remains {
-    /// The session file, which is not there.
+    /// The session file, which does not exist.
     pub main: PathBuf,
-    /// What is there.
+    /// The files that exist.
     pub left: Left,
 }
 
-/// What there is without the session file.
+/// The files that remain without the session file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Left {
-    /// So many transcripts of its subagents, the first of them at a path: that of the last compaction, which holds all that was
-    /// said, if there is one.
+    /// That many transcripts of its subagents, and the path of the first: that of the last
+    /// compaction, which contains the whole conversation, if there is one.
     Agents(usize, PathBuf),
-    /// A whole copy of it, which a rewrite left behind.
+    /// A complete copy, which a rewrite left behind.
     Copy(PathBuf),
 }
 
 impl Remains {
-    /// Says in a sentence what is left.
+    /// Describes in a sentence what is left.
     pub fn words(&self) -> String {
         let main = self.main.display();
         match &self.left {
@@ -44,8 +45,8 @@ impl Remains {
     }
 }
 
-/// Returns what is left in a folder of sessions, or in the folders in it, of sessions whose own file is gone, in the order of
-/// their names. Nothing is read but names.
+/// Returns the remains of sessions whose own file is gone in a folder of sessions, or in its
+/// folders, in the order of their names. Only names are read.
 pub fn remains(folder: &Path) -> Vec<Remains> {
     let mut out = in_project(folder);
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -57,7 +58,7 @@ pub fn remains(folder: &Path) -> Vec<Remains> {
     out
 }
 
-/// The same, of one folder alone.
+/// Does the same for one folder only.
 pub fn in_project(folder: &Path) -> Vec<Remains> {
     let mut folders = Vec::new();
     let (mut files, mut copies) = (HashSet::new(), HashMap::new());
@@ -84,7 +85,7 @@ pub fn in_project(folder: &Path) -> Vec<Remains> {
         }
         let mut agents = locate::below(&folder.join("subagents"));
         agents.retain(|path| is_agents(path));
-        // The newest of the compactions comes first.
+        // The newest compaction comes first.
         let is_compaction =
             |path: &PathBuf| agent_of(path).is_some_and(|agent| agent.starts_with("acompact"));
         let modified = |path: &PathBuf| std::fs::metadata(path).and_then(|facts| facts.modified()).ok();
@@ -98,8 +99,8 @@ pub fn in_project(folder: &Path) -> Vec<Remains> {
     out
 }
 
-/// The name of the session file of which a file is a copy that a rewrite left behind, by its name:
-/// `.NAME.jsonl.ID.tmp`, `NAME.jsonl.bak`.
+/// Returns the name of the session file that a file is a copy of, if a rewrite left it behind,
+/// judging by its name: `.NAME.jsonl.ID.tmp`, `NAME.jsonl.bak`.
 fn copy_of(name: &str) -> Option<&str> {
     let stem = name.strip_suffix(".tmp").or_else(|| name.strip_suffix(".bak"))?;
     let stem = stem.strip_prefix('.').unwrap_or(stem);

@@ -1,7 +1,8 @@
-//! The files in which Claude Code keeps tool results that are too long for the transcript: `ID/tool-results/NAME`.
+//! The files in which Claude Code keeps tool results that are too long for the transcript:
+//! `ID/tool-results/NAME`.
 //!
-//! The names are read from sessions, and so from anybody. Only a regular file that is directly in the session's own folder is read:
-//! no other folder, no link, no pipe.
+//! The names come from sessions, which anyone could have written. Only a regular file directly in
+//! the session's own folder is read: no other folder, no link, no pipe.
 
 use super::companions::folder_of;
 use crate::format::claude::stored_results::FOLDER;
@@ -11,7 +12,7 @@ use std::io::{self, Read};
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Component, Path, PathBuf};
 
-/// The tool results that lie beside one session.
+/// The tool results beside one session.
 #[derive(Clone, Debug)]
 pub struct ResultFiles {
     folder: PathBuf,
@@ -26,13 +27,14 @@ pub struct ResultFile {
     pub bytes: u64,
     /// The text that was read; `None` if the file is not a text.
     pub text: Option<String>,
-    /// How many bytes follow that were not read.
+    /// How many following bytes were not read.
     pub more: u64,
 }
 
 impl ResultFiles {
-    /// Returns the files beside a session, or beside the session of which `session` is an agent's transcript; `None` if there is
-    /// no folder of such files. A link to a session is followed, a folder that is a link is not.
+    /// Returns the files beside a session, or, if `session` is a subagent's transcript, beside its
+    /// session. Returns `None` if there is no folder of such files. A link to a session is
+    /// followed, a folder that is a link is not.
     pub fn of(session: &Path) -> Option<ResultFiles> {
         if session == Path::new("-") {
             return None;
@@ -45,7 +47,8 @@ impl ResultFiles {
         (is_folder(&own) && is_folder(&folder)).then_some(ResultFiles { folder })
     }
 
-    /// Returns the names of the files, in order. Hidden ones, links and anything but regular files are left out.
+    /// Returns the names of the files, in order. Hidden ones, links and anything but regular files
+    /// are left out.
     pub fn names(&self) -> Vec<String> {
         let mut names: Vec<String> = fs::read_dir(&self.folder)
             .into_iter()
@@ -80,7 +83,7 @@ impl ResultFiles {
     }
 }
 
-/// Opens a regular file that is not a link; never waits for the other end of a pipe.
+/// Opens a regular file that is not a link, without ever waiting for the other end of a pipe.
 fn open_itself(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK | libc::O_NOFOLLOW).open(path)?;
     match file.metadata()?.is_file() {
@@ -89,7 +92,7 @@ fn open_itself(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Returns the bytes without the start of a character that was cut off.
+/// Returns the bytes without a truncated character at the end.
 fn whole_characters(bytes: &[u8], cut: bool) -> &[u8] {
     match std::str::from_utf8(bytes) {
         Err(error) if cut && error.error_len().is_none() => &bytes[..error.valid_up_to()],

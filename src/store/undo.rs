@@ -1,7 +1,8 @@
-//! Takes operations back.
+//! Undoing operations.
 //!
-//! Of each file it is looked up whether it is as before the step or as after it. So what was interrupted can be finished as well as
-//! taken back, and a file that is as before needs nothing.
+//! For each file it is checked whether its state is the one before the step or the one after it. So
+//! an interrupted operation can be finished as well as undone, and a file in its old state needs
+//! nothing.
 
 use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
@@ -14,31 +15,33 @@ use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// An operation that is to be taken back.
+/// An operation that is to be undone.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Wanted {
     /// The operation.
     pub operation: Operation,
-    /// The undo of it that was interrupted, which is finished.
+    /// An interrupted undo of it, which is finished.
     pub begun: Option<Operation>,
 }
 
 impl Wanted {
-    /// An operation that nothing has begun to take back.
+    /// Wraps an operation whose undo has not begun.
     pub fn of(operation: Operation) -> Wanted {
         Wanted { operation, begun: None }
     }
 }
 
-/// Which operation to take back: the one that `op` begins the id of, else the last on `path`, else the last of all.
+/// Finds the operation to undo: the one whose id begins with `op`, or else the last one on `path`,
+/// or else the last of all.
 ///
-/// Undoing an undo does the operation again, so the last operation may be an undo; one that was interrupted is finished.
+/// Undoing an undo redoes the operation, so the last operation may be an undo; an interrupted one
+/// is finished.
 pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Wanted, Refusal> {
     let io = |source| Refusal::NoRecord { path: log.folder().to_owned(), source };
     let real = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
     let mut reader = log.reader().map_err(io)?;
     let mut found: Vec<Operation> = Vec::new();
-    // By the operations that they take back: later ones, which are read first, are what counts.
+    // By the operations that they undo: the later ones, which are read first, count.
     let mut undos: HashMap<String, Operation> = HashMap::new();
     while let Some(operation) = reader.next().map_err(io)? {
         if operation.state == Progress::Failed {
@@ -76,7 +79,7 @@ pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Wanted, 
     }
 }
 
-/// An undo that was interrupted, with the operation that it takes back.
+/// Returns an interrupted undo, with the operation that it undoes.
 fn finish(
     reader: &mut super::oplog::Reader,
     begun: Operation,
@@ -88,17 +91,18 @@ fn finish(
             return Ok(Wanted { operation, begun: Some(begun) });
         }
     }
-    // The log was shortened: going back is what is left.
+    // The log was shortened: undoing the undo is the only way left.
     Ok(Wanted::of(begun))
 }
 
-/// Above this many files, not all of them are held open.
+/// Above this number of files, not all of them are held open.
 const MANY: usize = 256;
 
-/// Takes an operation back: each file gets the bytes, the mode and the time that it had. With `only`, one of its files.
+/// Undoes an operation: each file gets its old bytes, mode and time back. With `only`, just one of
+/// its files.
 ///
-/// Refuses where a file is not as the operation left it. With `force` goes back all the same, wherever the old
-/// bytes are known; what came since is backed up, and undoing the undo brings it back.
+/// Refuses if a file has changed since the operation. With `force`, undoes nevertheless if the old
+/// bytes are known; newer content is backed up, and undoing the undo restores it.
 pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>) -> Result<Done, Refusal> {
     let operation = &wanted.operation;
     let only = only.map(Path::to_owned).or(wanted.begun.as_ref().and_then(|begun| begun.only.clone()));
@@ -107,18 +111,18 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
     if steps.is_empty() && only.is_some() {
         return Err(Refusal::NothingToUndo { path: only });
     }
-    // Half of the lines that the interrupted undo appended are in nobody's way.
+    // A truncated line that the interrupted undo appended can be removed.
     for step in wanted.begun.iter().flat_map(|begun| &begun.steps).filter(|_| !orders.dry_run) {
         if step.kind == StepKind::Append && ends_in_piece(step) {
             take_back(step, Some(log));
         }
     }
     let mut guards: HashMap<&Path, Guard> = HashMap::new();
-    // All are looked at before the first is changed.
+    // All files are checked before the first one is changed.
     let mut todo: Vec<(&Step, Option<Stamp>)> = Vec::new();
     let mut seen: HashSet<(&Path, bool)> = HashSet::new();
     let mut sorted = steps.clone();
-    // Always in one order, so that two boughs do not wait for each other.
+    // Always in the same order, so that two processes do not wait for each other.
     sorted.sort_by_key(|step| &step.path);
     for step in sorted {
         if guards.contains_key(&*step.path) {
@@ -148,7 +152,7 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
     }
     let mut record = match &wanted.begun {
         Some(begun) => {
-            // What it had planned and not done is planned anew.
+            // Steps that were planned and not carried out are planned again.
             let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();
             let mut begun = begun.clone();
             begun.steps.retain(|step| !todo.contains(&*step.path));
@@ -191,14 +195,15 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
     }
     let done = record.carry_out(ready, orders, |_| Ok(()))?;
     let done = record.end(done)?;
-    // Last of all: whatever is taken back before may have to come back into them.
+    // Last of all: files that are restored before may have to be created in these folders.
     for step in &steps {
         steps::remove_folders(&step.folders);
     }
     Ok(done)
 }
 
-/// Locks the file of a step, and looks whether it may be changed; `None` if there is no file.
+/// Locks the file of a step, and checks whether it may be changed; returns `None` if it does not
+/// exist.
 fn guard_of(step: &Step, operation: &Operation, orders: &Orders<'_>) -> Result<Option<Guard>, Refusal> {
     let may_be_missing = matches!(step.kind, StepKind::Create | StepKind::Remove);
     if may_be_missing && fs::symlink_metadata(&step.path).is_err() {
@@ -216,7 +221,7 @@ fn guard_of(step: &Step, operation: &Operation, orders: &Orders<'_>) -> Result<O
     Ok(Some(guard))
 }
 
-/// What taking an operation back changes, with the files that the changes name.
+/// Returns the changes that undoing an operation makes, with the files that the changes name.
 pub fn changes(operation: &Operation, only: Option<&Path>) -> (Vec<Change>, Vec<PathBuf>) {
     let (mut changes, mut files) = (Vec::new(), Vec::<PathBuf>::new());
     let mut number = |path: &PathBuf| {
@@ -255,19 +260,20 @@ pub fn changes(operation: &Operation, only: Option<&Path>) -> (Vec<Change>, Vec<
     (changes, files)
 }
 
-/// How a file is, seen from a step that changed it.
+/// The state of a file, relative to a step that changed it.
 #[derive(PartialEq, Debug)]
 enum Found {
-    /// As before the step, as far as the step goes.
+    /// As before the step, as far as the step is concerned.
     Before,
-    /// As the step left it, with `grew` more bytes after that. The stamp was taken before the content was read; there is none if
-    /// there is no file.
+    /// As the step left it, with `grew` more bytes after that. The stamp was taken before the
+    /// content was read; there is none if there is no file.
     After { stamp: Option<Stamp>, grew: u64 },
     /// Neither.
     Other { stamp: Option<Stamp> },
 }
 
-/// Looks how the file of a step is. `is_begun` says that the operation was interrupted, and may not have taken the step.
+/// Determines the state of a step's file. `is_begun` says that the operation was interrupted, and
+/// may not have carried out the step.
 fn find_file(step: &Step, is_begun: bool) -> Result<Found, Refusal> {
     let io = |source| Refusal::Io { path: step.path.clone(), source };
     let file = match steps::open(&step.path) {
@@ -325,7 +331,7 @@ fn compare(step: &Step, is_begun: bool, file: &File, stamp: Stamp) -> io::Result
             }
         }
         (StepKind::Replace, Some(before), Some(after)) => {
-            // What was taken off the end of the old file is no growth of the new one.
+            // Bytes that were removed from the end of the old file are not growth of the new one.
             if len == before.bytes && len != after.bytes && has(before)? {
                 Found::Before
             } else if has(after)? {
@@ -344,7 +350,8 @@ fn compare(step: &Step, is_begun: bool, file: &File, stamp: Stamp) -> io::Result
     })
 }
 
-/// How many bytes a file that an interrupted operation left has after the content that is backed up.
+/// Returns how many bytes a file that an interrupted operation left behind has after the content
+/// that is backed up.
 pub fn bytes_after(operation: &Operation, left: &Path) -> Option<u64> {
     let step = operation.steps.iter().find(|step| step.temp.as_deref() == Some(left))?;
     let before = step.before.as_ref().filter(|_| step.kind != StepKind::Create)?;
@@ -356,32 +363,33 @@ pub fn bytes_after(operation: &Operation, left: &Path) -> Option<u64> {
     is_old.then(|| len - before.bytes)
 }
 
-/// Whether a stretch of a file has the hash that it had.
+/// Returns whether a range of a file still has the same hash.
 fn steps_still(file: &File, at: u64, len: u64, sha256: Option<&str>) -> io::Result<bool> {
     let facts = file.metadata()?;
     Ok(facts.len() >= at + len
         && sha256.is_some_and(|wanted| super::oplog::hash_of(file, at, len).is_ok_and(|is| is == wanted)))
 }
 
-/// Sets the time of a file back that an interrupted append had reserved room for, and not written to.
+/// Restores the time of a file for which an interrupted append had reserved room without writing to
+/// it.
 fn put_back_time(step: &Step) {
     let Some(before) = step.before.as_ref().filter(|_| step.kind == StepKind::Append) else { return };
     let Ok(file) = steps::open(&step.path) else { return };
     let is_before = |now: &State| now.bytes == before.bytes && now.tail == before.tail;
     if State::of(&file).is_ok_and(|now| is_before(&now) && now.mtime != before.mtime) {
-        // One who may write a file may not set its time, if it is another's.
+        // A user who may write a file of another user may not set its time.
         let _ = stamp::put_back_time(&file, before.mtime);
     }
 }
 
-/// Whether the file of an append ends in a piece of it.
+/// Returns whether the file of an append ends in a part of the appended bytes.
 fn ends_in_piece(step: &Step) -> bool {
     let (Some(before), Some(after)) = (&step.before, &step.after) else { return false };
     let is_one = || is_piece(step, before, after, &steps::open(&step.path)?, fs::metadata(&step.path)?.len());
     is_one().unwrap_or(false)
 }
 
-/// Whether a file ends in a piece of an append that was interrupted inside its write.
+/// Returns whether a file ends in a part of an append that was interrupted during its write.
 fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -> io::Result<bool> {
     if len <= before.bytes || len >= after.bytes || step.head.is_empty() {
         return Ok(false);
@@ -390,7 +398,8 @@ fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -
     Ok(step.head.starts_with(&super::oplog::hex(&came)))
 }
 
-/// Looks whether a step can be taken back. Returns `None` if nothing needs to be done, else the stamp of the file.
+/// Checks whether a step can be undone. Returns `None` if nothing needs to be done, or else the
+/// stamp of the file.
 #[allow(clippy::option_option, reason = "there may be something to do without a file")]
 fn look(
     log: &Log,
@@ -411,7 +420,7 @@ fn look(
     }
     match (step.kind, grew) {
         (StepKind::Remove, None) if !force => Err(Refusal::Exists { path: step.path.clone() }),
-        // The bytes that came must be there as they came: what is before them then is what was there.
+        // The appended bytes must be unchanged: then the bytes before them are those from before.
         (StepKind::Append | StepKind::Cut, None) => Err(moved_on(None)),
         (_, Some(0)) => Ok(Some(stamp)),
         _ if force => Ok(Some(stamp)),
@@ -420,7 +429,7 @@ fn look(
     }
 }
 
-/// Makes ready what takes a step back.
+/// Prepares the reversal of a step.
 fn reverse(
     log: Option<&Log>,
     operation: &Operation,
@@ -472,9 +481,10 @@ fn reverse(
     }
 }
 
-/// Takes back a step of an operation that could not be ended; says whether the file is as before the step.
+/// Rolls back a step of an operation that could not be completed; returns whether the file is as
+/// before the step.
 ///
-/// A file that is not as the step left it stays as it is.
+/// A file that has changed since the step stays as it is.
 pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
     let once = || -> Result<bool, Refusal> {
         let stamp = match find_file(step, true)? {
@@ -507,7 +517,7 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
             steps: Vec::new(),
         };
         let mut record = Record::scratch(&orders, operation.clone());
-        // The file is locked already.
+        // The file is already locked.
         let guard = if stamp.is_some() { Some(Guard::look(&step.path)?) } else { None };
         let ready = reverse(log, &operation, step, guard.as_ref(), stamp.as_ref(), &orders, &mut record)?;
         steps::take(ready, 0, &orders, &mut record).map_err(|failed| failed.refusal)?;

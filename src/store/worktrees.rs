@@ -1,9 +1,10 @@
-//! The worktrees of a git repository, told from its files alone.
+//! The worktrees of a git repository, found by reading its files only.
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The folders that are to other worktrees of a repository what `folder` is to its own; none outside of a repository.
+/// Returns the folders in the other worktrees of a repository that correspond to `folder` in its
+/// own; empty outside a repository.
 pub(super) fn beside(folder: &Path) -> Vec<PathBuf> {
     let Some(root) = folder.ancestors().find(|above| above.join(".git").exists()) else { return Vec::new() };
     let Some(common) = common_folder(&root.join(".git")) else { return Vec::new() };
@@ -24,7 +25,7 @@ pub(super) fn beside(folder: &Path) -> Vec<PathBuf> {
     roots.into_iter().map(|root| if below == Path::new("") { root } else { root.join(below) }).collect()
 }
 
-/// The folder of the repository that all its worktrees share.
+/// Returns the folder of the repository that all its worktrees share.
 fn common_folder(git: &Path) -> Option<PathBuf> {
     if git.is_dir() {
         return git.canonicalize().ok();
@@ -33,7 +34,7 @@ fn common_folder(git: &Path) -> Option<PathBuf> {
     let own = git.parent()?.join(text.strip_prefix("gitdir:")?.trim());
     let common = match text_of(&own.join("commondir")) {
         Some(common) => own.join(common.trim_end()),
-        // Without it, the folder is the repository's own: a submodule's.
+        // If it is missing, the folder is the repository's own, as in a submodule.
         None => own,
     };
     common.canonicalize().ok()

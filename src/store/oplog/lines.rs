@@ -1,4 +1,4 @@
-//! The lines of the operation log, and how paths are written in them.
+//! The lines of the operation log, and how they spell paths.
 
 use super::{Operation, Progress, State, Step};
 use serde::{Deserialize, Serialize};
@@ -9,13 +9,14 @@ use std::path::PathBuf;
 #[derive(Serialize, Deserialize)]
 #[serde(tag = "schema")]
 pub(crate) enum Line<'a> {
-    /// All that is known of an operation, as older versions wrote it: the last line of an operation counts.
+    /// A complete operation, as older versions wrote it: the last line of an operation counts.
     #[serde(rename = "bough.op/1")]
     Whole(Cow<'a, Operation>),
     /// An operation begins.
     #[serde(rename = "bough.op/2")]
     Begun(Cow<'a, Operation>),
-    /// A step follows. A later line with the same number replaces the step; one without a step removes it.
+    /// A step follows. A later line with the same number replaces the step; one without a step
+    /// removes it.
     #[serde(rename = "bough.log-step/1")]
     Step {
         op_id: Cow<'a, str>,
@@ -23,7 +24,7 @@ pub(crate) enum Line<'a> {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         step: Option<Cow<'a, Step>>,
     },
-    /// Files may be left in a folder if the program is ended now.
+    /// Files may be left in a folder if the program is killed now.
     #[serde(rename = "bough.log-folder/1")]
     Folder {
         op_id: Cow<'a, str>,
@@ -35,14 +36,14 @@ pub(crate) enum Line<'a> {
     Ended {
         op_id: Cow<'a, str>,
         state: Progress,
-        /// The file after the last step, if the step does not say it.
+        /// The file after the last step, if the step does not contain it.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         after: Option<Cow<'a, State>>,
     },
 }
 
 impl Line<'_> {
-    /// The id of the operation.
+    /// Returns the id of the operation.
     pub(super) fn op_id(&self) -> &str {
         match self {
             Line::Whole(operation) | Line::Begun(operation) => &operation.op_id,
@@ -51,7 +52,8 @@ impl Line<'_> {
     }
 }
 
-/// A path as a JSON string. One that is not UTF-8 is a NUL, which no path has, and its bytes as hex digits.
+/// A path as a JSON string. A path that is not UTF-8 is spelled as a NUL, which no path contains,
+/// followed by its bytes as hex digits.
 pub(super) mod path {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::ffi::OsString;

@@ -8,19 +8,19 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What is in the log.
+/// The contents of the log.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Operations {
-    /// The operations that can be read, oldest first.
+    /// The readable operations, oldest first.
     pub list: Vec<Operation>,
-    /// How many lines can't be read: they are damaged, or another version wrote them.
+    /// How many lines are unreadable, because they are damaged or were written by another version.
     pub unread: usize,
 }
 
-/// How many bytes are read at once.
+/// How many bytes are read at a time.
 const BLOCK: u64 = 64 * 1024;
 
-/// Reads the log from its end, operation by operation, the newest first.
+/// Reads the log from its end, operation by operation, newest first.
 pub struct Reader {
     lines: Backwards,
     known: HashMap<String, Known>,
@@ -29,19 +29,19 @@ pub struct Reader {
     unread: usize,
 }
 
-/// What the lines read so far, which are the later ones, say of an operation.
+/// What is known of an operation from the lines read so far, which are the later ones.
 #[derive(Default)]
 struct Known {
-    /// How far it came, by the last line that says so.
+    /// How far it got, according to the last line about that.
     state: Option<Progress>,
     after: Option<State>,
     steps: BTreeMap<usize, Option<Step>>,
-    /// The state on the earliest line that was read, if the operation was returned.
+    /// The state in the earliest line read so far, if the operation was already returned.
     returned: Option<Progress>,
 }
 
 impl Reader {
-    /// Opens a log, which need not be there.
+    /// Opens a log, which may not exist.
     pub(super) fn open(path: &Path) -> io::Result<Reader> {
         match crate::store::refuse_pipe(path) {
             Err(error) if error.kind() == io::ErrorKind::InvalidInput => {
@@ -63,7 +63,7 @@ impl Reader {
         })
     }
 
-    /// Returns the operation before the last one returned.
+    /// Returns the operation before the one returned last.
     #[allow(clippy::should_implement_trait, reason = "it can fail")]
     pub fn next(&mut self) -> io::Result<Option<Operation>> {
         while let Some((line, is_ended)) = self.lines.next()? {
@@ -76,7 +76,8 @@ impl Reader {
                         return Ok(Some(operation));
                     }
                 }
-                // Another bough is writing it, or was killed there: the next one to write cuts it back.
+                // Another bough process is writing it, or was killed while doing so: the next
+                // writer truncates it.
                 Err(_) if !is_ended => {}
                 Err(_) => {
                     self.unread += 1;
@@ -120,8 +121,8 @@ impl Reader {
                 Some(operation)
             }
             Line::Whole(operation) => {
-                // Ids were shorter once, and two operations of one second could have the same: what begins after the
-                // end of another is not that one.
+                // Ids used to be shorter, so two operations in one second could have the same one.
+                // A line that begins after the end of another operation does not belong to it.
                 let goes_on = known
                     .returned
                     .is_some_and(|later| operation.state == Progress::Begun || later != Progress::Begun);
@@ -131,23 +132,24 @@ impl Reader {
         }
     }
 
-    /// How many lines could not be read so far.
+    /// Returns the number of unreadable lines so far.
     pub fn unread(&self) -> usize {
         self.unread
     }
 
-    /// The folders, read so far, in which programs that were ended may have left files.
+    /// Returns the folders, from the lines read so far, in which killed programs may have left
+    /// files.
     pub fn folders(&self) -> &HashSet<PathBuf> {
         &self.folders
     }
 
-    /// The names of backups on the lines that could not be read.
+    /// Returns the names of backups on unreadable lines.
     pub fn backups_unread(&self) -> &HashSet<String> {
         &self.names
     }
 }
 
-/// All words of 64 hex digits.
+/// Returns all words of 64 hex digits.
 fn hashes_in(line: &[u8]) -> Vec<String> {
     line.split(|byte| !byte.is_ascii_hexdigit())
         .filter(|word| word.len() == 64)
@@ -155,12 +157,12 @@ fn hashes_in(line: &[u8]) -> Vec<String> {
         .collect()
 }
 
-/// The lines of a file, the last first.
+/// The lines of a file, last first.
 struct Backwards {
     file: Option<File>,
-    /// Where the bytes begin that were read.
+    /// The offset of the first byte that was read.
     start: u64,
-    /// The bytes that were read and not returned yet.
+    /// The bytes that were read but not yet returned.
     rest: Vec<u8>,
     is_first: bool,
 }
@@ -174,7 +176,7 @@ impl Backwards {
             if let Some(at) = memchr::memrchr(b'\n', &self.rest[..searched]) {
                 let line = self.rest.split_off(at + 1);
                 self.rest.truncate(at);
-                // After the last newline is a line only if it is cut off.
+                // Anything after the last newline is a truncated line.
                 let is_last = std::mem::take(&mut self.is_first);
                 if is_last && line.is_empty() {
                     searched = self.rest.len();
@@ -197,7 +199,7 @@ impl Backwards {
     }
 }
 
-/// The length of a log without the line at its end that is cut off, if there is one.
+/// Returns the length of a log without a truncated line at its end.
 pub(super) fn whole_lines(file: &File, len: u64) -> io::Result<u64> {
     let mut end = len;
     while end > 0 {
@@ -211,7 +213,7 @@ pub(super) fn whole_lines(file: &File, len: u64) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Hands each line of a log on, without its newline.
+/// Passes each line of a log to a function, without its newline.
 pub(super) fn each_line(
     file: &File,
     len: u64,
@@ -231,7 +233,8 @@ pub(super) fn each_line(
     })
 }
 
-/// Whether a line stays if operations are dropped. What is no JSON was never a whole line.
+/// Returns whether a line is kept when operations are dropped. A line that is not JSON was never
+/// complete.
 pub(super) fn is_kept(line: &[u8], drops: &HashSet<String>) -> bool {
     match serde_json::from_slice::<Line<'_>>(line) {
         Ok(line) => !drops.contains(line.op_id()),

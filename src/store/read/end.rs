@@ -1,4 +1,5 @@
-//! The end of a session file as it was read, to see later what was put behind it, or that it was cut and written anew.
+//! The end of a session file when it was read, to detect later what was appended, or that the file
+//! was truncated or rewritten.
 
 use crate::model::{Source, Span};
 use crate::store::write::Stamp;
@@ -11,41 +12,41 @@ use std::path::Path;
 /// How many of the last bytes are kept.
 const WINDOW: u64 = 1 << 20;
 
-/// The end of a file as it was read.
+/// The end of a file when it was read.
 pub struct End {
     stamp: Option<Stamp>,
-    /// Where the last entry ends.
+    /// The end of the last entry.
     byte: u64,
-    /// The last bytes before that.
+    /// The last bytes before it.
     last: Vec<u8>,
 }
 
 impl End {
-    /// Takes the end of the main file of a session.
+    /// Reads the end of the main file of a session.
     pub fn of(opened: &Opened) -> End {
         let entries = &opened.session.entries;
         let last = entries.all().next_back().map(|last| entries.span(last));
         let byte = last.map_or(0, |last| last.offset + last.len);
         let len = byte.min(WINDOW);
         let mut last = Vec::new();
-        // What was cut meanwhile is seen as such at the next look.
+        // If the file was truncated in the meantime, the next check detects it.
         if opened.files.read(Span { file: 0, offset: byte - len, len }, &mut last).is_err() {
             last.clear();
         }
         End { stamp: opened.files.stamp(0).cloned(), byte, last }
     }
 
-    /// Where the last entry ends.
+    /// Returns the end of the last entry.
     pub fn byte(&self) -> u64 {
         self.byte
     }
 
-    /// Whether the last bytes could be read; else the file was cut before they were.
+    /// Returns whether the last bytes could be read; if not, the file was truncated before.
     pub fn is_known(&self) -> bool {
         self.byte == 0 || !self.last.is_empty()
     }
 
-    /// Whether the file is another than it was when it was read.
+    /// Returns whether the file has changed since it was read.
     pub fn is_changed(&self, path: &Path) -> Result<bool, Error> {
         match File::open(path).and_then(|file| Stamp::of(&file)) {
             Ok(now) => Ok(self.stamp.as_ref() != Some(&now)),
@@ -56,8 +57,8 @@ impl End {
         }
     }
 
-    /// Up to which byte the file is what it was: [`End::byte`], or where a line begins before; `None` if that is before all
-    /// that was kept.
+    /// Returns up to which byte the file is unchanged: [`End::byte`], or the start of a line before
+    /// it; `None` if that is before all the bytes that were kept.
     pub fn still_there(&self, path: &Path) -> Result<Option<u64>, Error> {
         let start = self.byte - self.last.len() as u64;
         let now = File::open(path).and_then(|file| read_at(&file, start, self.last.len()));

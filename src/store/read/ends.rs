@@ -1,3 +1,5 @@
+//! Reading only both ends of a session file.
+
 use super::whole::{Opened, Options, Source, in_memory, read_head, told};
 use crate::format::{Builder, has_line};
 use crate::json::Reader;
@@ -6,13 +8,15 @@ use crate::store::files::{Content, Files};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-/// How much of each end is read.
+/// How many bytes of each end are read.
 const END: usize = 16 * 1024;
 
-/// Reads the first and the last bytes of a session file, and makes of the whole lines in them what [`crate::store::open()`] would.
+/// Reads the first and the last bytes of a session file, and makes a session from the whole lines
+/// in them, like [`crate::store::open()`].
 ///
-/// Enough for what stands there: the header, the name in force, the first prompt. Of a file that is longer the session is
-/// marked as partial, and nothing in it counts. Fails as [`crate::store::open()`] does.
+/// This is enough for the header, the current name and the first prompt. If the file is longer, the
+/// session is marked as partial, and counts in it are meaningless. Fails like
+/// [`crate::store::open()`].
 pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let (file, len, stamp) = match Source::of(path)? {
@@ -38,7 +42,7 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
         let from = len.saturating_sub(END as u64).max(head.len() as u64);
         let mut tail = vec![0; (len - from) as usize];
         file.read_exact_at(&mut tail, from).map_err(io)?;
-        // What stands before the first newline is the rest of a line.
+        // Anything before the first newline is the rest of a line.
         let start = memchr::memchr(b'\n', &tail).map_or(tail.len(), |at| at + 1);
         reader.restart(from + start as u64, 1);
         reader.feed(&tail[start..], |line| builder.line(line));

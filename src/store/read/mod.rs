@@ -1,4 +1,5 @@
-//! Reading session files: whole, from the end, both ends, in parallel, or only the lines that a search wants.
+//! Reading session files: as a whole, from the end, at both ends, in parallel, or only the lines
+//! that a search wants.
 
 pub(crate) mod end;
 pub(crate) mod ends;

@@ -1,3 +1,5 @@
+//! Reading large session files in parallel.
+
 use super::whole::read_at;
 use crate::format::{Builder, Segment, Session};
 use crate::json::{Line, Reader};
@@ -7,19 +9,21 @@ use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc;
 
-/// Files of fewer bytes are read on one thread: they take less than a tenth of a second, and threads cost a little.
+/// Smaller files are read on one thread: they take less than a tenth of a second, and threads cost
+/// a little.
 ///
-/// In unit tests files are soon large, so that they are opened as large files are.
+/// In unit tests, small files already count as large, so that they are opened as large files are.
 pub(crate) const LARGE: u64 = if cfg!(test) { 4096 } else { 128 << 20 };
 
-/// How long a segment is, in bytes.
+/// The length of a segment, in bytes.
 const SEGMENT: u64 = if cfg!(test) { 1000 } else { 8 << 20 };
 
-/// Reads a large session file on all processors, segment by segment; `None` where there is one, or where that can't be.
+/// Reads a large session file on all processors, segment by segment. Returns `None` if there is
+/// only one processor, or if it is impossible.
 ///
-/// A worker takes the lines that begin in its segment, and makes columns of them; these are joined in the order of the
-/// file. `begin` makes an empty builder of the session. Where lines depend on others that stand in another segment, the
-/// file is to be read as a whole.
+/// A worker reads the lines that begin in its segment, and makes columns of them; these are joined
+/// in the order of the file. `begin` creates an empty builder of the session. If lines depend on
+/// others in another segment, the file has to be read as a whole.
 pub(crate) fn read(len: u64, file: &File, begin: impl Fn() -> Builder) -> io::Result<Option<Session>> {
     match std::thread::available_parallelism().map_or(1, |count| count.get()) {
         1 => Ok(None),
@@ -35,11 +39,11 @@ fn read_with(
     begin: impl Fn() -> Builder,
 ) -> io::Result<Option<Session>> {
     let count = len.div_ceil(segment);
-    // What is behind the last segment was written meanwhile, and belongs to it.
+    // Bytes after the last segment were written in the meantime, and belong to it.
     let ends = |number: u64| if number + 1 == count { u64::MAX } else { (number + 1) * segment };
     let pattern = begin();
     let next = AtomicU64::new(1);
-    // Who is ahead of the joining waits, so that no more than some segments are held.
+    // A worker that is ahead of the joining waits, so that only a few segments are held in memory.
     let (give, taken) = mpsc::sync_channel(workers);
     std::thread::scope(|scope| {
         for worker in 0..workers {
@@ -54,14 +58,15 @@ fn read_with(
                     let mut part = Segment::of(pattern);
                     let lines =
                         lines(file, &mut reader, number * segment, ends(number), |line| part.line(line));
-                    // Nobody takes it where one before it could not be joined.
+                    // Nobody receives it if an earlier one could not be joined.
                     if give.send((number, lines.map(|()| part))).is_err() {
                         return;
                     }
                 }
             });
             if started.is_err() {
-                // There may be a limit of threads: those that are there do, and without any the file is read as a whole.
+                // There may be a limit of threads: those that exist do the work, and without any,
+                // the file is read as a whole.
                 if worker == 0 {
                     return Ok(None);
                 }
@@ -87,7 +92,7 @@ fn read_with(
     })
 }
 
-/// Hands out the lines that begin in a segment of a file, whole.
+/// Yields the lines that begin in a segment of a file, each as a whole.
 fn lines(
     file: &File,
     reader: &mut Reader,
@@ -97,7 +102,7 @@ fn lines(
 ) -> io::Result<()> {
     let mut at = from;
     if from > 0 {
-        // A line begins behind a line feed, and that may be the last byte before the segment.
+        // A line begins after a line feed, which may be the last byte before the segment.
         let Some(newline) = find_newline(file, reader, from - 1, to - 1)? else { return Ok(()) };
         at = newline + 1;
     }
@@ -113,7 +118,7 @@ fn lines(
             }
         }
     }
-    // The last line may go on behind the segment.
+    // The last line may continue after the segment.
     let mut goes_on = at >= to && !ends_line(file, to)?;
     while goes_on {
         let space = reader.space();
@@ -127,7 +132,7 @@ fn lines(
     Ok(())
 }
 
-/// The first line feed from `from` on, and before `to`.
+/// Returns the first line feed in the range from `from` to `to`.
 fn find_newline(file: &File, reader: &mut Reader, mut from: u64, to: u64) -> io::Result<Option<u64>> {
     while from < to {
         let space = reader.space();
@@ -144,7 +149,7 @@ fn find_newline(file: &File, reader: &mut Reader, mut from: u64, to: u64) -> io:
     Ok(None)
 }
 
-/// Whether the byte before `at` is a line feed.
+/// Returns whether the byte before `at` is a line feed.
 fn ends_line(file: &File, at: u64) -> io::Result<bool> {
     let mut byte = [0];
     Ok(read_at(file, &mut byte, at - 1)? == 0 || byte == *b"\n")
@@ -168,12 +173,13 @@ mod tests {
         builder
     }
 
-    /// All that a session says, as text.
+    /// Formats everything in a session as text.
     fn shown(session: &Session) -> String {
         format!("{session:#?}")
     }
 
-    /// Reads a text in segments of some size, if that can be; it is then read as it is in one go.
+    /// Reads a text in segments of some size, if that is possible; the result must equal that of
+    /// reading it in one go.
     fn check(text: &[u8], segment: u64) -> bool {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();
@@ -253,7 +259,7 @@ mod tests {
         check(r#"{"type":"session","version":3,"id":"again"}"#, false);
         check("17",                                            false);
         check("not JSON",                                      true);
-        // Whether it may go on in the next line depends on the header.
+        // Whether it may continue on the next line depends on the header.
         check(r#"{"type":"message","id":"d""#,                 false);
         check("",                                              true);
     }

@@ -1,3 +1,5 @@
+//! Scanning a session file for lines that may match, without building an index.
+
 use super::whole::{Options, open_raw, settled};
 use crate::format::{Format, detect_in_blocks};
 use crate::json::Sieve;
@@ -12,12 +14,15 @@ use std::path::Path;
 /// How many bytes are read at a time.
 const BLOCK: usize = 256 * 1024;
 
-/// What takes the lines: the format of the file, where the line begins in it, and the line without its ending.
+/// Receives the lines: the format of the file, the offset of the line, and the line without its
+/// ending.
 pub type Taker<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
 
-/// Gives the lines of a session file that a sieve lets through, without building an index; all where there is none.
+/// Yields the lines of a session file that pass a sieve, without building an index; all lines if
+/// there is no sieve.
 ///
-/// Of the lines that fall through nothing is kept, however long they are. Ends where `each` breaks. Fails as [`crate::store::open()`] does.
+/// The other lines are not kept in memory, however long they are. Ends when `each` breaks. Fails
+/// like [`crate::store::open()`].
 pub fn sift(
     path: &Path,
     options: Options,
@@ -42,8 +47,8 @@ pub fn sift(
     Ok(format)
 }
 
-/// Whether a file has bytes in which `found` finds what it looks for, of which at most `overlap` bytes may be in a block
-/// without its end. Reads block by block.
+/// Returns whether `found` matches any part of a file, which is read block by block. At most
+/// `overlap` bytes of a match may be in a block without its end.
 pub(crate) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) -> io::Result<bool> {
     let mut file = File::open(path)?;
     let mut block = vec![0; BLOCK.max(2 * overlap)];
@@ -62,7 +67,7 @@ pub(crate) fn has(path: &Path, overlap: usize, found: impl Fn(&[u8]) -> bool) ->
     }
 }
 
-/// How many of the bytes that were read are looked at first to tell the format.
+/// How many of the bytes that were read are first used to detect the format.
 const FIRST: usize = 16 * 1024;
 
 /// One pass over a file, block by block.
@@ -70,18 +75,18 @@ struct Pass<'f> {
     files: &'f Files,
     len: u64,
     buffer: Vec<u8>,
-    /// The first byte of the buffer in the file.
+    /// The file offset of the buffer.
     base: u64,
-    /// Where the line begins that the buffer ends in.
+    /// The offset of the line in which the buffer ends.
     line: u64,
     /// Whether that line is wanted.
     open: bool,
-    /// A line that is longer than a block.
+    /// The part read so far of a line that is longer than a block.
     long: Vec<u8>,
 }
 
 impl Pass<'_> {
-    /// Reads the next block behind the last `keep` bytes of this one; says whether there was one.
+    /// Reads the next block after the last `keep` bytes of this one; returns whether there was one.
     fn more(&mut self, keep: usize) -> io::Result<bool> {
         let drop = self.buffer.len() - keep;
         self.base += drop as u64;
@@ -121,7 +126,7 @@ impl Pass<'_> {
         Ok(())
     }
 
-    /// Looks for wanted lines in the block at hand.
+    /// Searches the current block for wanted lines.
     fn block(
         &mut self,
         sieve: &Sieve,
@@ -139,7 +144,7 @@ impl Pass<'_> {
                 }
             }
         }
-        // What was handed out reaches into the bytes that two blocks share.
+        // The yielded bytes reach into those that two blocks share.
         from = from.max(self.line.saturating_sub(self.base) as usize).min(self.buffer.len());
         let mut wanted: Vec<std::ops::Range<usize>> = Vec::new();
         let mut open = None;
@@ -181,7 +186,7 @@ impl Pass<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Hands out all lines of the block at hand.
+    /// Yields all lines of the current block.
     fn whole_block(
         &mut self,
         each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
@@ -198,7 +203,7 @@ impl Pass<'_> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Ends the line at hand at byte `at` of the buffer, and hands it out.
+    /// Ends the current line at offset `at` of the buffer, and yields it.
     fn close(
         &mut self,
         at: usize,
@@ -240,7 +245,7 @@ mod tests {
     use super::*;
     use std::io::{Seek, Write};
 
-    /// The numbers of the lines that hold `needle`, found through a file.
+    /// Returns the lines that contain `needle`, found by scanning a file.
     fn sifted(text: &[u8], needle: &str, wanted: usize) -> Vec<Vec<u8>> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();

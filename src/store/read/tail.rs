@@ -1,3 +1,5 @@
+//! Reading only as much of the end of a session file as is needed.
+
 use super::whole::{Opened, Options, Told, is_read_once, open, read_at, read_head, read_on, told};
 use crate::format::{Builder, Format, Program, Session};
 use crate::json::{Field, Line, Reader};
@@ -10,24 +12,26 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-/// What is wanted of a session that is not to be read as a whole.
+/// What is needed from a session that need not be read as a whole.
 #[derive(Clone, Copy)]
 pub struct Part<'p> {
-    /// Entries that are wanted wherever they stand, by their whole ids, with the labels about them.
+    /// Entries that are needed wherever they are, by their whole ids, with the labels about them.
     pub ids: &'p [&'p str],
-    /// Strings that are to be none of the session's, such as the name of a new label: where one is, all is read. Escapes in
-    /// the file are not looked through, so that they are to be such as nobody spells with escapes.
+    /// Strings that should not occur in the session, e.g. the name of a new label: if one does,
+    /// everything is read. Escapes in the file are not resolved, so the strings must be such that
+    /// no program spells them with escapes.
     pub absent: &'p [&'p str],
-    /// Ids that are to be given to new entries, so that no entry may have them; they depend on the format.
+    /// Ids for new entries, which no existing entry may have; they depend on the format.
     pub fresh: &'p dyn Fn(Format) -> Vec<String>,
-    /// Whether tool calls are gathered too ([`Session::side`]), so that `enough` can ask for them.
+    /// Whether tool calls are collected, too ([`Session::side`]), so that `enough` can use them.
     pub side: bool,
-    /// Whether the end of the file, read so far, is enough of it. [`Session::knows_path`] answers it for a path.
+    /// Whether the end of the file, as far as it was read, is enough. [`Session::knows_path`]
+    /// answers this for a path.
     pub enough: &'p dyn Fn(&Session) -> bool,
 }
 
 impl Default for Part<'_> {
-    /// The position.
+    /// Only HEAD is needed.
     fn default() -> Self {
         Part {
             ids: &[],
@@ -39,17 +43,19 @@ impl Default for Part<'_> {
     }
 }
 
-/// Opens a session as [`open()`] does, and reads no more of it than is wanted, where that can be exact.
+/// Opens a session like [`open()`], but reads only the part that is needed, if the result can be
+/// exact.
 ///
-/// Reads from the end, until that is `enough`. `ids` are found by their bytes, so that only the lines that hold them are
-/// parsed. Of all that was read [`Session::partial`] is made: it has the header, the position and
-/// the path to it as far as that was read (its first entry then has a parent that is [`Parent::Missing`](crate::model::Parent::Missing)), and
-/// nothing that counts, such as numbers of lines and of entries. Short ids are unique among what was read.
+/// Reads from the end until that is `enough`. `ids` are found by their bytes, so that only the
+/// lines that contain them are parsed. The result is a [`Session::partial`] session: it contains
+/// the header, HEAD and the path to it as far as that was read (its first entry then has a parent
+/// that is [`Parent::Missing`](crate::model::Parent::Missing)), and no counts, such as numbers of
+/// lines and of entries. Short ids are unique among the entries that were read.
 ///
-/// Falls back to [`open()`], and then `partial` is false, whenever a part would not do: for small files, standard
-/// input and side columns; for formats in which more than the last copy of an id decides (Claude Code, the
-/// harness, version 1); where an id is not found by its bytes, or what is to be absent is; and where the end is damaged in a way that could
-/// change the position.
+/// Falls back to [`open()`], and then `partial` is false, whenever a part would not do: for small
+/// files, standard input and side columns; for formats in which more than the last copy of an id
+/// decides (Claude Code, the harness, version 1); if an id is not found by its bytes, or a string
+/// that should be absent is; and if the end is damaged in a way that could change HEAD.
 ///
 /// ```no_run
 /// use bough::store::{Options, Part, open_part};
@@ -70,20 +76,20 @@ pub fn open_part(path: &Path, options: Options, part: &Part<'_>) -> Result<Opene
 struct Sizes {
     /// How much of the end is read first; then four times as much, and so on.
     tail: u64,
-    /// Files that are smaller are read as a whole.
+    /// Smaller files are read as a whole.
     file: u64,
 }
 
 const SIZES: Sizes = Sizes { tail: 64 << 10, file: 512 << 10 };
 
-/// How many lines are read by themselves at most; beyond it the whole is read sooner.
+/// The maximum number of lines that are read one by one; with more, the whole file is read instead.
 const LINES: usize = 4096;
 
 fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Result<Option<Opened>, Error> {
     if options.side || is_read_once(path) {
         return Ok(None);
     }
-    // What can't be opened is for `open` to report.
+    // `open` reports files that can't be opened.
     let Ok(file) = File::open(path) else { return Ok(None) };
     let io = |source| Error::Io { path: path.to_owned(), source };
     let facts = file.metadata().map_err(io)?;
@@ -115,11 +121,11 @@ struct PartOf<'f> {
 impl PartOf<'_> {
     fn read(&self, part: &Part<'_>, mut tail: u64) -> io::Result<Option<Session>> {
         let (session, from) = loop {
-            // Not so much in vain that it would count beside the whole.
+            // Limit the wasted work to a small fraction of reading the whole file.
             if tail > self.len / 8 {
                 return Ok(None);
             }
-            // With the byte before, which tells whether a line begins there.
+            // Include the byte before, which shows whether a line begins there.
             let (session, from) = self.build(&[], self.len - tail + 1, part)?;
             if is_exact(&session) && (part.enough)(&session) {
                 break (session, from);
@@ -143,8 +149,8 @@ impl PartOf<'_> {
         Ok(Some(session).filter(|session| is_exact(session) && is_found(session) && !is_taken(session)))
     }
 
-    /// Makes a session of the first lines, of those of `lines` that are wanted, and of all from `from` on, but for a
-    /// line that begins before. Gives too where the first of these lines begins.
+    /// Builds a session from the first lines, from the wanted ones among `lines`, and from all
+    /// lines that begin at `from` or later. Also returns the offset of the first of these.
     fn build(&self, lines: &[u64], from: u64, part: &Part<'_>) -> io::Result<(Session, u64)> {
         let mut builder = Builder::new(self.format);
         builder.program(self.program);
@@ -179,7 +185,7 @@ impl PartOf<'_> {
         Ok((builder.finish(), begins.unwrap_or(self.len)))
     }
 
-    /// Takes the lines at the start that tell of the session as a whole; gives where they end.
+    /// Reads the lines at the start that concern the session as a whole; returns their end.
     fn first_lines(&self, reader: &mut Reader, builder: &mut Builder) -> u64 {
         let mut end = None;
         reader.feed(self.head, |line| {
@@ -222,7 +228,7 @@ impl PartOf<'_> {
     }
 }
 
-/// Whether the rest of the file can't change the position, as the end of it tells.
+/// Returns whether the rest of the file can't change HEAD, judging by its end.
 fn is_exact(session: &Session) -> bool {
     let harmless = |kind| {
         matches!(
@@ -236,11 +242,12 @@ fn is_exact(session: &Session) -> bool {
         && session.faults.iter().all(|fault| harmless(fault.kind))
 }
 
-/// Where the lines before `end` begin that hold one of `words`, and a quote behind it; `None` where there are too many, or one
-/// holds what is to be `absent`.
+/// Returns the offsets of the lines before `end` that contain one of `words` followed by a quote.
+/// Returns `None` if there are too many, or if a line contains one of `absent`.
 fn lines_with(file: &File, end: u64, words: &[&str], absent: &[&str]) -> io::Result<Option<Vec<u64>>> {
     const BLOCK: usize = 256 << 10;
-    // All words in one pass. Without their first quote, since a search for many words looks at how they begin.
+    // Search for all words in one pass. Without their first quote, because a search for many words
+    // is driven by their first bytes.
     let words: Vec<String> = absent.iter().chain(words).map(|word| format!("{word}\"")).collect();
     let escaped: Vec<String> = words.iter().map(|word| regex::escape(word)).collect();
     let wanted = Regex::new(&escaped.join("|")).map_err(io::Error::other)?;
@@ -281,8 +288,8 @@ fn lines_with(file: &File, end: u64, words: &[&str], absent: &[&str]) -> io::Res
         if let Some(newline) = memchr::memrchr(b'\n', &bytes[from..]) {
             line = base + (from + newline) as u64 + 1;
         }
-        // A word may stand over the border. What is found twice so, or under the name of the line behind, does
-        // no harm: the lines are told by their fields in the end.
+        // A word may cross the boundary. Finding it twice, or with the offset of the following
+        // line, does no harm: the lines are checked by their fields in the end.
         let keep = overlap.min(have);
         buffer.copy_within(have - keep..have, 0);
         base += (have - keep) as u64;
@@ -296,7 +303,8 @@ mod tests {
     use std::fmt::Write as _;
     use std::os::unix::fs::FileExt;
 
-    /// A session: `"a; b<a"` is an entry `a` without a parent, and `b` under `a`; `!` puts what follows as it is.
+    /// Builds a session: `"a; b<a"` is an entry `a` without a parent, and `b` as its child; text
+    /// after `!` is inserted as it is.
     fn pi(items: &str) -> String {
         let mut text = "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}\n".to_owned();
         for item in items.split(';').map(str::trim).filter(|item| !item.is_empty()) {
@@ -351,7 +359,7 @@ mod tests {
             if let Some(opened) = opened {
                 assert!(opened.session.partial);
                 assert_eq!(opened.session.header.and_then(|header| header.id).as_deref(), Some("s"));
-                // A part says what the whole says.
+                // The part must agree with the whole.
                 let whole = Session::read(pi(items).as_bytes()).unwrap();
                 assert_eq!(opened.session.head.leaf.map(|ix| opened.session.entries.key(ix)),
                            whole.head.leaf.map(|ix| whole.entries.key(ix)));
@@ -359,13 +367,13 @@ mod tests {
         };
         let long = chain(0, 100);
         check(&long,                                        Some("e99 e98 e97 e96"));
-        check(&format!("{long} e200<e10"),                  None);              // its parent stands far before
-        check(&format!("{long} e200; e201<e200"),           Some("e201 e200"));   // a path that is short and whole
+        check(&format!("{long} e200<e10"),                  None);              // its parent is far before
+        check(&format!("{long} e200; e201<e200"),           Some("e201 e200"));   // a path that is short and complete
         check(&format!("{long} e200<e99; e99<e97"),         Some("e99 e97 e96 e95")); // the last copy counts
         check(&format!("{long} !{{\"torn\":"),              None);
-        check(&format!("{long} !{{\"type\":\"message\"}}"), None);              // without an id the agent begins anew
+        check(&format!("{long} !{{\"type\":\"message\"}}"), None);              // without an id the agent starts anew
         check(&format!("{long} !{{\"type\":\"leaf\",\"id\":\"l\",\"parentId\":\"e99\",\"targetId\":\"e3\"}}"), None);
-        check(&format!("{long} e200<e201; e201<e200"),      None);              // a ring
+        check(&format!("{long} e200<e201; e201<e200"),      None);              // a cycle
         check(&format!("{long} e200<e202; e201<e99; e202<e201"), Some("e202 e201 e99 e98"));
         check("e0; e1<e0",                                  None);              // small enough to be read as a whole
     }
@@ -390,7 +398,7 @@ mod tests {
         assert_eq!(find(&text, &["e4"], &["Le5"]), None);
         assert_eq!(find(&pi(&format!("{items} e202@e7<e99")), &["e4"], &["Le7"]), None);
         assert_eq!(find(&text, &["lost"], &["new"]), None);
-        // Named as a parent and nowhere as an entry; spelled with an escape.
+        // Named as a parent but not an entry; spelled with an escape.
         assert_eq!(find(&text.replace("\"id\":\"e4\"", "\"id\":\"f4\""), &["e4"], &[]), None);
         assert_eq!(find(&text.replace("\"e4\"", "\"\\u00654\""), &["e4"], &[]), None);
     }
@@ -423,7 +431,7 @@ mod tests {
         let found = lines_with(&file, text.len() as u64, &["needle", "never"], &[]).unwrap().unwrap();
         let is_wanted = |line: &u64| wanted.contains(line);
         assert!(wanted.iter().all(|line| found.contains(line)));
-        // Some lines beside are allowed, at borders.
+        // A few additional lines are allowed, at block boundaries.
         assert!(found.iter().filter(|line| !is_wanted(line)).count() <= text.len() / (256 << 10) + 1);
         let short = lines_with(&file, wanted[3], &["needle"], &[]).unwrap().unwrap();
         assert_eq!(short, wanted[..3]);

@@ -1,3 +1,5 @@
+//! Opening a session file and reading it as a whole.
+
 use super::parallel;
 use crate::format::{Builder, Detected, Format, Program, Session, detect, detect_in_blocks, has_line};
 use crate::json::{Line, Reader};
@@ -13,37 +15,38 @@ use std::path::Path;
 /// How a session is opened.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// The format, where the user says so; else it is told from the first lines.
+    /// The format, if the user chose it; otherwise it is detected from the first lines.
     pub format: Option<Format>,
-    /// Whether tool calls, and what rare lines name, are gathered too: [`Session::side`].
+    /// Whether tool calls and references in rare lines are collected, too: [`Session::side`].
     pub side: bool,
 }
 
-/// A session with the files that it stands in.
+/// A session with its files.
 pub struct Opened {
-    /// What was read.
+    /// The session.
     pub session: Session,
-    /// Where it was read from.
+    /// The files that it was read from.
     pub files: Files,
 }
 
-/// How many bytes the format is told from, at first; more where they hold no whole line.
+/// How many bytes are first used to detect the format; more if they contain no whole line.
 const HEAD: usize = 16 * 1024;
 
 /// Opens the session in a file; `-` is standard input.
 ///
-/// Reads the whole file once, and holds of it no more than columns of entries. Fails where the file can't be read,
-/// is empty, or is of no format that is known; a damaged session is opened, with its faults.
+/// Reads the whole file once, and keeps only columns of entries in memory. Fails if the file can't
+/// be read, is empty, or has an unknown format; a damaged session is opened, with its faults.
 pub fn open(path: &Path, options: Options) -> Result<Opened, Error> {
     let (session, files, _) = load(path, options)?;
     Ok(Opened { session: session?, files })
 }
 
-/// Opens a file as [`open()`] does; without a session if there is none in it. Gives its length too.
+/// Opens a file like [`open()`], but without a session if it contains none. Also returns its
+/// length.
 pub fn open_any(path: &Path, options: Options) -> Result<(Option<Session>, Files, u64), Error> {
     let (session, files, len) = load(path, options)?;
     match session {
-        // The file may have grown since its length was asked for.
+        // The file may have grown since its length was determined.
         Ok(session) => {
             let len = session.files[0].bytes;
             Ok((Some(session), files, len))
@@ -53,7 +56,7 @@ pub fn open_any(path: &Path, options: Options) -> Result<(Option<Session>, Files
     }
 }
 
-/// Opens a file once, and reads the session in it; gives its length too.
+/// Opens a file once, and reads the session in it; also returns its length.
 fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files, u64), Error> {
     let mut files = Files::new();
     let (session, len) = match Source::of(path)? {
@@ -76,7 +79,7 @@ fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files,
     Ok((session, files, len))
 }
 
-/// Opens a file as bytes, whatever it holds; gives its length too. `-` is standard input.
+/// Opens a file as bytes, whatever it contains; also returns its length. `-` is standard input.
 pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
     let mut files = Files::new();
     let (content, len, stamp) = match Source::of(path)? {
@@ -98,16 +101,17 @@ pub(crate) fn in_memory(path: &Path, options: Options, bytes: Vec<u8>) -> Result
     Ok(Opened { session, files })
 }
 
-/// Whether what is behind a path can be read but once: standard input, or a pipe that stands for a file.
+/// Returns whether a path can be read only once: standard input, or a pipe instead of a file.
 pub fn is_read_once(path: &Path) -> bool {
     path == Path::new("-") || path.metadata().is_ok_and(|facts| !facts.is_file() && !facts.is_dir())
 }
 
-/// What is behind a path.
+/// The source behind a path.
 pub(crate) enum Source {
-    /// A file, its length, and what it is known again by.
+    /// A file, its length, and the stamp that identifies it.
     File(File, u64, Stamp),
-    /// All that came of standard input, of a pipe or of another device: it can be read but once.
+    /// All bytes from standard input, from a pipe or from another device, which can be read only
+    /// once.
     Bytes(Vec<u8>),
 }
 
@@ -136,22 +140,24 @@ impl Source {
     }
 }
 
-/// What a file is read as.
+/// How a file is interpreted.
 #[derive(Clone, Copy)]
 pub(crate) struct Told {
     pub(crate) format: Format,
-    /// The program that derived its format from another: nothing is written to its sessions, whatever they are read as.
+    /// The program whose format is derived from another: nothing is written to its sessions,
+    /// however they are interpreted.
     pub(crate) program: Option<Program>,
 }
 
-/// The format of a file. `head` has its first bytes.
+/// Detects the format of a file. `head` contains its first bytes.
 pub(crate) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
     let detected =
         detect_in(path, file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     settled(path, detected, options)
 }
 
-/// What the name of a file and its first bytes tell of its format; `head` has those that were read already.
+/// Detects the format from the name of a file and its first bytes; `head` contains those that were
+/// already read.
 pub(crate) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Detected> {
     detect_in_blocks(Some(path), |offset, block| {
         if let Some(rest) =
@@ -167,7 +173,7 @@ pub(crate) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Det
     })
 }
 
-/// The format that the user says, else the one that is told.
+/// Returns the format that the user chose, or else the detected one.
 pub(crate) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
     let program = match detected {
         Detected::Foreign(program) => Some(program),
@@ -184,7 +190,7 @@ pub(crate) fn settled(path: &Path, detected: Detected, options: Options) -> Resu
     }
 }
 
-/// The first bytes of a file: enough for some lines, where there are any.
+/// Reads the first bytes of a file: enough for some lines, if there are any.
 pub(crate) fn read_head(file: &File) -> io::Result<Vec<u8>> {
     let mut head = Vec::new();
     let mut want = HEAD;
@@ -204,7 +210,7 @@ pub(crate) fn read_head(file: &File) -> io::Result<Vec<u8>> {
 
 /// Reads a file of `len` bytes.
 fn read_file(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
-    // Of small files there may be thousands: each thread has one reader for all of its own.
+    // There may be thousands of small files: each thread has one reader for all of its own.
     thread_local!(static READER: Cell<Option<Reader>> = const { Cell::new(None) });
     let mut reader = READER.take().unwrap_or_default();
     let session = read_with(&mut reader, path, options, file, len);
@@ -230,7 +236,8 @@ fn read_with(
     builder.expect(len, &start[..count.min(HEAD)]);
     reader.python(told.format.is_python());
     reader.advance(count, |line| builder.line(line));
-    // A file may have grown since its length was asked for: only where there was room for more, this was all.
+    // A file may have grown since its length was determined: this was everything only if there was
+    // room for more.
     if count == room {
         read_on(file, reader, count as u64, |line| builder.line(line)).map_err(io)?;
     } else {
@@ -239,7 +246,7 @@ fn read_with(
     Ok(builder.finish())
 }
 
-/// Reads a file of `len` bytes in segments, where that can be.
+/// Reads a file of `len` bytes in segments, if that is possible.
 fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let head = read_head(file).map_err(io)?;
@@ -255,7 +262,7 @@ fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Se
     }
 }
 
-/// Reads by position, so that a file that grows meanwhile is harmless.
+/// Reads by position, so that a file that grows in the meantime is harmless.
 pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize> {
     loop {
         match file.read_at(into, at) {
@@ -265,7 +272,7 @@ pub(crate) fn read_at(file: &File, into: &mut [u8], at: u64) -> io::Result<usize
     }
 }
 
-/// Hands out the lines from `at` on, up to the end of the file.
+/// Yields the lines from `at` to the end of the file.
 pub(crate) fn read_on(
     file: &File,
     reader: &mut Reader,
@@ -378,7 +385,7 @@ mod tests {
             r#"{{"type":"message","id":"a","parentId":null,"message":{{"role":"user","content":"{long}"}}}}"#
         );
         for (line, format) in [(claude, Format::Claude), (chimera, Format::Chimera), (pi, Format::Pi)] {
-            // Ended or not, and behind blank lines.
+            // With and without an ending, and after blank lines.
             for text in [format!("{line}\n"), line.clone(), format!("\n\n{line}\n{line}\n")] {
                 let file = tempfile::NamedTempFile::new().unwrap();
                 std::fs::write(file.path(), text).unwrap();

@@ -1,3 +1,5 @@
+//! Locks on session files, and signs that an agent is using them.
+
 use super::{Refusal, Stamp, stamp, steps, sys, temp, unix};
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -6,29 +8,29 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant, SystemTime};
 
-/// How long another bough is waited for.
+/// How long to wait for another bough process.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// How long oh-my-pi's lock is waited for, as oh-my-pi itself does.
+/// How long to wait for oh-my-pi's lock, as in oh-my-pi itself.
 const OMP_PATIENCE: Duration = Duration::from_millis(500);
-/// How long a program has a file open that opens it for each line.
+/// How long a program that opens a file for each line keeps it open.
 const MOMENT: Duration = Duration::from_millis(200);
-/// A file changed so lately is taken for one that an agent is at work on.
+/// A file that changed this recently is assumed to be in use by an agent.
 const LATELY: Duration = Duration::from_secs(5);
 
-/// A file that is ours to write for as long as this lives: an advisory lock on the file, and oh-my-pi's own
-/// where the file is oh-my-pi's.
+/// Exclusive access to a file for as long as this lives: an advisory lock on the file, and
+/// oh-my-pi's own lock if the file is oh-my-pi's.
 pub(crate) struct Guard {
-    /// The file itself, symbolic links followed.
+    /// The file itself, with symbolic links resolved.
     pub(crate) path: PathBuf,
     /// A handle for reading, which holds the lock.
     pub(crate) file: File,
-    /// Whether the handle is one for writing as well.
+    /// Whether the handle is also open for writing.
     pub(super) writes: bool,
     omp: Option<OmpLock>,
 }
 
 impl Guard {
-    /// Locks a file. Waits for other boughs, which are soon done; does not wait for ever.
+    /// Locks a file. Waits for other bough processes, which finish soon, but not forever.
     pub(crate) fn take(path: &Path, omp: bool, force: bool) -> Result<Guard, Refusal> {
         let io = |source| Refusal::io(path, source);
         let since = Instant::now();
@@ -38,7 +40,7 @@ impl Guard {
             if !lock(&file, since).map_err(io)? {
                 return Err(Refusal::Locked { path: path.to_owned() });
             }
-            // Whoever had the lock may have put another file in its place.
+            // The previous holder of the lock may have replaced the file.
             let (ours, there) = (file.metadata().map_err(io)?, fs::metadata(&real).map_err(io)?);
             if (ours.dev(), ours.ino()) != (there.dev(), there.ino()) {
                 continue;
@@ -48,7 +50,8 @@ impl Guard {
         }
     }
 
-    /// Opens a file as [`Guard::take`] does, and locks nothing: for a look whether it could be written.
+    /// Opens a file like [`Guard::take`] without locking anything, to check whether it could be
+    /// written.
     pub(crate) fn look(path: &Path) -> Result<Guard, Refusal> {
         let io = |source| Refusal::io(path, source);
         let real = fs::canonicalize(path).map_err(io)?;
@@ -56,18 +59,21 @@ impl Guard {
         Ok(Guard { path: real, file, writes: false, omp: None })
     }
 
-    /// Opens the file for writing as well, so that this process has no other handle on it: see [`unix::shut_out`].
+    /// Also opens the file for writing, so that this process has no other handle on it: see
+    /// [`unix::shut_out`].
     pub(crate) fn open_for_writing(&mut self) -> io::Result<()> {
         let file = fs::OpenOptions::new().read(true).write(true).open(&self.path)?;
-        // Until the new handle has the lock, another bough may have it: what it changes is seen by the stamp.
+        // Until the new handle has the lock, another bough process may have it: the stamp detects
+        // its changes.
         self.file = file;
         self.writes = true;
         lock(&self.file, Instant::now()).map(drop)
     }
 
-    /// Why the session looks as if an agent were at work on it, if it does.
+    /// Returns why the session seems to be in use by an agent, if it does.
     ///
-    /// `own` gives the time at which bough itself changed the file last, in nanoseconds since 1970.
+    /// `own` returns the time at which bough itself last changed the file, in nanoseconds since
+    /// 1970.
     pub(crate) fn alive(
         &self,
         own: impl FnOnce() -> Option<i64>,
@@ -81,7 +87,7 @@ impl Guard {
         })
     }
 
-    /// Whether another program has the file open for writing, and does not soon close it.
+    /// Returns whether another program has the file open for writing, and does not close it soon.
     pub(crate) fn stays_open(&self) -> bool {
         let since = Instant::now();
         while open_elsewhere(&self.file) {
@@ -94,7 +100,7 @@ impl Guard {
     }
 }
 
-/// What tells that an agent is at work on a session.
+/// A sign that an agent is using a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Signs {
     /// Some program has the file open for writing.
@@ -106,7 +112,7 @@ pub enum Signs {
 }
 
 impl Signs {
-    /// What is seen of the file, as the end of a sentence about it.
+    /// Describes the sign, as the end of a sentence about the file.
     pub fn words(self) -> &'static str {
         match self {
             Signs::Open => "is open for writing in another program",
@@ -116,10 +122,10 @@ impl Signs {
     }
 }
 
-/// Why a session looks as if an agent were at work on it, if it does. Reads only.
+/// Returns why a session seems to be in use by an agent, if it does. Only reads.
 ///
-/// `path` is that of the file itself, symbolic links followed, since a lock stands beside that, unless it `is_unlocked`; `file` is a
-/// handle for reading, and `stamp` was taken of it.
+/// `path` is that of the file itself, with symbolic links resolved, because a lock is beside it,
+/// unless it `is_unlocked`; `file` is a handle for reading, and `stamp` was taken from it.
 pub fn signs_of_life(
     path: &Path,
     file: &File,
@@ -146,19 +152,20 @@ fn alive(
         return Some(Signs::OmpLock);
     }
     let age = now.duration_since(stamp::system_time(mtime)).or_else(|ahead| {
-        // A clock that is a little behind that of the file's disk.
+        // A clock that is slightly behind that of the file system.
         if ahead.duration() < Duration::from_secs(1) { Ok(Duration::ZERO) } else { Err(ahead) }
     });
     let fresh = age.is_ok_and(|age| age < LATELY);
     (fresh && own != Some(mtime)).then_some(Signs::Fresh)
 }
 
-/// Whether any program has a file open for writing. `file` is a handle for reading.
+/// Returns whether any program has a file open for writing. `file` is a handle for reading.
 pub(super) fn open_elsewhere(file: &File) -> bool {
     unix::open_for_writing(file).unwrap_or_else(|| someone_writes(file))
 }
 
-/// Whether a process of ours has the file open for writing, by a walk over `/proc`.
+/// Returns whether one of the user's processes has the file open for writing, by walking through
+/// `/proc`.
 fn someone_writes(file: &File) -> bool {
     let Ok(wanted) = file.metadata() else { return false };
     let Ok(processes) = fs::read_dir("/proc") else { return false };
@@ -182,21 +189,21 @@ fn someone_writes(file: &File) -> bool {
     false
 }
 
-/// Whether a handle, by what `/proc/PID/fdinfo/FD` says of it, is one for writing.
+/// Returns whether a handle is open for writing, according to `/proc/PID/fdinfo/FD`.
 fn writes(fdinfo: &Path) -> bool {
     let text = fs::read_to_string(fdinfo).unwrap_or_default();
     let flags = text.lines().find_map(|line| line.strip_prefix("flags:"));
     let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
-    // The lowest two bits are how it was opened: 0 is reading alone.
+    // The lowest two bits are the access mode: 0 is read-only.
     flags.is_none_or(|flags| flags & 0b11 != 0)
 }
 
-/// Locks a file for us alone; `false` where another does not let go of it.
+/// Locks a file exclusively; returns `false` if another process does not release it.
 pub(crate) fn lock(file: &File, since: Instant) -> io::Result<bool> {
     loop {
         match file.try_lock() {
             Ok(()) => return Ok(true),
-            // A file system without locks: then there are none.
+            // A file system without locks: continue without.
             Err(fs::TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
                 return Ok(true);
             }
@@ -207,19 +214,19 @@ pub(crate) fn lock(file: &File, since: Instant) -> io::Result<bool> {
     }
 }
 
-/// Whether a file is a lock of oh-my-pi's kind that nobody holds any more.
+/// Returns whether a file is a lock of oh-my-pi that nobody holds any more.
 pub(super) fn is_left_lock(path: &Path) -> bool {
     let name = path.file_name().map(OsStr::as_encoded_bytes).unwrap_or_default();
     let is_lock = name.strip_prefix(b".").is_some_and(|name| name.ends_with(b".jsonl.lock"));
     is_lock && OmpLock::is_left(path)
 }
 
-/// The name of oh-my-pi's lock on a session.
+/// Returns the name of oh-my-pi's lock on a session.
 pub(super) fn lock_name(session: &Path) -> PathBuf {
     OmpLock::name(session)
 }
 
-/// Removes a file that an interrupted bough left.
+/// Removes a file that an interrupted bough process left behind.
 pub fn remove_leftover(path: &Path) -> io::Result<()> {
     if is_left_lock(path) {
         OmpLock::remove_left(path);
@@ -228,7 +235,7 @@ pub fn remove_leftover(path: &Path) -> io::Result<()> {
     sys::remove(path)
 }
 
-/// oh-my-pi's own lock: a file `.NAME.lock` that is made exclusively, with `pid:ms` in it.
+/// oh-my-pi's own lock: a file `.NAME.lock` that is created exclusively and contains `pid:ms`.
 struct OmpLock {
     path: PathBuf,
 }
@@ -241,14 +248,16 @@ impl OmpLock {
         session.with_file_name(name)
     }
 
-    /// The process that holds the lock, by what the file says. The first digits of a number say nothing.
+    /// Returns the process that holds the lock, according to the file. The first digits of a number
+    /// are not enough.
     fn holder(lock: &Path) -> Option<i32> {
         let mut text = String::new();
         steps::open(lock).ok()?.take(64).read_to_string(&mut text).ok()?;
         text.split_once(':')?.0.trim().parse().ok()
     }
 
-    /// Whether the one who made a lock is gone, by what the file says or, if it says nothing, by its age.
+    /// Returns whether the process that created a lock is gone, judging by the content of the file
+    /// or, if it is empty, by its age.
     fn is_left(lock: &Path) -> bool {
         if let Some(pid) = OmpLock::holder(lock) {
             return !unix::process_lives(pid);
@@ -258,7 +267,8 @@ impl OmpLock {
         age.is_ok_and(|age| age > OMP_PATIENCE)
     }
 
-    /// Removes a lock that was left. Another program may do the same, and have a lock of its own there by now.
+    /// Removes an abandoned lock. Another program may do the same, and already have its own lock
+    /// there.
     fn remove_left(lock: &Path) {
         let aside = temp::name_beside(lock);
         if fs::rename(lock, &aside).is_err() {
@@ -270,9 +280,10 @@ impl OmpLock {
         let _ = fs::remove_file(&aside);
     }
 
-    /// Takes the lock as oh-my-pi does: waits for half a second, and takes it from a process that is gone.
+    /// Takes the lock as oh-my-pi does: waits for half a second, and takes it over from a process
+    /// that is gone.
     ///
-    /// Gives `None` where the user insists although another holds it.
+    /// Returns `None` if another process holds it and the user insists.
     fn take(session: &Path, force: bool) -> Result<Option<OmpLock>, Refusal> {
         let path = OmpLock::name(session);
         let since = Instant::now();
@@ -286,7 +297,7 @@ impl OmpLock {
                     return Ok(Some(lock));
                 }
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                // oh-my-pi has no lock on a session of such a name either.
+                // oh-my-pi can't lock a session with such a name either.
                 Err(error) if error.kind() == io::ErrorKind::InvalidFilename => return Ok(None),
                 Err(error) => return Err(Refusal::io(&path, error)),
             }

@@ -1,8 +1,9 @@
-//! Carries out plans: the one door through which bough changes files.
+//! Carries out plans: the only way in which bough changes files.
 //!
-//! What is common to all: the file is locked, it must look as it did when it was read, no agent may be at
-//! work on it, the operation is in the log before the file changes, and a failure leaves the old file.
-//! An append is one `write` of whole lines; anything else is a new file that takes the place of the old one.
+//! The steps that all changes share: the file is locked, it must be as it was when it was read, no
+//! agent may be using it, the operation is in the log before the file changes, and a failure leaves
+//! the old file. An append is one `write` of whole lines; anything else is a new file that replaces
+//! the old one.
 
 pub(crate) mod guard;
 mod record;
@@ -34,26 +35,28 @@ use steps::{Ready, Sink};
 
 /// How a plan is carried out.
 pub struct Orders<'a> {
-    /// Overrides refusals for safety, but for a file that another program holds open.
+    /// Overrides safety checks, except for a file that another program has open.
     pub force: bool,
-    /// The refusals that are overridden one by one.
+    /// The safety checks that are overridden one by one.
     pub allow: Allow,
-    /// Whether this is the last try: with `force`, a file that only grew since it was read is then appended to.
+    /// Whether this is the last attempt: with `force`, lines are then appended to a file that has
+    /// only grown since it was read.
     pub last_try: bool,
-    /// Only looks whether the plan could be carried out; writes nothing, and takes no lock.
+    /// Only checks whether the plan could be carried out; writes nothing, and takes no lock.
     pub dry_run: bool,
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// Where the operation is recorded; `None` where the user has no place for it.
+    /// The log that records the operation; `None` if the user has no place for it.
     pub log: Option<&'a Log>,
-    /// The operation that this is a part of, if it is not one of its own.
+    /// The operation that this is a part of, if it is not an operation by itself.
     pub group: Option<&'a Group>,
-    /// Asked before a change stands, with the path of the new content: an error keeps the old file.
+    /// Called with the path of the new content before a change becomes final: an error keeps the
+    /// old file.
     pub prove: Option<&'a Proof<'a>>,
 }
 
 impl Orders<'_> {
-    /// The refusals that are overridden.
+    /// Returns the safety checks that are overridden.
     fn allows(&self) -> Allow {
         let Allow { live, truncated, overwrite, hardlink, changed } = self.allow;
         Allow {
@@ -66,40 +69,41 @@ impl Orders<'_> {
     }
 }
 
-/// Refusals for safety that are overridden.
+/// Safety checks that are overridden.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Allow {
-    /// Writing to a file that an agent is at work on.
+    /// Writing to a file that an agent is using.
     pub live: bool,
-    /// Appending after a line that is cut off.
+    /// Appending after a truncated line.
     pub truncated: bool,
-    /// Putting a new file in the place of another.
+    /// Replacing an existing file with a new one.
     pub overwrite: bool,
-    /// Rewriting a file that has other names.
+    /// Rewriting a file that has other hard links.
     pub hardlink: bool,
-    /// Appending to a file that grew since it was read.
+    /// Appending to a file that has grown since it was read.
     pub changed: bool,
 }
 
-/// Looks at the new content, by its path, and says what is wrong with it.
+/// Checks the new content at a path, and returns what is wrong with it.
 pub type Proof<'a> = dyn Fn(&Path) -> Result<(), String> + 'a;
 
-/// What was done.
+/// The result of carrying out a plan.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Done {
-    /// The id of the operation in the log; empty where nothing was recorded.
+    /// The id of the operation in the log; empty if nothing was recorded.
     pub op_id: String,
     /// The files that were written, in the order of the plan.
     pub files: Vec<PathBuf>,
-    /// Old files that are kept beside the new ones, since there was no place for a backup.
+    /// Old files that are kept beside the new ones, because there was no place for a backup.
     pub kept: Vec<PathBuf>,
 }
 
-/// Carries out a plan on the files of the session that it was made for.
+/// Carries out a plan on the files of the session for which it was made.
 ///
-/// New files go where the plan says; one without a path goes to `out`. Either all targets are written or none:
-/// when one fails, those before it are taken back. [`Refusal::Changed`] means that the file is not as it was read:
-/// read it again, make the plan again, and try once more.
+/// New files are created as the plan says; one without a path is written to `out`. Either all
+/// targets are written or none: if one fails, those before it are rolled back. [`Refusal::Changed`]
+/// means that the file has changed since it was read: the caller should read it again, make a new
+/// plan, and retry.
 pub fn carry_out(
     files: &Files,
     format: Format,
@@ -153,7 +157,7 @@ pub fn carry_out(
         }
         Ok(())
     };
-    // What is printed is printed when all before it was written.
+    // Output is printed only after everything before it was written.
     let mut printed = 0;
     let done = record.carry_out(ready, orders, |at| {
         let from = std::mem::replace(&mut printed, at);
@@ -166,7 +170,7 @@ pub fn carry_out(
     }
 }
 
-/// Makes ready what a target needs; nothing for one that is printed.
+/// Prepares the steps of a target; none for one that is printed.
 fn make_ready(
     files: &Files,
     plan: &Plan,
@@ -187,7 +191,7 @@ fn make_ready(
             steps::replace(of(guards, *file), stamp, &mut fill, time, orders, record).map(Some)
         }
         Target::Create { path: Some(path), pieces } => {
-            // What is kept in the folder of the log is the user's alone.
+            // Files in the folder of the log are private to the user.
             let is_private = orders.log.is_some_and(|log| path.starts_with(log.folder()));
             let mode = files.mode(0).filter(|_| !is_private).unwrap_or(0o600);
             let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
@@ -197,7 +201,7 @@ fn make_ready(
     }
 }
 
-/// Looks whether a plan could be carried out.
+/// Checks whether a plan could be carried out.
 fn check(files: &Files, plan: &Plan, guards: &[(u16, Guard)], orders: &Orders<'_>) -> Result<Done, Refusal> {
     let mut done = Done::default();
     for target in &plan.targets {
@@ -227,7 +231,7 @@ fn check(files: &Files, plan: &Plan, guards: &[(u16, Guard)], orders: &Orders<'_
     Ok(done)
 }
 
-/// Locks the files that a plan changes, and looks whether they may be changed.
+/// Locks the files that a plan changes, and checks whether they may be changed.
 fn guards(
     files: &Files,
     format: Format,
@@ -243,7 +247,7 @@ fn guards(
             Target::Create { .. } => None,
         })
         .collect();
-    // Always in one order, so that two boughs do not wait for each other.
+    // Always in the same order, so that two processes do not wait for each other.
     wanted.sort_by_key(|(file, is_new)| (files.path(*file).to_owned(), !is_new));
     wanted.dedup_by_key(|(file, _)| *file);
     let mut guards = Vec::new();
@@ -263,8 +267,8 @@ fn guards(
     Ok(guards)
 }
 
-/// Refuses where the session looks as if an agent were at work on it. `is_new` says that a new file takes its place, `own` when
-/// bough itself changed the file, if that is known without the log.
+/// Fails if the session seems to be in use by an agent. `is_new` says that a new file replaces it;
+/// `own` is the time at which bough itself changed the file, if that is known without the log.
 pub(super) fn look_around(
     guard: &Guard,
     path: &Path,
@@ -290,8 +294,8 @@ fn look_for_life(guard: &Guard, path: &Path, own: Option<i64>, orders: &Orders<'
     }
 }
 
-/// Refuses to replace a file that another program holds open for writing: all that it writes later would be lost. Only
-/// [`Allow::live`] overrides it.
+/// Refuses to replace a file that another program has open for writing: everything that it writes
+/// later would be lost. Only [`Allow::live`] overrides this.
 fn look_for_handles(guard: &Guard, orders: &Orders<'_>) -> Result<(), Refusal> {
     if orders.allow.live || !guard.stays_open() {
         return Ok(());
@@ -299,16 +303,17 @@ fn look_for_handles(guard: &Guard, orders: &Orders<'_>) -> Result<(), Refusal> {
     Err(Refusal::Alive { path: guard.path.clone(), signs: Signs::Open })
 }
 
-/// The time at which bough itself changed a file last, in nanoseconds since 1970, if that explains the time that it has.
+/// Returns the time at which bough itself last changed a file, in nanoseconds since 1970, if that
+/// explains its current file time.
 pub fn last_own_change(log: Option<&Log>, path: &Path) -> Option<i64> {
     let mtime = stamp::mtime(&std::fs::metadata(path).ok()?);
-    // An operation is in the log with the time at which its command began.
+    // The log contains the time at which the command of an operation began.
     let since = Time((mtime / 1_000_000).saturating_sub(3_600_000));
     let last = log?.last_change_of(path, since).ok()??;
     last.steps.iter().rfind(|step| step.path == path)?.after.as_ref().map(|after| after.mtime)
 }
 
-/// Whether what changed a file last was bough itself, as far as its time tells.
+/// Returns whether the last change of a file was made by bough itself, judging by its time.
 pub fn changed_by_bough(log: Option<&Log>, path: &Path) -> bool {
     let mtime = std::fs::metadata(path).map(|facts| stamp::mtime(&facts));
     last_own_change(log, path).is_some_and(|own| mtime.is_ok_and(|mtime| mtime == own))
@@ -319,7 +324,7 @@ fn of(guards: &[(u16, Guard)], file: u16) -> &Guard {
     &found.expect("all files that the plan changes were locked").1
 }
 
-/// Writes pieces; kept ones stream from the files that the session was read from.
+/// Writes pieces; kept ones are streamed from the files that the session was read from.
 fn fill(files: &Files, pieces: &[Piece], sink: &mut Sink<'_>) -> io::Result<()> {
     let mut block = Vec::new();
     for piece in pieces {
@@ -340,7 +345,8 @@ fn fill(files: &Files, pieces: &[Piece], sink: &mut Sink<'_>) -> io::Result<()> 
     Ok(())
 }
 
-/// An id for an operation: the time, so that ids are in order, and enough of chance that no two of a second are the same.
+/// Creates an id for an operation: the time, so that ids are in order, and enough random bits that
+/// no two in one second are equal.
 pub(super) fn op_id(now: Time) -> String {
     let chance = uuid::Uuid::new_v4().as_u128() as u32;
     format!("{:08x}{chance:08x}", (now.0 / 1000) as u32)

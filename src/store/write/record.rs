@@ -1,4 +1,4 @@
-//! An operation on its way into the log.
+//! An operation that is being recorded in the log.
 
 use super::steps::{self, Failed, Ready};
 use super::{Done, Orders, Refusal, sys};
@@ -12,10 +12,10 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// From this many files on, the disk is asked once for all of them.
+/// From this number of files on, the disk is synced once for all of them.
 const MANY: usize = 9;
 
-/// Several plans that are one operation: it is begun by the first of them, and undone as a whole.
+/// Several plans that form one operation: the first of them begins it, and it is undone as a whole.
 #[derive(Default)]
 pub struct Group(RefCell<Option<Entry>>);
 
@@ -35,15 +35,15 @@ impl Drop for Group {
     }
 }
 
-/// An operation and where it is recorded.
+/// An operation and the log that records it.
 struct Entry {
     log: Option<Log>,
     operation: Operation,
-    /// Whether the log knows of it.
+    /// Whether the log contains it.
     begun: bool,
-    /// The folders that the log knows of.
+    /// The folders that the log contains.
     noted: BTreeSet<PathBuf>,
-    /// Says to others that this process writes.
+    /// Declares to other processes that this one is writing.
     enters: Option<File>,
 }
 
@@ -66,47 +66,48 @@ impl Entry {
     fn close(&self, state: Progress) {
         if let Some(log) = self.log.as_ref().filter(|_| self.begun) {
             let op_id = Cow::Borrowed(&*self.operation.op_id);
-            // The files are written, or as before. That the log can't say so must not look as if they were not.
+            // The files are written, or as before. A failure to record that must not look as if
+            // they were not.
             let _ = log.put(&[Line::Ended { op_id, state, after: None }], false);
         }
     }
 }
 
-/// A part of an operation that is made ready, recorded and carried out at once.
+/// A part of an operation that is prepared, recorded and carried out at once.
 pub(crate) struct Record<'a> {
     entry: Option<Entry>,
     group: Option<&'a Group>,
     force: bool,
     /// How many steps the operation had before this part.
     from: usize,
-    /// Whether it only takes back what was not recorded as done.
+    /// Whether it only rolls back steps that were not recorded as done.
     is_scratch: bool,
-    /// Whether there are so many files that they are brought to the disk together.
+    /// Whether there are so many files that they are synced together.
     is_lazy: bool,
     backups: Vec<String>,
     folders: BTreeSet<PathBuf>,
 }
 
 impl<'a> Record<'a> {
-    /// A record of an operation, or of the group that it is a part of.
+    /// Creates a record of an operation, or of the group that it is a part of.
     pub(crate) fn of(orders: &Orders<'a>, operation: Operation) -> Record<'a> {
         let entry = orders.group.and_then(|group| group.0.borrow_mut().take());
         Record::with(entry.unwrap_or_else(|| Entry::new(orders.log, operation)), orders)
     }
 
-    /// A record of an operation that was interrupted: what is done now is added to it.
+    /// Creates a record of an interrupted operation, to which further steps are added.
     pub(crate) fn resume(orders: &Orders<'a>, operation: Operation) -> Record<'a> {
         let mut entry = Entry::new(orders.log, operation);
         let op_id = entry.operation.op_id.clone();
         let known = entry.operation.steps.clone();
         let step =
             |(at, step)| Line::Step { op_id: Cow::Borrowed(&op_id), at, step: Some(Cow::Borrowed(step)) };
-        // If the log can't be written, the next step says so.
+        // If the log can't be written, the next step reports it.
         let _ = entry.put(known.iter().enumerate().map(step).collect(), false);
         Record::with(entry, orders)
     }
 
-    /// A record that records nothing, for steps that are taken back.
+    /// Creates a record that records nothing, for rolling back steps.
     pub(crate) fn scratch(orders: &Orders<'a>, operation: Operation) -> Record<'a> {
         let entry = Entry::new(None, operation);
         Record { is_scratch: true, ..Record::with(entry, orders) }
@@ -133,7 +134,7 @@ impl<'a> Record<'a> {
         self.entry.as_ref().and_then(|entry| entry.log.as_ref())
     }
 
-    /// Says how many files will be changed.
+    /// Announces how many files will be changed.
     pub(crate) fn expect(&mut self, files: usize) {
         self.is_lazy = files >= MANY;
         let entry = self.entry();
@@ -142,7 +143,8 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Backs up a stretch of a file that will be no more; `None` if there is no place, and the user insists.
+    /// Backs up a range of a file that will be lost. Returns `None` if there is no place for it,
+    /// and the user insists.
     pub(super) fn back_up(&mut self, file: &File, at: u64, len: u64) -> Result<Option<String>, Refusal> {
         let is_lazy = self.is_lazy;
         if self.is_scratch {
@@ -161,16 +163,16 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// The name under which an old file is kept that has no backup.
+    /// Returns the name under which an old file without a backup is kept.
     pub(super) fn name_to_keep(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        // Names of files have at most 255 bytes.
+        // File names are limited to 255 bytes.
         let short: String = name.chars().take(56).collect();
         let op = self.entry.as_ref().map_or("", |entry| &entry.operation.op_id);
         path.with_file_name(format!("{short}.{op}.bak"))
     }
 
-    /// Lets the log know of a folder in which files are left if the program is killed.
+    /// Records in the log a folder in which files are left if the program is killed.
     pub(super) fn note_folder(&mut self, folder: &Path) {
         let Ok(folder) = std::fs::canonicalize(folder) else { return };
         let entry = self.entry();
@@ -184,7 +186,7 @@ impl<'a> Record<'a> {
         let _ = entry.put(vec![Line::Folder { op_id, folder }], false);
     }
 
-    /// Brings a new file to the disk, or has it brought there with all others.
+    /// Syncs a new file to the disk, or leaves that to the common sync of all files.
     pub(super) fn sync(&mut self, file: &File) -> io::Result<()> {
         if self.is_lazy {
             return Ok(());
@@ -192,12 +194,12 @@ impl<'a> Record<'a> {
         sys::sync(file)
     }
 
-    /// Has the names in a folder brought to the disk, once all steps were taken.
+    /// Has the names in a folder synced to the disk after all steps.
     pub(super) fn sync_later(&mut self, folder: &Path) {
         self.folders.insert(folder.to_owned());
     }
 
-    /// Writes steps to the log, just before they are taken.
+    /// Writes steps to the log, just before they are carried out.
     fn begin(&mut self, ready: &[(usize, Ready)]) -> Result<(), Refusal> {
         let mut lines = Vec::new();
         let from = self.from;
@@ -219,7 +221,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// Brings what was made ready to the disk.
+    /// Syncs the prepared files to the disk.
     fn settle(&mut self, ready: &[(usize, Ready)]) -> Result<(), Refusal> {
         if !self.is_lazy {
             return Ok(());
@@ -234,7 +236,8 @@ impl<'a> Record<'a> {
         sync_files(&temps)
     }
 
-    /// Records steps that were made ready, and takes them. `before` is called before each, with its number in the plan.
+    /// Records prepared steps, and carries them out. `before` is called before each, with its
+    /// number in the plan.
     pub(crate) fn carry_out(
         &mut self,
         ready: Vec<(usize, Ready)>,
@@ -274,32 +277,34 @@ impl<'a> Record<'a> {
         Ok(done)
     }
 
-    /// Says in the log how a step came out, if not as expected.
+    /// Records the actual result of a step, if it differs from the expected one.
     pub(super) fn revise(&mut self, at: usize, step: Step) {
         let entry = self.entry();
         if let Some(known) = entry.operation.steps.get_mut(at) {
             *known = step.clone();
         }
         let op_id = Cow::Owned(entry.operation.op_id.clone());
-        // If it can't be said, the step as it was planned is enough to take it back.
+        // If it can't be recorded, the step as it was planned is enough to roll it back.
         let _ = entry.put(vec![Line::Step { op_id, at, step: Some(Cow::Owned(step)) }], false);
     }
 
-    /// Ends a part of which no step was taken.
+    /// Ends a part in which no step was carried out.
     pub(crate) fn fail(&mut self, refusal: Refusal) -> Refusal {
         self.take_back(refusal, 0)
     }
 
-    /// Takes back the first `taken` steps of this part, the last first; gives the refusal to tell.
+    /// Rolls back the first `taken` steps of this part, the last one first; returns the error to
+    /// report.
     ///
-    /// What can't be taken back stays in the log as an operation that was interrupted, with what an undo needs.
+    /// Steps that can't be rolled back stay in the log as an interrupted operation, with the data
+    /// that an undo needs.
     pub(crate) fn take_back(&mut self, refusal: Refusal, taken: usize) -> Refusal {
         let Some(mut entry) = self.entry.take() else { return refusal };
         let from = self.from.min(entry.operation.steps.len());
         let steps = entry.operation.steps.split_off(from);
         let mut left: Vec<PathBuf> = Vec::new();
         for step in steps.iter().take(taken).rev() {
-            // What came before it in the same file is below it.
+            // Earlier changes of the same file are below it.
             if left.contains(&step.path) || !undo::take_back(step, entry.log.as_ref()) {
                 left.push(step.path.clone());
             }
@@ -330,7 +335,8 @@ impl<'a> Record<'a> {
         Refusal::NotTakenBack { why: refusal.reason(), files: left, op }
     }
 
-    /// Says in the log that all was done; gives what was done, with the id of the operation.
+    /// Records in the log that everything was done; returns the result, with the id of the
+    /// operation.
     pub(crate) fn end(mut self, mut done: Done) -> Result<Done, Refusal> {
         let Some(entry) = self.entry.take() else { return Ok(done) };
         if entry.begun {
@@ -346,7 +352,7 @@ impl<'a> Record<'a> {
     }
 }
 
-/// Brings many new files to the disk.
+/// Syncs many new files to the disk.
 fn sync_files(files: &[&Path]) -> Result<(), Refusal> {
     use std::os::unix::fs::MetadataExt;
     let mut devices = BTreeSet::new();

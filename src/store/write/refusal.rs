@@ -1,3 +1,5 @@
+//! Reasons for not writing.
+
 use super::Signs;
 use crate::model::Count;
 use std::io;
@@ -9,12 +11,12 @@ pub enum Refusal {
     /// The session was read from standard input.
     #[error("can't write to standard input")]
     Stdin,
-    /// An agent seems to be at work on the session.
+    /// An agent seems to be using the session.
     #[error("{}: {}", path.display(), signs.words())]
     Alive {
         /// The file.
         path: PathBuf,
-        /// What told.
+        /// The sign of that.
         signs: Signs,
     },
     /// Another program holds a lock on the file.
@@ -23,13 +25,13 @@ pub enum Refusal {
         /// The file.
         path: PathBuf,
     },
-    /// The file is not as it was when it was read.
+    /// The file has changed since it was read.
     #[error("{}: changed since it was read; nothing was written", path.display())]
     Changed {
         /// The file.
         path: PathBuf,
     },
-    /// The last line is cut off.
+    /// The last line is truncated.
     #[error("{}: the last line is truncated (at byte {offset}); refusing to append", path.display())]
     Torn {
         /// The file.
@@ -37,33 +39,33 @@ pub enum Refusal {
         /// Where the last line begins.
         offset: u64,
     },
-    /// A file stands where a new one is to be made.
+    /// A file already exists where a new one should be created.
     #[error("{}: already exists", path.display())]
     Exists {
         /// The file.
         path: PathBuf,
     },
-    /// What stands at the path is not a regular file.
+    /// The path exists but is not a regular file.
     #[error("{}: is not a regular file", path.display())]
     NotAFile {
         /// The path.
         path: PathBuf,
     },
-    /// The user has no folder in which the operation could be recorded.
+    /// The user has no folder in which to record the operation.
     #[error("there is no folder for the operation log and the backups")]
     NoPlace,
-    /// What would be cut off the file can't be backed up, and the old file can't be kept beside it.
+    /// The bytes to cut off can't be backed up, and the old file can't be kept beside the new one.
     #[error("{}: what would be cut off can't be backed up", path.display())]
     NoBackup {
         /// The file.
         path: PathBuf,
     },
-    /// The file has other names, which would keep the old content.
+    /// The file has other hard links, which would keep the old content.
     #[error("{}: has {}, which would keep the old contents", path.display(), Count("other hard link", "other hard links", *others))]
     HardLinked {
         /// The file.
         path: PathBuf,
-        /// How many other names it has.
+        /// How many other hard links it has.
         others: usize,
     },
     /// The new file would not belong to the owner of the old one.
@@ -72,12 +74,12 @@ pub enum Refusal {
         /// The file.
         path: PathBuf,
     },
-    /// What was to be written did not stand the proof.
+    /// The new content failed verification.
     #[error("{}: {why}; the old file was not changed", path.display())]
     Unproved {
         /// The file.
         path: PathBuf,
-        /// What was wrong with the new content.
+        /// What is wrong with the new content.
         why: String,
     },
     /// The operation can't be recorded.
@@ -85,72 +87,73 @@ pub enum Refusal {
     NoRecord {
         /// The folder of the log.
         path: PathBuf,
-        /// What the system said.
+        /// The error.
         source: io::Error,
     },
-    /// The file is not as the operation left it.
+    /// The file has changed since the operation.
     #[error("{}: changed since operation {op}", path.display())]
     MovedOn {
         /// The file.
         path: PathBuf,
-        /// The operation that was to be taken back.
+        /// The operation that should be undone.
         op: String,
-        /// Bytes that came since, where nothing but that happened.
+        /// How many bytes were appended since, if nothing else changed.
         grew: Option<u64>,
     },
-    /// What the operation took away is not kept any more.
+    /// The content that the operation removed is no longer kept.
     #[error("the backup of operation {op} is missing")]
     BackupGone {
         /// The operation.
         op: String,
     },
-    /// There is nothing to take back.
+    /// There is nothing to undo.
     #[error("there is nothing to undo{}", path.as_ref().map(|path| format!(" on {}", path.display())).unwrap_or_default())]
     NothingToUndo {
-        /// The session, where one was named.
+        /// The session, if one was given.
         path: Option<PathBuf>,
     },
     /// No operation has this id.
     #[error("no operation `{op}` in the log")]
     NoSuchOperation {
-        /// What was asked for.
+        /// The argument.
         op: String,
     },
-    /// An id begins several operations.
+    /// The argument is a prefix of several operation ids.
     #[error("`{op}` begins {}", Count("operation id", "operation ids", *count))]
     AmbiguousOperation {
-        /// What was asked for.
+        /// The argument.
         op: String,
         /// How many.
         count: usize,
     },
-    /// The operation was taken back before.
+    /// The operation was already undone.
     #[error("operation {op} was already undone by {by}")]
     UndoneAlready {
         /// The operation.
         op: String,
-        /// The operation that took it back.
+        /// The operation that undid it.
         by: String,
     },
-    /// The operation failed, and files that it had changed by then could not be put back.
+    /// The operation failed, and some of the files that it had already changed could not be
+    /// restored.
     #[error("{why}; {} could not be restored", shown(files))]
     NotTakenBack {
         /// Why the operation failed.
         why: String,
-        /// The files that are not as they were.
+        /// The files that are not in their old state.
         files: Vec<PathBuf>,
-        /// The operation, where there is a log that knows what is needed to take it back.
+        /// The operation, if a log contains the data to undo it.
         op: Option<String>,
     },
     /// Standard output can't be written.
     #[error("{0}")]
     Output(io::Error),
-    /// The system refused.
+    /// The system reported an error.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error.
         source: io::Error,
     },
 }
@@ -160,7 +163,7 @@ impl Refusal {
         Refusal::Io { path: path.to_owned(), source }
     }
 
-    /// Whether it is the system that refused, and not bough.
+    /// Returns whether it was reported by the system, and not by bough.
     pub fn is_io(&self) -> bool {
         matches!(
             self,
@@ -173,7 +176,7 @@ impl Refusal {
         )
     }
 
-    /// What happened, without a word of what became of the files.
+    /// Returns what happened, without the consequences for the files.
     pub(super) fn reason(&self) -> String {
         match self {
             Refusal::Changed { path } => format!("{}: changed since it was read", path.display()),
@@ -182,7 +185,7 @@ impl Refusal {
         }
     }
 
-    /// What the user can do, if anything.
+    /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::Stdin => "pass the session file by name".into(),

@@ -1,10 +1,12 @@
+//! Stamps that identify the state of a file.
+
 use super::sys;
 use std::fs::{File, Metadata};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// By what a file is known again: the file itself, its length, its time, and its last bytes.
+/// Identifies the state of a file: the file itself, its length, its time, and its last bytes.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stamp {
     device: u64,
@@ -24,29 +26,29 @@ impl Stamp {
         Stamp::with(file, &file.metadata()?)
     }
 
-    /// Takes the stamp of an open file of which the system's facts are at hand.
+    /// Takes the stamp of an open file whose metadata is known.
     pub(crate) fn with(file: &File, facts: &Metadata) -> io::Result<Stamp> {
         let len = facts.len();
         let tail = read_at(file, len.saturating_sub(TAIL), len.min(TAIL) as usize)?;
         Ok(Stamp { device: facts.dev(), inode: facts.ino(), len, mtime: mtime(facts), tail })
     }
 
-    /// How long the file was.
+    /// Returns the length of the file.
     pub fn bytes(&self) -> u64 {
         self.len
     }
 
-    /// When the file was last written.
+    /// Returns when the file was last written.
     pub fn modified(&self) -> SystemTime {
         system_time(self.mtime)
     }
 
-    /// Whether a handle is one on the same file, whatever is in it by now.
+    /// Returns whether a handle refers to the same file, whatever its content is now.
     pub(crate) fn is_of(&self, file: &File) -> bool {
         file.metadata().is_ok_and(|facts| (facts.dev(), facts.ino()) == (self.device, self.inode))
     }
 
-    /// Whether a file is the one that it was, with nothing but bytes put behind its last.
+    /// Returns whether a file is unchanged except for appended bytes.
     pub(crate) fn only_grew(&self, file: &File) -> io::Result<bool> {
         let facts = file.metadata()?;
         if (facts.dev(), facts.ino()) != (self.device, self.inode) || facts.len() < self.len {
@@ -57,18 +59,18 @@ impl Stamp {
     }
 }
 
-/// The time at which a file was changed, in nanoseconds since 1970.
+/// Returns the time at which a file was changed, in nanoseconds since 1970.
 pub(crate) fn mtime(facts: &Metadata) -> i64 {
     facts.mtime().saturating_mul(1_000_000_000).saturating_add(facts.mtime_nsec())
 }
 
-/// A time in nanoseconds since 1970, as the system wants it.
+/// Converts nanoseconds since 1970 to a system time.
 pub(crate) fn system_time(nanoseconds: i64) -> SystemTime {
     let span = Duration::from_nanos(nanoseconds.unsigned_abs());
     if nanoseconds < 0 { UNIX_EPOCH - span } else { UNIX_EPOCH + span }
 }
 
-/// Reads up to `len` bytes of a file from `at` on; fewer where it ends.
+/// Reads up to `len` bytes of a file at offset `at`; fewer at its end.
 pub(crate) fn read_at(file: &File, at: u64, len: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];
     let mut have = 0;
@@ -84,7 +86,7 @@ pub(crate) fn read_at(file: &File, at: u64, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Hands `len` bytes of a file from `at` on to `with`, in blocks; fails where the file is shorter.
+/// Passes `len` bytes of a file at offset `at` to `with`, in blocks; fails if the file is shorter.
 pub(crate) fn each_block(
     file: &File,
     mut at: u64,
@@ -108,7 +110,7 @@ pub(crate) fn each_block(
     Ok(())
 }
 
-/// Sets the time of a file back to what a stamp says.
+/// Sets the time of a file back to that of a stamp.
 pub(crate) fn put_back_time(file: &File, nanoseconds: i64) -> io::Result<()> {
     sys::set_time(file, system_time(nanoseconds))
 }

@@ -1,4 +1,4 @@
-//! The steps that change one file each: made ready first, written to the log, then taken.
+//! The steps that change one file each: prepared first, written to the log, then carried out.
 
 use super::guard::{self, Guard};
 use super::stamp::{self, Stamp};
@@ -13,15 +13,16 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-/// How long a program that opened a file just before it was replaced is waited for.
+/// How long to wait for a program that opened a file just before it was replaced.
 const CLOSES_SOON: Duration = Duration::from_secs(1);
-/// How long an agent is waited for that the user wants to write beside.
+/// How long to wait for an agent to close a file that the user wants to change nevertheless.
 const CLOSES_LATER: Duration = Duration::from_secs(15);
-/// Files up to this length are shortened by a new file in their place: then what comes meanwhile is found. Longer ones are
-/// shortened in place while nobody else can open them, if the system can do that.
+/// Files up to this length are shortened by replacing them with a new file, so that concurrent
+/// appends are detected. Longer ones are shortened in place while nobody else can open them, if the
+/// system supports that.
 const COPIED: u64 = 256 << 20;
 
-/// Where the content of a new file goes.
+/// The destination of the content of a new file.
 pub(crate) struct Sink<'a> {
     into: Into<'a>,
     hash: Sha256,
@@ -32,7 +33,7 @@ enum Into<'a> {
     Stream(&'a mut dyn Write),
 }
 
-/// What puts the content into a new file.
+/// Writes the content of a new file.
 pub(crate) type Fill<'f> = dyn FnMut(&mut Sink<'_>) -> io::Result<()> + 'f;
 
 impl<'a> Sink<'a> {
@@ -49,7 +50,7 @@ impl<'a> Sink<'a> {
     }
 }
 
-/// A step that only needs to be taken.
+/// A prepared step that only needs to be carried out.
 pub(crate) struct Ready {
     pub(super) step: Step,
     action: Action,
@@ -58,17 +59,17 @@ pub(crate) struct Ready {
 enum Action {
     /// Whole lines go to the end of a file.
     Append { file: File, bytes: Vec<u8>, time: Option<i64> },
-    /// A new file takes the place of the one that looked like the stamp.
+    /// A new file replaces the one with the given stamp.
     Replace { new: Temp, old: File, stamp: Stamp, kept: Option<PathBuf> },
     /// A new file gets its name.
     Create { new: Temp, folders: Folders },
-    /// A file is removed, or gets another name if it has no backup.
+    /// A file is removed, or renamed if it has no backup.
     Remove { stamp: Stamp, name: PathBuf, kept: Option<PathBuf> },
     /// The last bytes of a file are cut off in place.
     Cut { file: File, stamp: Stamp, time: i64, is_alone: bool },
 }
 
-/// What taking a step came to.
+/// The result of a step.
 pub(crate) struct Taken {
     pub(super) path: PathBuf,
     /// Where the old file is kept, if there was no place for a backup.
@@ -78,7 +79,7 @@ pub(crate) struct Taken {
 /// A step that failed.
 pub(crate) struct Failed {
     pub(crate) refusal: Refusal,
-    /// Whether the file was changed all the same.
+    /// Whether the file was changed nevertheless.
     pub(super) is_taken: bool,
 }
 
@@ -88,7 +89,8 @@ impl From<Refusal> for Failed {
     }
 }
 
-/// Looks whether lines may be appended; returns the handle for that, its stamp, and what must come before the lines.
+/// Checks whether lines may be appended; returns the handle for that, its stamp, and the bytes that
+/// must come before the lines.
 pub(super) fn check_append(
     guard: &Guard,
     stamp: &Stamp,
@@ -114,7 +116,7 @@ pub(super) fn check_append(
     Ok((file, found, first))
 }
 
-/// Makes an append of whole lines ready. A newline that the last line lacks comes first.
+/// Prepares an append of whole lines. If the last line lacks its newline, that comes first.
 pub(super) fn append(
     guard: &Guard,
     stamp: &Stamp,
@@ -127,7 +129,7 @@ pub(super) fn append(
     ready_append(guard, file, bytes, keep_time.then_some(found.mtime))
 }
 
-/// Makes an append of bytes ready that were cut off there.
+/// Prepares an append of bytes that were cut off there.
 pub(crate) fn append_again(
     guard: &Guard,
     stamp: &Stamp,
@@ -159,19 +161,19 @@ fn ready_append(guard: &Guard, file: File, bytes: Vec<u8>, time: Option<i64>) ->
     Ok(Ready { step, action: Action::Append { file, bytes, time } })
 }
 
-/// How many of the first bytes of an append its step knows.
+/// How many of the first bytes of an append are recorded in its step.
 pub(crate) const HEAD: usize = 64;
 
 enum LastLine {
-    /// It ends in a newline, or there is none.
+    /// It ends in a newline, or there is no line.
     Ended,
-    /// It is a JSON text that lacks its newline.
+    /// It is valid JSON but lacks its newline.
     Whole,
-    /// It is cut off.
+    /// It is truncated.
     Torn { offset: u64 },
 }
 
-/// How the last line of a file ends. Costs the length of that line.
+/// Determines how the last line of a file ends. Costs the length of that line.
 fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
     const BLOCK: u64 = 64 * 1024;
     let mut end = len;
@@ -192,7 +194,7 @@ fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
         return Ok(LastLine::Ended);
     }
     let mut reader = Reader::new();
-    // Whatever program it is of: what is whole is not cut.
+    // Whichever program wrote it: a complete line is not truncated.
     reader.python(true);
     let mut whole = false;
     let mut look = |shape: Shape| whole = matches!(shape, Shape::Object | Shape::Scalar | Shape::Blank);
@@ -204,7 +206,7 @@ fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
     Ok(if whole { LastLine::Whole } else { LastLine::Torn { offset } })
 }
 
-/// Looks whether a file may be replaced.
+/// Checks whether a file may be replaced.
 pub(super) fn check_replace(guard: &Guard, stamp: &Stamp, orders: &Orders<'_>) -> Result<(), Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
@@ -228,7 +230,7 @@ pub(super) fn check_replace(guard: &Guard, stamp: &Stamp, orders: &Orders<'_>) -
     Ok(())
 }
 
-/// Makes a new file ready that will take the place of the old one, with its mode, its owner and its attributes.
+/// Prepares a new file that will replace the old one, with the same mode, owner and attributes.
 pub(crate) fn replace(
     guard: &Guard,
     stamp: &Stamp,
@@ -260,7 +262,8 @@ pub(crate) fn replace(
     Ok(Ready { step, action: Action::Replace { new, old, stamp: stamp.clone(), kept } })
 }
 
-/// Makes a file that has the mode, the owner and the attributes of another; returns it with the hash of its content.
+/// Creates a file with the mode, the owner and the attributes of another; returns it with the hash
+/// of its content.
 fn copy_like(
     guard: &Guard,
     fill: &mut Fill<'_>,
@@ -280,7 +283,8 @@ fn copy_like(
     let new = file.metadata().map_err(io)?;
     if (new.uid(), new.gid()) != (old.uid(), old.gid()) && sys::set_owner(file, old.uid(), old.gid()).is_err()
     {
-        // A group that can't be kept is no reason to stay: the owner still has the file. Another group gets no rights.
+        // A group that can't be kept is not a reason to stop: the owner still has the file. Another
+        // group gets no rights.
         if unix::user() != old.uid() {
             return Err(Refusal::Owner { path: path.clone() });
         }
@@ -289,7 +293,7 @@ fn copy_like(
     sys::set_mode(file, mode).map_err(io)?;
     unix::copy_attributes(&guard.file, file).map_err(io)?;
     if mode != old.mode() {
-        // An access list has bits for the group as well.
+        // An access control list also contains bits for the group.
         sys::set_mode(file, mode).map_err(io)?;
     }
     if let Some(time) = time {
@@ -299,7 +303,7 @@ fn copy_like(
     Ok((temp, sha256))
 }
 
-/// Looks whether a new file may be made; gives the one that it would overwrite.
+/// Checks whether a new file may be created; returns the one that it would overwrite.
 pub(super) fn check_create(path: &Path, orders: &Orders<'_>) -> Result<Option<File>, Refusal> {
     let io = |source| Refusal::io(path, source);
     match fs::metadata(path) {
@@ -316,7 +320,7 @@ pub(super) fn check_create(path: &Path, orders: &Orders<'_>) -> Result<Option<Fi
     Ok(None)
 }
 
-/// Makes a new file ready. It has all of its content before it has its name.
+/// Prepares a new file. It is complete before it gets its name.
 pub(crate) fn create(
     path: &Path,
     mode: u32,
@@ -333,7 +337,7 @@ pub(crate) fn create(
         super::look_for_handles(&guard, orders)?;
         return replace(&guard, &stamp, fill, None, orders, record);
     }
-    // Declared before the file, so that a failure takes them away after it.
+    // Declared before the file, so that a failure removes the folders after the file.
     let folders = Folders::make(sys::folder_of(path)).map_err(io)?;
     record.note_folder(sys::folder_of(path));
     let mut new = Temp::new(path, 0o600).map_err(io)?;
@@ -366,7 +370,7 @@ pub(crate) fn create(
     Ok(Ready { step, action: Action::Create { new, folders } })
 }
 
-/// The nearest folder above a path that is there.
+/// Returns the nearest existing folder above a path.
 fn first_folder(path: &Path) -> &Path {
     let mut folder = sys::folder_of(path);
     while !folder.exists() && folder != sys::folder_of(folder) {
@@ -375,14 +379,14 @@ fn first_folder(path: &Path) -> &Path {
     folder
 }
 
-/// Folders that were made for a file, and are taken away again if it does not come.
+/// Folders that were created for a file, and are removed if the file is not created.
 struct Folders {
     /// The outermost first.
     made: Vec<PathBuf>,
 }
 
 impl Folders {
-    /// Makes a folder, and those above it that are missing.
+    /// Creates a folder, and its missing ancestors.
     fn make(folder: &Path) -> io::Result<Folders> {
         let mut folders = Folders { made: Vec::new() };
         let missing: Vec<&Path> =
@@ -390,7 +394,7 @@ impl Folders {
         for folder in missing.into_iter().rev() {
             match sys::make_folder(folder) {
                 Ok(()) => folders.made.push(fs::canonicalize(folder)?),
-                // Another was as quick: it is not ours.
+                // Another process created it first: it is not ours to remove.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
                 Err(error) => return Err(error),
             }
@@ -409,7 +413,7 @@ impl Drop for Folders {
     }
 }
 
-/// Takes away the folders that were made for a file, as far as nothing else is in them.
+/// Removes the folders that were created for a file, unless they contain anything else.
 pub(crate) fn remove_folders(made: &[PathBuf]) {
     for folder in made.iter().rev() {
         if sys::remove_folder(folder).is_ok() {
@@ -418,14 +422,15 @@ pub(crate) fn remove_folders(made: &[PathBuf]) {
     }
 }
 
-/// Whether a file should be shortened in place: it is large, it has other names, or no file can be made beside it.
+/// Returns whether a file should be shortened in place: it is large, it has other hard links, or no
+/// file can be created beside it.
 pub(crate) fn is_cut_in_place(guard: &Guard, len: u64) -> bool {
     len > COPIED
         || guard.file.metadata().is_ok_and(|facts| facts.nlink() > 1)
         || !unix::may_write(sys::folder_of(&guard.path))
 }
 
-/// Makes the cut of a file to a length ready; what is cut off is backed up.
+/// Prepares cutting a file to a length; the bytes that are cut off are backed up.
 pub(crate) fn cut(
     guard: &Guard,
     stamp: &Stamp,
@@ -452,10 +457,11 @@ pub(crate) fn cut(
     let step = Step { before: Some(before), after: Some(after), backup, ..Step::new(path, StepKind::Cut) };
     let facts = file.metadata().map_err(io)?;
     let may_copy = facts.nlink() == 1 && unix::may_write(sys::folder_of(path));
-    // What has no backup stays in the old file.
+    // Bytes without a backup stay in the old file.
     if may_copy && (!is_alone || kept.is_some()) {
         let mut fill = |sink: &mut Sink<'_>| stamp::each_block(&guard.file, 0, len, |block| sink.put(block));
-        // If the disk has no room for a copy, or the owner can't be kept, the file itself is shortened.
+        // If the disk has no room for a copy, or the owner can't be kept, the file itself is
+        // shortened.
         if let Ok((mut new, _)) = copy_like(guard, &mut fill, Some(time), record) {
             new.is_written();
             let step = Step { temp: Some(new.path().to_owned()), ..step };
@@ -469,7 +475,7 @@ pub(crate) fn cut(
     Ok(Ready { step, action: Action::Cut { file, stamp: stamp.clone(), time, is_alone } })
 }
 
-/// Makes the removal of a file ready; it is backed up.
+/// Prepares the removal of a file; it is backed up.
 pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> Result<Ready, Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
@@ -490,7 +496,7 @@ pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> R
     Ok(Ready { step, action: Action::Remove { stamp: stamp.clone(), name, kept } })
 }
 
-/// Takes a step. The number is that of the step in the record.
+/// Carries out a step. The number is that of the step in the record.
 pub(crate) fn take(
     ready: Ready,
     at: usize,
@@ -509,7 +515,8 @@ pub(crate) fn take(
             kept_at = kept;
             record.sync_later(sys::folder_of(&path));
         }
-        // The file goes before the folders if it does not get its name: what is bound last is dropped first.
+        // If renaming fails, the file must be removed before the folders: the variable bound last
+        // is dropped first.
         Action::Create { mut folders, mut new } => {
             if let Err(error) = sys::rename_to_free(new.path(), &path) {
                 return Err(match error.kind() {
@@ -529,7 +536,7 @@ pub(crate) fn take(
         }
         Action::Cut { file, stamp, time, is_alone } => {
             let io = |source| Refusal::io(&path, source);
-            // What comes between the look and the cut would be lost.
+            // Bytes that are appended between the check and the cut would be lost.
             let since = Instant::now();
             let mut alone = unix::shut_out(&file);
             while is_alone && alone.is_none() {
@@ -567,7 +574,8 @@ fn take_append(
     if !has_name(file, path).map_err(io)? {
         return Err(Refusal::Changed { path: path.clone() }.into());
     }
-    // The disk is asked for room first: half a line would have to be removed again beside an agent.
+    // Room on the disk is reserved first: otherwise a partial line might have to be removed again
+    // next to an agent.
     let put = sys::reserve(file, before.bytes, bytes.len() as u64).map_err(|error| (error, false));
     let start = match put.and_then(|()| put_behind(file, bytes)) {
         Ok(start) => start,
@@ -578,9 +586,10 @@ fn take_append(
             return Err(Failed { refusal: io(error), is_taken });
         }
     };
-    // If the system can't say it, the lines are where they belong: another try would write them twice.
+    // If the system can't answer, the lines are where they belong: another attempt would write them
+    // twice.
     if !has_name(file, path).unwrap_or(true) {
-        // The lines are in a file that nobody finds any more.
+        // The lines are in a file that no longer has a name.
         return Err(Refusal::Changed { path: path.clone() }.into());
     }
     let mut step = step.clone();
@@ -590,7 +599,7 @@ fn take_append(
         }
         if let Some(time) = time.filter(|_| start == before.bytes) {
             match stamp::put_back_time(file, time) {
-                // One who may write a file may not set its time, if it is another's.
+                // A user who may write a file of another user may not set its time.
                 Err(error) if matches!(error.raw_os_error(), Some(libc::EPERM | libc::EACCES)) => {}
                 other => other.map_err(io)?,
             }
@@ -613,7 +622,7 @@ fn take_append(
             Ok(())
         }
         Err(refusal) => {
-            // Bytes that can't be cut off again are a step that was taken.
+            // If the bytes can't be cut off again, the step was carried out.
             let is_taken = !cut_off_own(file, start, bytes);
             if !is_taken && start == before.bytes {
                 let _ = stamp::put_back_time(file, before.mtime);
@@ -623,7 +632,7 @@ fn take_append(
     }
 }
 
-/// Whether an open file still has a name.
+/// Returns whether an open file still has a name.
 fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     let there = match fs::metadata(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
@@ -633,12 +642,13 @@ fn has_name(file: &File, path: &Path) -> io::Result<bool> {
     Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino()))
 }
 
-/// Appends bytes by one call; returns where they begin. An error says whether some of them are in the file.
+/// Appends bytes by one call; returns their offset. An error says whether some of them are in the
+/// file.
 fn put_behind(mut file: &File, bytes: &[u8]) -> Result<u64, (io::Error, bool)> {
     let mut tries = 0;
     loop {
         let count = sys::write_once(file, bytes).map_err(|error| (error, false))?;
-        // Where the bytes went, the system says after the call: others append as well.
+        // The system reports the position only after the call: others append as well.
         let end = file.stream_position().map_err(|error| (error, true))?;
         let start = end.saturating_sub(count as u64);
         if count == bytes.len() {
@@ -652,7 +662,8 @@ fn put_behind(mut file: &File, bytes: &[u8]) -> Result<u64, (io::Error, bool)> {
     }
 }
 
-/// Cuts bytes off that were appended, if they are still there and the last ones; whether they are gone.
+/// Cuts off bytes that were appended, if they are still the last ones; returns whether they are
+/// gone.
 fn cut_off_own(file: &File, start: u64, bytes: &[u8]) -> bool {
     let is_last = || -> io::Result<bool> {
         Ok(stamp::read_at(file, start, bytes.len() + 1)? == bytes
@@ -673,8 +684,9 @@ fn is_quiet(file: &File, patience: Duration) -> bool {
     true
 }
 
-/// Puts a new file in the place of an old one, and looks only then, when nobody finds the old one any more, whether it is
-/// still as it was: what was appended in the last moment is carried over, and after any other change the old file is put back.
+/// Replaces an old file with a new one. Only after that, when the old one can no longer be found,
+/// checks whether it was still unchanged: bytes that were appended in the last moment are carried
+/// over, and after any other change the old file is restored.
 fn take_replace(
     path: &Path,
     mut new: Temp,
@@ -742,7 +754,8 @@ fn take_replace(
             Err(error) => break io(error),
         }
     };
-    // What came to the new file in between goes to the old one, but for what came from there.
+    // Bytes that were appended to the new file in between are appended to the old one, except those
+    // that came from there.
     let carried = carried.len - stamp.len;
     let from = |len: u64| stamp::read_at(old, stamp.len, len as usize);
     let is_first = |new: &File| stamp::read_at(new, len, carried as usize).ok() == from(carried).ok();
@@ -762,7 +775,7 @@ fn take_replace(
     Err(refusal.into())
 }
 
-/// Appends the bytes that a file has after the first ones to another.
+/// Appends the bytes that one file has after the first `len` to another.
 fn carry(from: &File, len: u64, to: &Path) -> io::Result<()> {
     let now = from.metadata()?.len();
     if now <= len {
@@ -774,7 +787,8 @@ fn carry(from: &File, len: u64, to: &Path) -> io::Result<()> {
     sys::sync(&file)
 }
 
-/// Removes a file: it loses its name first, and is gone only if it is still as it was. With `kept`, it gets that name.
+/// Removes a file: it is first renamed, and only deleted if it is still unchanged. With `kept`, it
+/// gets that name instead.
 fn take_remove(path: &Path, name: &Path, stamp: &Stamp, kept: Option<&Path>) -> Result<(), Refusal> {
     let io = |source| Refusal::io(path, source);
     let _calm = temp::calm();
@@ -793,7 +807,7 @@ fn take_remove(path: &Path, name: &Path, stamp: &Stamp, kept: Option<&Path>) -> 
     };
     match sys::rename_to_free(name, path) {
         Ok(()) => Err(refusal),
-        // Another file has the name by now.
+        // Another file has taken the name.
         Err(error) => {
             let words = format!("{error}; the old file is {}", name.display());
             Err(io(io::Error::new(error.kind(), words)))
@@ -801,7 +815,7 @@ fn take_remove(path: &Path, name: &Path, stamp: &Stamp, kept: Option<&Path>) -> 
     }
 }
 
-/// Opens a file for reading; never waits for the other end of a pipe.
+/// Opens a file for reading, without ever waiting for the other end of a pipe.
 pub(crate) fn open(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(path)?;
     if file.metadata()?.is_file() {

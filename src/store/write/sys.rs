@@ -1,7 +1,7 @@
-//! The system calls by which files change, each in one place.
+//! The system calls that change files, each in one place.
 //!
-//! In tests a hook is asked before each of them, and can make it fail, or end the process there: so it is
-//! shown what is on disk when bough is stopped at any step.
+//! In tests, a hook is called before each of them, and can make it fail or end the process there:
+//! this shows what is on disk if bough is stopped at any step.
 
 use super::unix;
 use std::fs::{self, File, FileTimes, OpenOptions};
@@ -10,46 +10,46 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// The calls that change something, and the one before which another program may.
+/// The calls that change something, and the one before which another program may change something.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Call {
-    /// A file is made.
+    /// A file is created.
     Create,
     /// Bytes are written.
     Write,
-    /// Bytes are brought to the disk.
+    /// Bytes are synced to the disk.
     Sync,
     /// Mode or owner are set.
     Mode,
     /// File times are set.
     Times,
-    /// A file takes the place of another.
+    /// A file replaces another.
     Rename,
-    /// Two files get each other's name.
+    /// Two files swap their names.
     Swap,
     /// A file gets a name that must be free.
     Link,
     /// Room on the disk is reserved.
     Reserve,
-    /// A folder is brought to the disk.
+    /// A folder is synced to the disk.
     SyncFolder,
-    /// A file or a folder is taken away.
+    /// A file or a folder is removed.
     Remove,
-    /// A folder is made.
+    /// A folder is created.
     Folder,
     /// A file is cut to a length.
     Cut,
-    /// A file is read to compare it with what is known of it: it may grow meanwhile.
+    /// A file is read to compare it with its known state; it may grow in the meantime.
     Read,
 }
 
-/// Makes a file that is not there yet, for reading and writing.
+/// Creates a file that does not exist yet, for reading and writing.
 pub(crate) fn create(path: &Path, mode: u32) -> io::Result<File> {
     at(Call::Create)?;
     OpenOptions::new().read(true).write(true).create_new(true).mode(mode).open(path)
 }
 
-/// Writes bytes by one call; tells how many were taken.
+/// Writes bytes by one call; returns how many were written.
 pub(crate) fn write_once(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
     let most = at(Call::Write)?.unwrap_or(bytes.len());
     loop {
@@ -60,7 +60,7 @@ pub(crate) fn write_once(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
     }
 }
 
-/// Writes bytes, by as many calls as it takes.
+/// Writes bytes, by as many calls as necessary.
 pub(crate) fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match write_once(file, bytes)? {
@@ -71,7 +71,7 @@ pub(crate) fn write(file: &File, mut bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// Brings a file to the disk.
+/// Syncs a file to the disk.
 pub(crate) fn sync(file: &File) -> io::Result<()> {
     at(Call::Sync)?;
     file.sync_all()
@@ -95,13 +95,13 @@ pub(crate) fn set_time(file: &File, time: SystemTime) -> io::Result<()> {
     file.set_times(FileTimes::new().set_modified(time))
 }
 
-/// Puts a file in the place of another.
+/// Replaces a file with another.
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     at(Call::Rename)?;
     fs::rename(from, to)
 }
 
-/// Gives two files each other's name, in one step.
+/// Swaps the names of two files, in one step.
 pub(crate) fn swap(one: &Path, other: &Path) -> io::Result<()> {
     at(Call::Swap)?;
     unix::swap(one, other)
@@ -109,8 +109,9 @@ pub(crate) fn swap(one: &Path, other: &Path) -> io::Result<()> {
 
 /// Gives a file a name that must be free.
 ///
-/// If the file system can't do it in one step, the file has two names for a moment; if it has no second names either, another
-/// program may make the file between the look and the rename.
+/// If the file system can't do this in one step, the file has two names for a moment; if it does
+/// not support hard links either, another program may create the file between the check and the
+/// rename.
 pub(crate) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     at(Call::Link)?;
     match unix::rename_to_free(from, to) {
@@ -132,7 +133,8 @@ pub(crate) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     }
 }
 
-/// Reserves room on the disk for bytes that will be appended at `at`. File systems that can't do it are passed over.
+/// Reserves room on the disk for bytes that will be appended at `at`. Does nothing on file systems
+/// that don't support it.
 pub(crate) fn reserve(file: &File, at_byte: u64, len: u64) -> io::Result<()> {
     at(Call::Reserve)?;
     match unix::reserve(file, at_byte, len) {
@@ -142,7 +144,8 @@ pub(crate) fn reserve(file: &File, at_byte: u64, len: u64) -> io::Result<()> {
     }
 }
 
-/// Writes everything to the disk that waits for it in the file system of a folder; `false` if the system has no such call.
+/// Syncs all pending writes of the file system of a folder; returns `false` if the system has no
+/// such call.
 pub(crate) fn sync_all_in(folder: &Path) -> io::Result<bool> {
     at(Call::Sync)?;
     match unix::sync_all_of(&File::open(folder)?) {
@@ -151,14 +154,14 @@ pub(crate) fn sync_all_in(folder: &Path) -> io::Result<bool> {
     }
 }
 
-/// Brings the names in the folder of a file to the disk.
+/// Syncs the names in the folder of a file to the disk.
 ///
-/// File systems that can't do it say so in their own ways; the rename stands all the same.
+/// File systems that can't do this report it in different ways; the rename is valid nevertheless.
 pub(crate) fn sync_folder_of(path: &Path) -> io::Result<()> {
     sync_folder(folder_of(path))
 }
 
-/// Brings the names in a folder to the disk.
+/// Syncs the names in a folder to the disk.
 pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     at(Call::SyncFolder)?;
     if let Ok(folder) = File::open(folder) {
@@ -167,19 +170,19 @@ pub(crate) fn sync_folder(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Takes a file away.
+/// Removes a file.
 pub(crate) fn remove(path: &Path) -> io::Result<()> {
     at(Call::Remove)?;
     fs::remove_file(path)
 }
 
-/// Makes a folder, for the user alone. The one above it is there.
+/// Creates a folder that is private to the user. Its parent must exist.
 pub(crate) fn make_folder(path: &Path) -> io::Result<()> {
     at(Call::Folder)?;
     fs::DirBuilder::new().mode(0o700).create(path)
 }
 
-/// Takes a folder away that nothing is in.
+/// Removes an empty folder.
 pub(crate) fn remove_folder(path: &Path) -> io::Result<()> {
     at(Call::Remove)?;
     fs::remove_dir(path)
@@ -191,12 +194,12 @@ pub(crate) fn cut(file: &File, len: u64) -> io::Result<()> {
     file.set_len(len)
 }
 
-/// Says that a file is about to be read for a comparison.
+/// Announces that a file is about to be read for a comparison.
 pub(crate) fn compare() -> io::Result<()> {
     at(Call::Read).map(drop)
 }
 
-/// The folder that a file is in.
+/// Returns the folder of a file.
 pub(crate) fn folder_of(path: &Path) -> &Path {
     match path.parent() {
         Some(folder) if !folder.as_os_str().is_empty() => folder,
@@ -224,12 +227,13 @@ mod hook {
         static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
     }
 
-    /// Asks the hook: an error is what the call then gives, a number the most that it writes.
+    /// Calls the hook: an error becomes the result of the call, a number the maximum that it
+    /// writes.
     pub(crate) fn at(call: Call) -> io::Result<Option<usize>> {
         HOOK.with_borrow_mut(|hook| hook.as_mut().map_or(Ok(None), |hook| hook(call)))
     }
 
-    /// Runs something with a hook.
+    /// Runs a function with a hook.
     pub(crate) fn with_hook<T>(
         hook: impl FnMut(Call) -> io::Result<Option<usize>> + 'static,
         run: impl FnOnce() -> T,

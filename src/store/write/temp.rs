@@ -1,4 +1,4 @@
-//! Files that are there only while bough writes, and are removed whatever ends it.
+//! Files that exist only while bough writes, and are removed however it ends.
 
 use super::{guard, sys, unix};
 use std::ffi::OsStr;
@@ -10,31 +10,31 @@ use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
 /// The files that are removed if a signal ends the program.
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-/// Held while the program must not be ended by a signal.
+/// Held while a signal must not end the program.
 static CALM: Mutex<()> = Mutex::new(());
 /// Whether a signal is about to end the program.
 static ENDS: AtomicBool = AtomicBool::new(false);
 
-/// Puts the end of the program by a signal off, until it is dropped.
+/// Postpones the end of the program by a signal until the result is dropped.
 pub(super) fn calm() -> MutexGuard<'static, ()> {
     CALM.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether a signal waits to end the program.
+/// Returns whether a signal is waiting to end the program.
 pub(super) fn ends() -> bool {
     ENDS.load(Ordering::Relaxed)
 }
 
-/// Makes a file that is removed if a signal ends the program, until [`forget`] is called.
+/// Creates a file that is removed if a signal ends the program, until [`forget`] is called.
 ///
-/// The file is made and noted in one step: a signal in between would leave it.
+/// The file is created and registered in one step: a signal in between would leave it behind.
 pub(super) fn create(path: &Path, mode: u32) -> io::Result<File> {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        // Without it, what a signal leaves is removed by `op prune`.
+        // Without it, `op prune` removes what a signal leaves.
         let _ = unix::before_the_end(|| {
             ENDS.store(true, Ordering::Relaxed);
-            // Nothing that is removed here is made again.
+            // Nothing that is removed here is created again.
             std::mem::forget((calm(), remove_noted(|_| true)));
         });
     });
@@ -48,7 +48,7 @@ fn noted() -> MutexGuard<'static, Vec<PathBuf>> {
     FILES.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes the files that are noted and wanted. None is made as long as the result lives.
+/// Removes the wanted ones of the registered files. No file is created as long as the result lives.
 fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<PathBuf>> {
     let files = noted();
     for file in files.iter().filter(|file| is_wanted(file)) {
@@ -57,7 +57,7 @@ fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<Pa
     files
 }
 
-/// Says that a file which [`create`] made need not be removed any more.
+/// Declares that a file made by [`create`] need not be removed any more.
 pub(super) fn forget(path: &Path) {
     let mut files = noted();
     if let Some(at) = files.iter().rposition(|file| file == path) {
@@ -65,7 +65,7 @@ pub(super) fn forget(path: &Path) {
     }
 }
 
-/// A new file under a name of its own, which is removed unless it gets another name.
+/// A new file under a temporary name, which is removed unless it gets another name.
 pub(crate) struct Temp {
     path: PathBuf,
     file: Option<File>,
@@ -73,12 +73,12 @@ pub(crate) struct Temp {
 }
 
 impl Temp {
-    /// Makes a file in the folder of `path`.
+    /// Creates a file in the folder of `path`.
     pub(crate) fn new(path: &Path, mode: u32) -> io::Result<Temp> {
         Temp::named(name_beside(path), mode)
     }
 
-    /// Makes a file with a name that no other has.
+    /// Creates a file with a name that no other file has.
     pub(crate) fn named(path: PathBuf, mode: u32) -> io::Result<Temp> {
         let file = create(&path, mode)?;
         Ok(Temp { path, file: Some(file), gone: false })
@@ -88,18 +88,18 @@ impl Temp {
         &self.path
     }
 
-    /// The file, for reading and writing, until it [`is_written`](Temp::is_written).
+    /// Returns the file, for reading and writing, until it [`is_written`](Temp::is_written).
     pub(crate) fn file(&self) -> io::Result<&File> {
         self.file.as_ref().ok_or_else(|| io::ErrorKind::NotConnected.into())
     }
 
-    /// Says that its content is whole. It is closed: once it has its name, others would take it for one that somebody
-    /// writes to, and many may be waiting for their names.
+    /// Declares that its content is complete, and closes it: once it has its final name, others
+    /// would think that somebody is writing to it; and many files may be waiting for their names.
     pub(super) fn is_written(&mut self) {
         self.file = None;
     }
 
-    /// Says that it has another name, or must stay.
+    /// Declares that it has another name, or must stay.
     pub(crate) fn is_gone(&mut self) {
         self.gone = true;
     }
@@ -114,28 +114,29 @@ impl Drop for Temp {
     }
 }
 
-/// A name for a file beside another. Agents list `*.jsonl`; it does not end so.
+/// Returns a name for a file beside another. Agents list `*.jsonl`, so the name does not end like
+/// that.
 pub(super) fn name_beside(path: &Path) -> PathBuf {
     let chance = uuid::Uuid::new_v4().simple().to_string();
     path.with_file_name(format!("{}{}.bough", start_of_names(path), &chance[..12]))
 }
 
-/// How the names begin that [`name_beside`] gives.
+/// Returns the beginning of the names that [`name_beside`] returns.
 fn start_of_names(path: &Path) -> String {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
-    // Names of files have at most 255 bytes.
+    // File names are limited to 255 bytes.
     let short: String = name.chars().take(40).collect();
     format!(".{short}.")
 }
 
-/// Whether a name is one that [`name_beside`] gives.
+/// Returns whether a name could come from [`name_beside`].
 fn is_ours(name: &OsStr) -> bool {
     let Some(rest) = name.as_encoded_bytes().strip_suffix(b".bough") else { return false };
     let Some(at) = rest.len().checked_sub(13) else { return false };
     rest.first() == Some(&b'.') && rest[at] == b'.' && rest[at + 1..].iter().all(u8::is_ascii_hexdigit)
 }
 
-/// The files that an interrupted bough left in a folder, in the order of their names.
+/// Returns the files that an interrupted bough left in a folder, in the order of their names.
 pub fn leftovers(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut out: Vec<PathBuf> = entries
@@ -147,7 +148,8 @@ pub fn leftovers(folder: &Path) -> Vec<PathBuf> {
     out
 }
 
-/// The files that an interrupted bough left of a file, in the order of their names.
+/// Returns the files that an interrupted bough process left for a file, in the order of their
+/// names.
 pub fn leftovers_of(path: &Path) -> Vec<PathBuf> {
     let (start, lock) = (start_of_names(path), guard::lock_name(path));
     let mut out = leftovers(sys::folder_of(path));
@@ -157,7 +159,7 @@ pub fn leftovers_of(path: &Path) -> Vec<PathBuf> {
         rest.is_some_and(|rest| !rest[..rest.len().saturating_sub(6)].contains(&b'.'))
             || lock.file_name() == Some(name)
     });
-    // The folder is named as in `path`.
+    // The folder is spelled as in `path`.
     out.iter().map(|left| path.with_file_name(left.file_name().unwrap_or_default())).collect()
 }
 
@@ -172,7 +174,7 @@ mod tests {
         let path = folder.path().join(".s.jsonl.0123456789ab.bough");
         let (sender, receiver) = std::sync::mpsc::channel();
         let ours = path.clone();
-        // What the signal does, just before the file is made.
+        // Does what the signal does, just before the file is created.
         let hook = move |call: sys::Call| {
             if call == sys::Call::Create {
                 let ours = ours.clone();

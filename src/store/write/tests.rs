@@ -1,3 +1,5 @@
+//! Tests of writing: each plan with each system call failing, agents that append, and kills.
+
 mod kept;
 mod kills;
 
@@ -30,11 +32,12 @@ fn entry(id: &str, parent: &str) -> String {
     )
 }
 
-/// Whoever starts a program is alone: until it runs, it has our handles too, and with them our files seem to be open in another program.
+/// A thread that starts programs must be alone: until the program runs, it has our handles, too, so
+/// our files seem to be open in another program.
 static STARTS: RwLock<()> = RwLock::new(());
 
 thread_local! {
-    /// Keeps other threads from starting programs, as long as this one lives.
+    /// Keeps other threads from starting programs for as long as this one lives.
     static CALM: RefCell<Option<RwLockReadGuard<'static, ()>>> = const { RefCell::new(None) };
 }
 
@@ -68,8 +71,8 @@ impl Place {
         fs::File::options().append(true).open(self.path()).unwrap().set_modified(old).unwrap();
     }
 
-    /// Makes all files look as if nobody had touched them for long, the new one as well. The log knows other times of them then,
-    /// as if they had been copied.
+    /// Makes all files look as if nobody had touched them for a long time, including the new one.
+    /// The log then contains other times, as if the files had been copied.
     fn age_all(&self) {
         for path in [self.path(), self.folder.path().join("work/a/b/new.jsonl")] {
             let old = stamp::system_time(1_700_000_000_123_456_789);
@@ -104,7 +107,7 @@ impl Place {
         undo::undo(&self.log, &operation, None, &self.orders())
     }
 
-    /// The files beside the session.
+    /// Returns the files beside the session.
     fn others(&self) -> Vec<String> {
         let files = fs::read_dir(self.folder.path().join("work")).unwrap();
         files
@@ -157,7 +160,7 @@ fn create(place: &Place) -> Plan {
     }
 }
 
-/// Makes a file in folders that are not there.
+/// Creates a file in folders that do not exist.
 fn create_below(folder: &Path) -> Plan {
     let path = folder.join("work/a/b/new.jsonl");
     Plan {
@@ -178,12 +181,12 @@ fn folders_that_were_made_for_a_file_go_with_it() {
     };
     let undone = undo(&made.op_id);
     assert_eq!(place.others(), [] as [String; 0]);
-    // Done again, and undone once more: the folders come and go as well.
+    // Redone, and undone again: the folders are created and removed as well.
     let again = undo(&undone);
     assert_eq!(fs::read(&new).unwrap(), line());
     undo(&again);
     assert_eq!(place.others(), [] as [String; 0]);
-    // What others put there stays, and a folder that was there before.
+    // Files of others in it, and folders that existed before, stay.
     let made = place.run(&create_below(place.folder.path())).unwrap();
     fs::write(folder.join("other"), "x").unwrap();
     undo(&made.op_id);
@@ -296,7 +299,7 @@ fn a_file_that_changed_is_not_written() {
 #[test]
 fn a_file_with_signs_of_life_is_not_written() {
     let place = Place::new(&session());
-    // Open for writing in another program, for which this handle stands.
+    // Open for writing in another program, simulated by this handle.
     let other = fs::File::options().append(true).open(place.path()).unwrap();
     let refused = place.run(&append());
     if !matches!(refused, Err(Refusal::Alive { signs: Signs::Open, .. })) {
@@ -304,7 +307,7 @@ fn a_file_with_signs_of_life_is_not_written() {
         assert!(unix::open_for_writing(&other).is_none(), "{refused:?}");
     }
     drop(other);
-    // Changed a moment ago, and not by us.
+    // Changed a moment ago, by somebody else.
     let now = Time(1_772_000_000_000);
     let lately = stamp::system_time((now.0 - 3000) * 1_000_000);
     fs::File::options().append(true).open(place.path()).unwrap().set_modified(lately).unwrap();
@@ -312,7 +315,7 @@ fn a_file_with_signs_of_life_is_not_written() {
     let orders = Orders { now: Time(now.0 + 3000), ..place.orders() };
     let plan = Plan { keep_times: false, ..append() };
     carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
-    // Our own change of a moment ago is no sign of life.
+    // bough's own recent change is not a sign of life.
     let real = Orders { now: Time((place.mtime() / 1_000_000) + 10), ..place.orders() };
     carry(&place.opened(), &plan, &real, &mut Vec::new()).unwrap();
 }
@@ -331,7 +334,7 @@ fn an_undo_is_refused_where_the_file_moved_on() {
         let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
         undo::undo(&place.log, &operation, None, &Orders { force: true, ..place.orders() }).unwrap();
         assert_eq!(place.bytes(), session().as_bytes());
-        // Nothing is lost: undoing the undo brings the later line back.
+        // Nothing is lost: undoing the undo restores the later line.
         place.undo().unwrap();
         assert_eq!(place.bytes(), later);
     }
@@ -342,7 +345,7 @@ fn an_undo_never_cuts_off_other_bytes_than_those_that_came() {
     for force in [false, true] {
         let place = Place::new(&session());
         place.run(&append()).unwrap();
-        // As long as before, and with another last line.
+        // The same length as before, but with another last line.
         let other = [session().into_bytes(), line().to_ascii_uppercase()].concat();
         fs::write(place.path(), &other).unwrap();
         place.age();
@@ -392,7 +395,7 @@ fn what_comes_while_a_new_file_is_written_is_kept() {
         let text = session() + "{}\n";
         assert!(String::from_utf8(place.bytes()).unwrap().contains("{}\n"), "{moment:?}: {refused:?}");
         if is_found_first || swaps.get() > 1 {
-            // The old file is there all the time, or again.
+            // The old file is always there, or was restored.
             assert!(matches!(refused, Err(Refusal::Changed { .. })), "{moment:?}: {refused:?}");
             assert_eq!(place.bytes(), text.as_bytes());
         }
@@ -400,7 +403,8 @@ fn what_comes_while_a_new_file_is_written_is_kept() {
     }
 }
 
-/// New bytes are on the disk before they get the name, and so are the backup and the record, without which nothing could be undone.
+/// New bytes are on the disk before they get the name, and so are the backup and the record,
+/// without which nothing could be undone.
 #[test]
 fn what_is_written_is_brought_to_the_disk_in_order() {
     use Call::{Create, Link, Rename, Swap, Sync, SyncFolder, Write};
@@ -490,7 +494,7 @@ fn fail_at_each_call(
 
 type Hook = Box<dyn FnMut(Call) -> io::Result<Option<usize>>>;
 
-/// The same for whatever is run with the hook, in a place that is made ready before.
+/// Does the same for any function that runs with the hook, in a sandbox that is prepared before.
 fn fail_in(
     ready: impl Fn(&Place),
     run: impl Fn(&Place, Hook) -> Result<Done, Refusal>,
@@ -580,7 +584,7 @@ fn whatever_call_fails_in_an_undo_it_is_done_or_not() {
         let (new, others) = (reference.bytes(), reference.others());
         fail_in(ready, undo, Some(7), |place, ok, call| {
             assert_eq!(place.bytes(), if ok { old.clone() } else { new.clone() }, "{at}: {call:?}");
-            // A folder that can't be taken away stays; the file does not.
+            // A folder that can't be removed stays; the file does not.
             let left = place.folder.path().join("work/a/b/new.jsonl").exists();
             assert_eq!(left, !ok && at == 2, "{at}: {call:?}");
             if !ok {
@@ -606,7 +610,7 @@ fn a_file_that_vanished_is_not_made_anew() {
         );
         assert!(!place.path().exists());
         assert_eq!(place.others(), [] as [String; 0]);
-        // Nor is it where an undo would need it.
+        // It is not where an undo would need it, either.
         place.put(&session());
         place.run(&plan).unwrap();
         fs::remove_file(place.path()).unwrap();
@@ -623,7 +627,7 @@ fn several_files_are_written_or_none() {
         plan.targets.extend(create(place).targets);
         plan
     };
-    // The last file finds that its name is taken: the first ones are taken back.
+    // The name of the last file turns out to be taken: the first ones are rolled back.
     let place = Place::new(&session());
     let mtime = place.mtime();
     let refused = place.run(&both(&place));
@@ -636,7 +640,7 @@ fn several_files_are_written_or_none() {
 
 #[test]
 fn what_can_not_be_taken_back_stays_in_the_log() {
-    // The last file finds that its name is taken; each call meanwhile may fail as well.
+    // The name of the last file turns out to be taken; each call in the meantime may fail as well.
     let both = |place: &Place| {
         let mut plan = rewrite();
         plan.targets.extend(create(place).targets);
@@ -675,7 +679,7 @@ fn what_can_not_be_taken_back_stays_in_the_log() {
             }
             _ => {
                 assert!(is_as_before, "call {n}");
-                // Whatever the log could take down: nothing of it is to be undone.
+                // Whatever the log managed to record: nothing of it must need an undo.
                 if let Some(operation) = operation.filter(|operation| operation.state == Progress::Begun) {
                     let operation = undo::Wanted::of(operation);
                     undo::undo(&place.log, &operation, None, &place.orders()).unwrap();
@@ -694,7 +698,7 @@ fn what_can_not_be_taken_back_stays_in_the_log() {
 fn bytes_that_can_not_be_cut_off_again_are_told() {
     let place = Place::new(&session());
     let opened = place.opened();
-    // The log is written first; then the lines come, and can't be brought to the disk.
+    // The log is written first; then the lines are written, but can't be synced to the disk.
     let mut syncs = 0;
     let hook = move |call: Call| {
         syncs += usize::from(call == Call::Sync);
@@ -710,7 +714,7 @@ fn bytes_that_can_not_be_cut_off_again_are_told() {
     assert_eq!(place.bytes(), session().as_bytes());
 }
 
-/// Orders without any override, at a fixed time.
+/// Returns orders without any override, at a fixed time.
 fn orders(log: &Log) -> Orders<'_> {
     Orders {
         force: false,
@@ -724,7 +728,8 @@ fn orders(log: &Log) -> Orders<'_> {
     }
 }
 
-/// Returns a hook that ends the process at its `n`-th call, counted from 0; half of a write gets through, and the next call ends it.
+/// Returns a hook that ends the process at its `n`-th call, counted from 0; half of a write gets
+/// through, and the next call ends it.
 fn ending_at(n: usize) -> impl FnMut(Call) -> std::io::Result<Option<usize>> {
     let mut count = 0;
     move |call: Call| {
@@ -736,7 +741,8 @@ fn ending_at(n: usize) -> impl FnMut(Call) -> std::io::Result<Option<usize>> {
     }
 }
 
-/// What a process that ends at a system call leaves: the same program again, with a variable that names the call.
+/// Checks what a process leaves that ends at a system call: runs this program again, with a
+/// variable that names the call.
 #[test]
 fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
     const CALL: &str = "BOUGH_TEST_STOP";
@@ -792,7 +798,7 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
                 assert!(n > 3, "only {n} calls");
                 break;
             }
-            // What the log says of it can be taken back, or never was.
+            // If the log contains it, it can be undone, or it never happened.
             place.age();
             if place.log.last_on(&place.path()).unwrap().is_some()
                 && (bytes == old || bytes.ends_with(&line()))
@@ -839,7 +845,7 @@ fn a_lock_of_oh_my_pi_is_heeded_and_one_of_a_dead_process_is_taken() {
     fs::write(&lock, format!("{}:0\n", std::process::id())).unwrap();
     assert!(matches!(place.run(&append()), Err(Refusal::Alive { signs: Signs::OmpLock, .. })));
     assert_eq!(place.bytes(), text.as_bytes());
-    // No process has so high a number.
+    // No process has such a high number.
     fs::write(&lock, "2147483646:0\n").unwrap();
     place.run(&append()).unwrap();
     assert_eq!(place.others(), [] as [String; 0]);
@@ -901,8 +907,8 @@ fn the_log_tells_what_was_done() {
     assert!(matches!(undo::find(&place.log, Some("zz"), None), Err(Refusal::NoSuchOperation { .. })));
 }
 
-/// Runs something for every call, with a line of an agent appended just before the call, and `fails` saying whether the call fails then.
-/// Each time the line is in the file once.
+/// Runs a function for every call, with a line of an agent appended just before the call; `fails`
+/// says whether the call then fails. Each time the line must be in the file exactly once.
 fn append_at_each_call(
     ready: impl Fn(&Place),
     run: impl Fn(&Place) -> Result<Done, Refusal>,
@@ -946,7 +952,7 @@ fn what_an_agent_appends_at_any_call_is_kept() {
             };
             append_at_each_call(|_| (), run, move |call| fails && call == Call::Write);
         }
-        // An undo that the user does not insist on keeps it as well.
+        // An undo without `force` keeps it as well.
         let ready = |place: &Place| drop(place.run(&plan).unwrap());
         append_at_each_call(ready, Place::undo, |_| false);
     }

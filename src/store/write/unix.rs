@@ -1,4 +1,4 @@
-//! Questions that only the system can answer, and that the standard library does not ask.
+//! System calls that the standard library does not offer.
 
 #![allow(
     unsafe_code,
@@ -12,21 +12,23 @@ use std::os::fd::AsRawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
-/// Which signal a lease sends (linux/fcntl.h); the crate `libc` does not name it.
+/// The command that sets which signal a lease sends (linux/fcntl.h); the crate `libc` does not
+/// define it.
 #[cfg(target_os = "linux")]
 const F_SETSIG: libc::c_int = 10;
 
-/// Whether a file is open for writing anywhere; `None` where the system does not say.
+/// Returns whether a file is open for writing anywhere, or `None` if the system does not say.
 ///
-/// Linux refuses a read lease exactly when the file is open for writing by anybody, in whatever container or by
-/// whatever user: 22 µs, where a walk over `/proc/*/fd` takes milliseconds and sees our own processes alone.
-/// It is asked with a handle for reading, and before bough itself opens the file for writing.
+/// Linux refuses a read lease exactly when anybody has the file open for writing, in any container
+/// and as any user. This takes 22 µs, whereas a walk through `/proc/*/fd` takes milliseconds and
+/// sees only the user's own processes. It needs a handle for reading, and must happen before bough
+/// itself opens the file for writing.
 #[cfg(target_os = "linux")]
 pub(crate) fn open_for_writing(file: &File) -> Option<bool> {
     let fd = file.as_raw_fd();
-    // Who opens the file while we have the lease makes the system send a signal. The usual one, SIGIO, would end
-    // us; SIGURG is passed over.
-    // SAFETY: `fd` is open while `file` lives; these commands take an integer and touch no memory of ours.
+    // If a program opens the file while the lease is held, the system sends a signal. The default,
+    // SIGIO, would end this process; SIGURG is ignored. SAFETY: `fd` is open while `file` lives;
+    // these commands take an integer and touch no memory of ours.
     let lease = unsafe {
         if libc::fcntl(fd, F_SETSIG, libc::SIGURG) == -1 {
             return None;
@@ -42,20 +44,21 @@ pub(crate) fn open_for_writing(file: &File) -> Option<bool> {
     (io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN)).then_some(true)
 }
 
-/// Whether a file is open for writing anywhere; `None` where the system does not say.
+/// Returns whether a file is open for writing anywhere, or `None` if the system does not say.
 #[cfg(not(target_os = "linux"))]
 pub(crate) fn open_for_writing(file: &File) -> Option<bool> {
     let _ = (file.as_raw_fd(), io::ErrorKind::Unsupported);
     None
 }
 
-/// Others can't open the file as long as this lives: they wait.
+/// Keeps others from opening the file as long as this lives: they wait.
 pub(super) struct Alone<'f>(#[cfg_attr(not(target_os = "linux"), allow(dead_code))] &'f File);
 
-/// Keeps others from opening a file; `None` if someone else has it open, or if the system can't do that.
+/// Keeps others from opening a file. Returns `None` if someone else has it open, or if the system
+/// can't do that.
 ///
-/// `file` must be the only handle of this process on the file. Linux lets others wait for 45 seconds before it
-/// takes the lease away.
+/// `file` must be the only handle of this process on the file. Linux lets others wait for 45
+/// seconds before it revokes the lease.
 #[cfg(target_os = "linux")]
 pub(super) fn shut_out(file: &File) -> Option<Alone<'_>> {
     let fd = file.as_raw_fd();
@@ -69,7 +72,7 @@ pub(super) fn shut_out(file: &File) -> Option<Alone<'_>> {
     (lease == 0).then_some(Alone(file))
 }
 
-/// Keeps others from opening a file; `None`, since this system can't do that.
+/// Keeps others from opening a file. Returns `None`, because this system can't do that.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn shut_out(_file: &File) -> Option<Alone<'_>> {
     None
@@ -83,28 +86,29 @@ impl Drop for Alone<'_> {
     }
 }
 
-/// Whether there is a process of this number.
+/// Returns whether there is a process with this number.
 pub(crate) fn process_lives(pid: i32) -> bool {
     // SAFETY: signal 0 is not sent; it only asks whether it could be.
     let answer = unsafe { libc::kill(pid, 0) };
     answer == 0 || io::Error::last_os_error().raw_os_error() != Some(libc::ESRCH)
 }
 
-/// Whether nobody reads any more what is written to a stream: a pipe's reader went away, or a terminal is gone.
+/// Returns whether nobody reads a stream any more: the reader of a pipe is gone, or a terminal is.
 pub(crate) fn nobody_reads(stream: &impl AsRawFd) -> bool {
     let mut asked = libc::pollfd { fd: stream.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: `asked` is one such struct, as the number says, and lives until the call returns, which is at once.
+    // SAFETY: `asked` is one such struct, as the number says, and lives until the call returns,
+    // which is at once.
     let answer = unsafe { libc::poll(&raw mut asked, 1, 0) };
     answer > 0 && asked.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
-/// Whose rights we have.
+/// Returns the user whose rights this process has.
 pub(crate) fn user() -> u32 {
     // SAFETY: asks for a number, and can't fail.
     unsafe { libc::geteuid() }
 }
 
-/// Whether files can be made in a folder, or a file be written.
+/// Returns whether files can be created in a folder, or a file can be written.
 pub(crate) fn may_write(path: &Path) -> bool {
     let Ok(name) = c_name(path) else { return false };
     // SAFETY: `name` is a string that ends in a NUL and lives until the call returns.
@@ -120,18 +124,18 @@ fn checked(answer: impl Into<i64>) -> io::Result<i64> {
     if answer < 0 { Err(io::Error::last_os_error()) } else { Ok(answer) }
 }
 
-/// Whether an error says that the system or the file system has no such call.
+/// Returns whether an error means that the system or the file system does not support a call.
 pub(crate) fn is_unknown_call(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::Unsupported
         || matches!(error.raw_os_error(), Some(libc::ENOSYS | libc::EINVAL | libc::EOPNOTSUPP | libc::ENOTTY))
 }
 
-/// How a file gets another name.
+/// The ways to rename a file.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Renaming {
     /// The new name must be free.
     ToFree,
-    /// Two files get each other's name.
+    /// Two files swap their names.
     Swap,
 }
 
@@ -172,7 +176,7 @@ pub(super) fn rename_to_free(from: &Path, to: &Path) -> io::Result<()> {
     rename_as(from, to, Renaming::ToFree)
 }
 
-/// Gives two files each other's name, in one step: at no time is either name without a file.
+/// Swaps the names of two files, in one step: neither name is ever without a file.
 pub(super) fn swap(one: &Path, other: &Path) -> io::Result<()> {
     rename_as(one, other, Renaming::Swap)
 }
@@ -191,22 +195,22 @@ pub(super) fn reserve(_file: &File, _at: u64, _len: u64) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Writes everything to the disk that waits for it in the file system of a file.
+/// Syncs all pending writes of the file system of a file.
 #[cfg(target_os = "linux")]
 pub(super) fn sync_all_of(file: &File) -> io::Result<()> {
     // SAFETY: `file` is open; the call takes a number.
     checked(unsafe { libc::syncfs(file.as_raw_fd()) }).map(drop)
 }
 
-/// Writes everything to the disk that waits for it in the file system of a file.
+/// Syncs all pending writes of the file system of a file.
 #[cfg(not(target_os = "linux"))]
 pub(super) fn sync_all_of(_file: &File) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Copies the extended attributes of a file to another, access control lists among them on Linux.
+/// Copies the extended attributes of a file to another, including access control lists on Linux.
 ///
-/// Attributes that only the system or its administrator may set are left to them.
+/// Attributes that only the system or its administrator may set are not copied.
 pub(super) fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
     let names = match attribute_names(from) {
         Err(error) if is_unknown_call(&error) => return Ok(()),
@@ -234,7 +238,7 @@ fn answer_of(ask: impl Fn(*mut libc::c_void, usize) -> isize) -> io::Result<Vec<
                 bytes.truncate(len as usize);
                 return Ok(bytes);
             }
-            // It grew meanwhile.
+            // It grew in the meantime.
             Err(error) if error.raw_os_error() == Some(libc::ERANGE) => {}
             Err(error) => return Err(error),
         }
@@ -296,10 +300,10 @@ pub(super) fn set_attribute(_file: &File, _name: &CStr, _value: &[u8]) -> io::Re
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The signals by which a user or the system ends a program.
+/// The signals with which a user or the system ends a program.
 const ENDING: [libc::c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// The writing end of the pipe by which the handler of signals wakes the thread that cleans up.
+/// The writing end of the pipe with which the signal handler wakes the thread that cleans up.
 static WAKE: std::sync::atomic::AtomicI32 = std::sync::atomic::AtomicI32::new(-1);
 
 extern "C" fn wake(signal: libc::c_int) {
@@ -308,9 +312,10 @@ extern "C" fn wake(signal: libc::c_int) {
     unsafe { libc::write(WAKE.load(std::sync::atomic::Ordering::Relaxed), (&raw const byte).cast(), 1) };
 }
 
-/// Calls `clean_up` if a signal ends the program, and lets the signal end it after that. A signal that is ignored stays ignored.
+/// Calls `clean_up` if a signal ends the program, and then lets the signal end it. An ignored
+/// signal stays ignored.
 ///
-/// `clean_up` runs in a thread of its own.
+/// `clean_up` runs in a separate thread.
 pub(super) fn before_the_end(clean_up: impl FnOnce() + Send + 'static) -> io::Result<()> {
     use std::io::Read;
     use std::os::fd::IntoRawFd;

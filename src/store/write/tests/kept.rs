@@ -1,4 +1,5 @@
-//! What a file keeps if it is made anew, what a new file gets, and what is left alone.
+//! Properties that a rewritten file keeps, those that a new file gets, and files that are left
+//! alone.
 
 use super::*;
 use std::os::unix::fs::PermissionsExt;
@@ -23,7 +24,7 @@ fn a_new_file_has_the_mode_of_the_session_and_no_more() {
         place.undo().unwrap();
         assert_eq!(mode(&place.path()), of_session, "{of_session:o}, undone");
     }
-    // What is kept in the folder of the log is the user's alone.
+    // Files in the folder of the log are private to the user.
     let place = Place::new(&session());
     set_mode(&place.path(), 0o4644);
     let path = place.log.folder().join("aside/old.jsonl");
@@ -77,13 +78,13 @@ fn a_lock_of_oh_my_pi_that_names_nobody_is_taken_over_once_it_is_old() {
         place.run(&append()).unwrap();
         assert!(since.elapsed().as_millis() < 400, "{text:?}");
         assert_eq!(place.others(), [] as [String; 0], "{text:?}");
-        // A fresh one is waited for: its maker may be about to write its number.
+        // A new one is waited for: its creator may be about to write its number.
         place.put(&omp_session());
         put(text, 0);
         let since = std::time::Instant::now();
         place.run(&append()).unwrap();
         assert!(since.elapsed().as_millis() >= 400, "{text:?}");
-        // And one that stays fresh is heeded.
+        // If it stays new, it is respected.
         place.put(&omp_session());
         put(text, -60_000);
         let refused = place.run(&append());
@@ -91,7 +92,7 @@ fn a_lock_of_oh_my_pi_that_names_nobody_is_taken_over_once_it_is_old() {
         assert_eq!(fs::read_to_string(&lock).unwrap(), text);
         assert_eq!(place.bytes(), omp_session().as_bytes());
     }
-    // That of a process that runs is heeded whatever its age.
+    // A lock of a running process is respected whatever its age.
     put(&format!("{}:0\n", std::process::id()), 3_600_000);
     let refused = place.run(&append());
     assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::OmpLock, .. })), "{refused:?}");

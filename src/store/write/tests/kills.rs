@@ -50,7 +50,7 @@ fn the_time_of_a_file_is_put_back_if_an_append_was_killed_before_its_write() {
     assert_eq!((place.mtime(), place.bytes()), (time, session().into_bytes()));
 }
 
-/// A file that no new one can be put in the place of: it is large, or it has another name.
+/// A file that can't be replaced with a new one: it is large, or has another hard link.
 #[test]
 #[cfg(target_os = "linux")]
 fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
@@ -58,7 +58,7 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
     for is_large in [true, false] {
         let place = Place::new(&session());
         if is_large {
-            // A hole, so that it takes no room.
+            // A hole, so that it takes no space.
             let file = fs::File::options().append(true).open(place.path()).unwrap();
             file.set_len((256 << 20) + 100).unwrap();
             drop(file);
@@ -114,7 +114,7 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
     }
 }
 
-/// Returns a hook by which the `n`-th file can't be made, counted from 1.
+/// Returns a hook with which the `n`-th file can't be created, counted from 1.
 fn without_file(n: usize) -> impl FnMut(Call) -> std::io::Result<Option<usize>> {
     let mut count = 0;
     move |call| {
@@ -150,7 +150,7 @@ fn an_undo_without_a_backup_keeps_what_it_takes_away() {
         assert_eq!(done.kept.len(), 1, "{what}");
         assert_eq!(fs::read(&done.kept[0]).unwrap(), ours, "{what}");
     }
-    // No file can be put in the place of one that has another name.
+    // A file with another hard link can't be replaced.
     let place = Place::new(&session());
     fs::hard_link(place.path(), place.folder.path().join("other")).unwrap();
     place.run(&append()).unwrap();
@@ -162,7 +162,7 @@ fn an_undo_without_a_backup_keeps_what_it_takes_away() {
     assert_eq!(place.bytes(), ours);
 }
 
-/// A plan of each kind that an undo takes back.
+/// Returns a plan of each kind that can be undone.
 fn plan(what: &str, place: &Path) -> Plan {
     match what {
         "append" => append(),
@@ -173,7 +173,7 @@ fn plan(what: &str, place: &Path) -> Plan {
             pieces.truncate(1);
             plan
         }
-        // A repair that keeps what it takes out in a file beside the session.
+        // A repair that keeps the removed bytes in a file beside the session.
         _ => {
             let mut plan = rewrite();
             plan.targets.insert(0, create_below(place).targets.remove(0));
@@ -182,7 +182,7 @@ fn plan(what: &str, place: &Path) -> Plan {
     }
 }
 
-/// What an agent finds: the session, and the new file.
+/// Returns what an agent finds: the session, and the new file.
 fn found(place: &Place) -> (Vec<u8>, Option<Vec<u8>>) {
     (place.bytes(), fs::read(place.folder.path().join("work/a/b/new.jsonl")).ok())
 }
@@ -229,7 +229,7 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
             next().unwrap_or_else(|refusal| panic!("{what}, killed at {n}: {refusal}"));
             let first = found(&place);
             assert!(first == old || first == new, "{what}, killed at {n}");
-            // And from there to the other.
+            // And from there to the other state.
             next().unwrap_or_else(|refusal| panic!("{what}, killed at {n}, twice: {refusal}"));
             assert_eq!(found(&place), if first == old { new } else { old }, "{what}, killed at {n}");
         }
