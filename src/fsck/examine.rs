@@ -1,3 +1,5 @@
+//! Examining a session file: lines first, then the checks.
+
 use super::finding::{Finding, Findings};
 use super::lines::classify::Probe;
 use super::lines::recover::{Mending, pass};
@@ -9,52 +11,53 @@ use crate::format::{Detected, Format, Program, Session};
 use crate::model::{Copies, Ix, Key, Source};
 use std::io;
 
-/// What was found in a session file.
+/// The result of examining a session file.
 pub struct Examined {
     /// The format.
     pub format: Format,
-    /// What is wrong.
+    /// The findings.
     pub findings: Findings,
-    /// How many entries can be had, those on damaged lines included; copies of one id count once.
+    /// How many entries exist, including those on damaged lines; copies of one id count once.
     pub entries: usize,
-    /// How many of them are on the path to the position at which the agent would go on, as it reads the file now.
+    /// How many of them are on the path to HEAD, as the agent reads the file now.
     pub reachable: usize,
-    /// Which file of the source.
+    /// The file number in the source.
     pub(super) file: u16,
-    /// How many bytes it has.
+    /// The size in bytes.
     pub(super) len: u64,
-    /// The position before any line was made whole.
+    /// HEAD before any line was recovered.
     pub(super) before: Position,
-    /// The session as it can be read: lines whole, the first copy of an id standing for it.
+    /// The session as far as it can be read: with lines recovered, and with the first copy of an id
+    /// representing it.
     pub(super) session: Session,
     pub(super) text: Text,
     pub(super) mending: Mending,
 }
 
 impl Examined {
-    /// Returns the id of the session that its header has; `None` if there is no header.
+    /// Returns the id of the session in its header, or `None` if there is no header.
     pub fn header_id(&self) -> Option<String> {
         self.session.header.as_ref()?.id.clone()
     }
 }
 
-/// Where an agent that takes the first copy of an id would go on.
+/// HEAD of an agent that uses the first copy of an id.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(super) struct Position {
     pub head: Option<Key>,
-    /// How many entries are on the path to it.
+    /// The number of entries on its path.
     pub depth: usize,
 }
 
-/// A position that a repair aims to keep.
+/// A HEAD that a repair aims to keep.
 #[derive(Clone, Copy)]
 pub(super) struct Aim {
     pub head: Option<Ix>,
-    /// How many entries are on the path to it.
+    /// The number of entries on its path.
     pub depth: usize,
-    /// Whether the agent stood there before any line was made whole.
+    /// Whether HEAD of the agent was there before any line was recovered.
     pub stood: bool,
-    /// Whether the entry itself has to be on the path, and not just as many.
+    /// Whether the entry itself has to be on the path, and not just as many entries.
     pub exact: bool,
 }
 
@@ -64,13 +67,13 @@ impl Position {
     }
 }
 
-/// A file that is no session.
+/// A file that is not a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Unreadable {
-    /// It is of no format that is known.
+    /// Its format is unknown.
     #[error("not a session of a known format")]
     Unknown,
-    /// It is of a program whose format bough does not read.
+    /// It belongs to a program whose format bough does not support.
     #[error("not a session of a known format")]
     Foreign(Program),
     /// It can't be read.
@@ -78,13 +81,14 @@ pub enum Unreadable {
     Io(#[from] io::Error),
 }
 
-/// So many times the lines of a text are made whole: damage may hide other damage.
+/// How many times the lines of a text are recovered: damage may hide other damage.
 const PASSES: usize = 8;
 
-/// Looks through a session file.
+/// Examines a session file.
 ///
-/// `session` is what [`crate::store`] read of it, with its side columns, or `None` where that found no session; `source` has the
-/// `len` bytes of the file as file 0. `format` says what the user wants the file to be read as.
+/// `session` is what [`crate::store`] read, with its side columns, or `None` if it found no
+/// session; `source` contains the `len` bytes of the file as file 0. `format` is the format that
+/// the user chose, if any.
 pub fn examine(
     session: Option<Session>,
     source: &dyn Source,
@@ -109,7 +113,7 @@ pub fn examine(
     let (reachable, read_entries) = match &session {
         Some(session) => read(session),
         None => match told(&Patched { text: &text, base: source, file: 0 })? {
-            // What is read from a pipe is read here first; agents do not read UTF-16.
+            // A file from a pipe is read here for the first time; agents do not read UTF-16.
             Detected::Format(format) if mending.findings.is_empty() => {
                 read(&scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?)
             }
@@ -129,7 +133,7 @@ pub fn examine(
         (None, None) => match told(&Patched { text: &text, base: source, file: 0 })? {
             Detected::Format(format) => format,
             Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
-            // Where each line is damaged, the format is told once they are whole.
+            // If all lines are damaged, the format is detected after they were recovered.
             _ => Format::Claude,
         },
     };
@@ -140,7 +144,7 @@ pub fn examine(
         None => scan(told_format, &Patched { text: &text, base: source, file: 0 })?,
     };
     let first_counts = |session: &Session| {
-        // Where no id repeats, the rule for copies makes no difference.
+        // If no id repeats, the rule for copies makes no difference.
         session.tree.copies() == Copies::First || session.tree.shadowed().len() == 0
     };
     let mut before = None;
@@ -165,7 +169,7 @@ pub fn examine(
                 ));
             }
             text = better;
-            // What the reader told stays: no other format is repaired.
+            // The reader's result stays: no other format is repaired.
             if untold {
                 match told(&Patched { text: &text, base: source, file: 0 })? {
                     Detected::Format(format) => told_format = format,
@@ -191,7 +195,8 @@ pub fn examine(
     if session.program.is_some() {
         findings.list.iter_mut().for_each(|finding| finding.mendable = false);
     }
-    // An object without an id and a type, or a title in the wrong place, is an entry until its line is made whole.
+    // An object without an id and a type, or a misplaced title, is an entry until its line is
+    // recovered.
     let entries = session.tree.standing().count().max(read_entries);
     let reachable = reachable.min(entries);
     // Read as another format, the lines had other links.
@@ -212,13 +217,14 @@ pub fn examine(
 }
 
 impl Examined {
-    /// The program whose session it is, if that is one that bough never writes for.
+    /// Returns the program that the session belongs to, if bough never writes for that program.
     pub fn program(&self) -> Option<Program> {
         self.session.program
     }
 
-    /// The positions that a repair may aim to keep, the best first: that on which the agent stood, where a line that was made whole
-    /// leads it to a shorter path; and that of the session with its lines whole, which it has to keep at least.
+    /// Returns the HEADs that a repair may aim to keep, the best first: the agent's HEAD, if a
+    /// recovered line leads it to a shorter path; and that of the session with its lines recovered,
+    /// which is the minimum.
     pub(super) fn aims(&self) -> impl Iterator<Item = Aim> {
         let whole =
             Aim { head: self.session.head.entry, depth: self.session.depth(), stood: false, exact: false };
@@ -229,18 +235,18 @@ impl Examined {
         stood.into_iter().chain([whole])
     }
 
-    /// The ids of all entries, in file order.
+    /// Returns the ids of all entries, in file order.
     pub fn ids(&self) -> &[Key] {
         self.session.entries.keys()
     }
 
-    /// The findings of some checks.
+    /// Returns the findings of some checks.
     pub fn only(&self, wanted: Set) -> Findings {
         self.findings.only(wanted)
     }
 }
 
-/// Whether nothing but white space is in a text, and perhaps a byte order mark.
+/// Returns whether a text contains only white space, apart from a byte order mark.
 fn is_blank(source: &Patched<'_>) -> io::Result<bool> {
     let mut blank = true;
     let mut first = true;
@@ -278,7 +284,7 @@ fn empty(len: u64, text: Text, mending: Mending) -> Examined {
     }
 }
 
-/// Reads a text anew, as if it were a file, and looks through it; `None` where it is no session.
+/// Reads a text as if it were a file, and runs the checks; returns `None` if it is not a session.
 pub(super) fn look_through(
     source: &Patched<'_>,
     usual: Format,
@@ -289,7 +295,7 @@ pub(super) fn look_through(
     }
     let format = match told(source)? {
         Detected::Format(format) => format,
-        // The user may have said what it is.
+        // The user may have chosen the format.
         _ => usual,
     };
     let session = scan(format, source)?;

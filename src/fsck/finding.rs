@@ -1,29 +1,31 @@
+//! Findings of the checks.
+
 use super::table::{Check, Level, Set};
 use crate::model::Ix;
 
-/// What a check found.
+/// A finding of a check.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Finding {
     /// The check.
     pub check: Check,
-    /// The line of the file, from 1; 0 where the finding is about the file.
+    /// The line of the file, from 1; 0 if the finding is about the file.
     pub line: u64,
-    /// The first byte of that line.
+    /// The offset of that line.
     pub offset: u64,
-    /// The id of the entry; empty where it is about none, or one without an id.
+    /// The id of the entry; empty if the finding is not about an entry, or the entry has no id.
     pub id: String,
-    /// What was found, as words.
+    /// The message.
     pub message: String,
     /// The entry, in the session as it can be read.
     pub(super) entry: Option<Ix>,
     /// Another entry that a repair needs.
     pub(super) other: Option<Ix>,
-    /// Whether the repair of this check has a way here.
+    /// Whether the repair of this check is possible here.
     pub(super) mendable: bool,
 }
 
 impl Finding {
-    /// A finding about a file as a whole.
+    /// Creates a finding about a file as a whole.
     pub(super) fn of_file(check: Check, message: impl Into<String>) -> Finding {
         Finding {
             check,
@@ -37,16 +39,17 @@ impl Finding {
         }
     }
 
-    /// Whether a repair can mend it, by default or on request.
+    /// Returns whether it can be repaired, by default or on request.
     pub fn is_mendable(&self) -> bool {
         self.mendable && self.check.mend() != super::Mend::No
     }
 }
 
-/// Findings, and how many there are of each check.
+/// Findings, with their number for each check.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// In the order of their lines. Of each check of level info the first [`Findings::MOST`] are here.
+    /// The findings in the order of their lines. Of each check of level info, only the first
+    /// [`Findings::MOST`] are stored.
     pub list: Vec<Finding>,
     counts: [u64; Check::COUNT],
 }
@@ -58,21 +61,22 @@ impl Default for Findings {
 }
 
 impl Findings {
-    /// How many findings of one check of level info are kept; all are counted.
+    /// How many findings of one check of level info are stored; all are counted.
     pub const MOST: u64 = 1000;
 
-    /// How many findings there are of a check.
+    /// Returns the number of findings of a check.
     pub fn count(&self, check: Check) -> u64 {
         self.counts[check as usize]
     }
 
-    /// How many findings there are of a level.
+    /// Returns the number of findings of a level.
     pub fn of_level(&self, level: Level) -> u64 {
         let rows = super::CHECKS.iter().filter(|row| row.level == level);
         rows.map(|row| self.count(row.check)).sum()
     }
 
-    /// Counts a finding, and says whether it is kept: one of level info is not, once there are many.
+    /// Counts a finding, and returns whether to store it: one of level info is not stored if there
+    /// are many.
     pub(super) fn counted(&mut self, check: Check) -> bool {
         let count = &mut self.counts[check as usize];
         *count += 1;
@@ -91,7 +95,7 @@ impl Findings {
         self.list.sort_by_key(|finding| (finding.line, finding.offset, finding.check));
     }
 
-    /// The findings of some checks alone.
+    /// Returns only the findings of some checks.
     pub fn only(&self, wanted: Set) -> Findings {
         let mut counts = self.counts;
         for row in super::CHECKS.iter().filter(|row| !wanted.has(row.check)) {

@@ -1,13 +1,14 @@
-//! Checks of a session, and repairs that prove themselves.
+//! Checks of a session, and repairs that verify themselves.
 //!
-//! [`CHECKS`] is the one table of what is looked for. [`examine()`] takes a session and the bytes of its file and gives
-//! [`Findings`]; nothing is written. It goes in two steps. First each damaged line becomes the records that can be had of
-//! it, in a text that exists only as a list of pieces; then that text is read as a session, the first copy of an id standing
-//! for it, and its links, headers, tool calls and so on are looked at. Sound lines are read once, by the reader that all
-//! commands share.
+//! [`CHECKS`] is the only table of checks. [`examine()`] takes a session and the bytes of its file
+//! and returns [`Findings`]; nothing is written. It works in two steps. First, each damaged line
+//! becomes the entries that can be recovered from it, in a text that exists only as a list of
+//! pieces. Then that text is read as a session, in which the first copy of an id represents it, and
+//! its links, headers, tool calls and so on are checked. Intact lines are read once, by the reader
+//! that all commands share.
 //!
-//! [`repair()`] makes a [`crate::model::Plan`] of what was found, and proves it on the bytes that it would give. Neither touches a
-//! file:
+//! [`repair()`] makes a [`crate::model::Plan`] from the findings, and verifies it on the bytes that
+//! it would write. Neither touches a file:
 //!
 //! ```
 //! use bough::format::Ids;

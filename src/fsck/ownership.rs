@@ -1,12 +1,15 @@
+//! Ids that several sessions share.
+
 use super::finding::Finding;
 use super::table::Check;
 use crate::model::{Count, Key};
 use std::collections::HashMap;
 
-/// Which sessions have ids that an earlier one has: each id is owned by the first session that it stands in.
+/// Finds sessions with ids that an earlier one has: each id is owned by the first session that
+/// contains it.
 ///
-/// Takes the names of the files and the ids of their entries; gives a finding for each pair of files, with the place of the
-/// later file in the list.
+/// Takes the names of the files and the ids of their entries; returns a finding for each pair of
+/// files, with the index of the later file in the list.
 pub fn ownership(sessions: &[(&str, &[Key])]) -> Vec<(usize, Finding)> {
     let mut owner: HashMap<Key, usize> = HashMap::new();
     let mut out = Vec::new();

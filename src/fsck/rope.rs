@@ -1,10 +1,12 @@
+//! A text made of pieces: a file as it would be after changes.
+
 use crate::model::{Piece, Source, Span};
 use std::io;
 use std::sync::Arc;
 
-/// A file as it would be after changes: stretches of the old file and new bytes, in order.
+/// A file as it would be after changes: ranges of the old file and new bytes, in order.
 ///
-/// Each line of the text has a line of the old file that it comes from: that of its first byte.
+/// Each line of the text originates in a line of the old file: that of its first byte.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Text {
     parts: Vec<Part>,
@@ -13,68 +15,69 @@ pub(super) struct Text {
 
 #[derive(Clone, Debug)]
 struct Part {
-    /// The first byte in the text.
+    /// The offset in the text.
     at: u64,
     len: u64,
-    /// The number of the line of the text that its first byte is on, from 1.
+    /// The line number in the text of its first byte, from 1.
     line: u64,
-    /// The number of the line of the old file that this comes from; 0 where there was none.
+    /// The line number in the old file from which this originates; 0 if there was none.
     old_line: u64,
     content: Content,
 }
 
 #[derive(Clone, Debug)]
 enum Content {
-    /// Bytes of the old file, from this one on.
+    /// Bytes of the old file, from this offset on.
     Old(u64),
-    /// New bytes, from the given one on.
+    /// New bytes, from the given index on.
     New {
         bytes: Arc<Vec<u8>>,
         from: usize,
-        /// The first byte of the line of the old file that they come from.
+        /// The offset of the line of the old file in which they originate.
         offset: u64,
-        /// Whether each line of them is a line of the old file, as where the encoding alone was changed.
+        /// Whether each of their lines is a line of the old file, e.g. because only the encoding
+        /// was changed.
         line_by_line: bool,
     },
 }
 
-/// A change of a text: bytes that go, and what comes in their place.
+/// A change of a text: bytes that are removed, and their replacement.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Edit {
-    /// The first byte that goes.
+    /// The first byte that is removed.
     pub from: u64,
-    /// The byte behind the last that goes; equal to `from` where nothing does.
+    /// The offset after the last byte that is removed; equal to `from` if nothing is.
     pub to: u64,
     /// The number of the line at `from`.
     pub line: u64,
-    /// How many line endings go, or lines without one.
+    /// How many line endings are removed, or lines without one.
     pub lines: u64,
-    /// What comes: whole lines with their endings, or a part of one.
+    /// The replacement: whole lines with their endings, or a part of one.
     pub new: Vec<u8>,
-    /// Whether what comes is of no line that was there.
+    /// Whether the replacement does not originate in any line.
     pub fresh: bool,
 }
 
-/// Where a line of a text comes from.
+/// The origin of a line of a text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Origin {
-    /// The line of the old file; 0 where there was none.
+    /// The line of the old file; 0 if there was none.
     pub line: u64,
-    /// The first byte of that line.
+    /// The offset of that line.
     pub offset: u64,
     /// Whether the bytes are those of the old file.
     pub same: bool,
 }
 
 impl Text {
-    /// The whole of a file.
+    /// Returns a file as a whole.
     pub(super) fn whole(len: u64) -> Text {
         let mut text = Text::default();
         text.push(len, 1, 1, Content::Old(0));
         text
     }
 
-    /// New bytes in the place of all that was, line by line.
+    /// Returns new bytes that replace everything, line by line.
     pub(super) fn recoded(bytes: Vec<u8>) -> Text {
         let mut text = Text::default();
         let len = bytes.len() as u64;
@@ -83,12 +86,12 @@ impl Text {
         text
     }
 
-    /// How many bytes it has.
+    /// Returns the size in bytes.
     pub(super) fn len(&self) -> u64 {
         self.len
     }
 
-    /// Where a line comes from, by its number and its first byte.
+    /// Returns the origin of a line, given its number and its offset.
     pub(super) fn origin(&self, line: u64, offset: u64) -> Origin {
         let at = self.parts.partition_point(|part| part.at <= offset);
         match at.checked_sub(1).map(|at| &self.parts[at]) {
@@ -97,7 +100,7 @@ impl Text {
         }
     }
 
-    /// Whether a stretch is one of the old file.
+    /// Returns whether a range is unchanged from the old file.
     pub(super) fn is_old(&self, span: Span) -> bool {
         let at = self.parts.partition_point(|part| part.at <= span.offset);
         at.checked_sub(1).map(|at| &self.parts[at]).is_some_and(|part| {
@@ -105,7 +108,7 @@ impl Text {
         })
     }
 
-    /// The text after changes, which are in order and do not overlap.
+    /// Returns the text after changes, which must be in order and must not overlap.
     pub(super) fn edited(&self, edits: Vec<Edit>) -> Text {
         let mut out = Text::default();
         let (mut part, mut from, mut line, mut out_line) = (0, 0, 1, 1);
@@ -130,7 +133,8 @@ impl Text {
         out
     }
 
-    /// Copies a stretch that begins with line `line`, which becomes line `out_line`. `part` is where the last stretch ended.
+    /// Copies a range that begins with line `line`, which becomes line `out_line`. `part` is where
+    /// the last range ended.
     fn copy(&self, part: &mut usize, (mut from, to): (u64, u64), line: u64, out_line: u64, out: &mut Text) {
         while from < to {
             while self.parts[*part].at + self.parts[*part].len <= from {
@@ -170,7 +174,7 @@ impl Text {
         self.parts.push(Part { at, len, line, old_line, content });
     }
 
-    /// The pieces that a plan would write of a file.
+    /// Returns the pieces that a plan would write for a file.
     pub(super) fn pieces(&self, file: u16) -> Vec<Piece> {
         let piece = |part: &Part| match &part.content {
             Content::Old(offset) => Piece::Keep(Span { file, offset: *offset, len: part.len }),
@@ -195,7 +199,7 @@ impl Part {
     }
 }
 
-/// Gives the bytes of a text; `base` has those of the old file.
+/// The bytes of a text; `base` contains those of the old file.
 pub(super) struct Patched<'a> {
     pub text: &'a Text,
     pub base: &'a dyn Source,
@@ -203,8 +207,8 @@ pub(super) struct Patched<'a> {
 }
 
 impl Patched<'_> {
-    /// The first byte of a line, if there is only white space before `offset` in it; else `offset`. Readers skip some white
-    /// space before an object.
+    /// Returns the offset of the line, if it contains only white space before `offset`; otherwise
+    /// `offset`. Readers skip some white space before an object.
     pub(super) fn start_of_line(&self, offset: u64) -> io::Result<u64> {
         const MOST_SKIPPED: u64 = 64;
         let len = offset.min(MOST_SKIPPED);
@@ -290,7 +294,8 @@ mod tests {
             out
         };
         assert_eq!(lines(&split), [0, 1, 2, 2, 3, 4]);
-        // Line 4 of the text, `2b`, goes; `three` is changed; something comes behind the end.
+        // Line 4 of the text, `2b`, is removed; `three` is changed; something is added after the
+        // end.
         let again = split.edited(vec![
             edit(12, 15, 4, 1, "", false),
             edit(15, 21, 5, 1, "3\n", false),
@@ -299,7 +304,8 @@ mod tests {
         assert_eq!(shown(&again, &base), "zero\none\n2a\n3\nfour\nfive\n");
         assert_eq!(lines(&again), [0, 1, 2, 3, 4, 0]);
         assert_eq!(again.edited(vec![]).pieces(0), again.pieces(0));
-        // Of `three` two letters are others, and a line comes behind it; `four` loses its first letter.
+        // Two letters of `three` are replaced, and a line is added after it; `four` loses its first
+        // letter.
         let inside = text.edited(vec![
             edit(10, 12, 3, 0, "REE", false),
             edit(14, 14, 4, 0, "new\n", true),
@@ -309,7 +315,7 @@ mod tests {
         assert_eq!(lines(&inside), [1, 2, 3, 0, 4]);
         let span = |offset, len| Span { file: 0, offset, len };
         assert!(inside.is_old(span(4, 3)) && !inside.is_old(span(8, 6)) && inside.is_old(span(19, 3)));
-        // A line that is changed inside can be taken out as a whole.
+        // A line with a change inside can be removed as a whole.
         let out = inside.edited(vec![edit(8, 15, 3, 1, "", false)]);
         assert_eq!(shown(&out, &base), "one\ntwo\nnew\nour\n");
         assert_eq!(lines(&out), [1, 2, 0, 4]);

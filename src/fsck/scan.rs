@@ -1,12 +1,14 @@
+//! Reading a text of pieces as a session.
+
 use super::rope::{Patched, Text};
 use crate::format::{Builder, Detected, Format, Session, detect_in_blocks};
 use crate::model::{Copies, Source, Span};
 use std::io;
 
-/// What is read at a time.
+/// The number of bytes that are read at a time.
 const BLOCK: u64 = 256 * 1024;
 
-/// Reads a text as a session of a format; the first copy of an id stands for it.
+/// Reads a text as a session of a format; the first copy of an id represents it.
 pub(super) fn scan(format: Format, source: &Patched<'_>) -> io::Result<Session> {
     let mut builder = Builder::new(format);
     builder.copies(Copies::First);
@@ -14,7 +16,7 @@ pub(super) fn scan(format: Format, source: &Patched<'_>) -> io::Result<Session> 
     read(builder, source)
 }
 
-/// Reads a text as the agent itself would, by its own rule for repeated ids.
+/// Reads a text as the agent itself would, with its own rule for repeated ids.
 pub(super) fn scan_as_agent(format: Format, source: &Patched<'_>) -> io::Result<Session> {
     let mut builder = Builder::new(format);
     builder.side();
@@ -29,7 +31,7 @@ fn read(mut builder: Builder, source: &Patched<'_>) -> io::Result<Session> {
     Ok(builder.finish())
 }
 
-/// Hands out the bytes of a text block by block.
+/// Passes the bytes of a text to `each`, block by block.
 pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let mut block = Vec::new();
     let mut offset = 0;
@@ -42,7 +44,7 @@ pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> i
     Ok(())
 }
 
-/// The format of a text, as its first lines tell it.
+/// Detects the format of a text from its first lines.
 pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
     const FIRST: u64 = 16 << 10;
     detect_in_blocks(None, |offset, block| {
@@ -51,9 +53,9 @@ pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
     })
 }
 
-/// The text as UTF-8, if it is UTF-16; `None` for anything else.
+/// Returns the text as UTF-8 if it is UTF-16, or `None` for anything else.
 ///
-/// Told by its byte order mark, or by zeros in every other place of the first bytes.
+/// Recognized by its byte order mark, or by zeros in every other one of the first bytes.
 pub(super) fn from_utf16(source: &Patched<'_>) -> io::Result<Option<Text>> {
     let len = source.text.len();
     let head = source.bytes(Span { file: 0, offset: 0, len: len.min(64) })?;
@@ -68,7 +70,7 @@ pub(super) fn from_utf16(source: &Patched<'_>) -> io::Result<Option<Text>> {
     };
     let mut out = Vec::with_capacity((len / 2) as usize);
     let unit = |pair: [u8; 2]| if big { u16::from_be_bytes(pair) } else { u16::from_le_bytes(pair) };
-    // Half a surrogate pair at the end of a block waits for the next.
+    // Half a surrogate pair at the end of a block waits for the next one.
     let mut waiting: Vec<u16> = Vec::new();
     let mut offset = mark;
     while offset < len {
@@ -82,7 +84,7 @@ pub(super) fn from_utf16(source: &Patched<'_>) -> io::Result<Option<Text>> {
         for character in char::decode_utf16(units) {
             match character {
                 Ok(character) => out.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-                // As JSON writes it, so that nothing is lost and it is found as what it is.
+                // As JSON writes it, so that nothing is lost and a check finds it.
                 Err(half) => {
                     out.extend_from_slice(format!("\\u{:04x}", half.unpaired_surrogate()).as_bytes())
                 }

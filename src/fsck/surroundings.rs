@@ -1,33 +1,36 @@
+//! The surroundings of a session file that checks need.
+
 use crate::model::Key;
 use std::collections::HashSet;
 
-/// What is around a session file: its name, and the files that it may lean on.
+/// The surroundings of a session file: its name, and the files that it may depend on.
 pub trait Around {
-    /// The name of the file without its ending; empty where it has none.
+    /// Returns the name of the file without its suffix; empty if it has none.
     fn stem(&self) -> &str;
 
-    /// Of some links, each an entry and the parent that it names, the entries whose parent is in another session file of the
-    /// same project that has not the entry, too.
+    /// Given links, each an entry and the parent that it names, returns the entries whose parent is
+    /// in another session file of the same project that does not contain the entry.
     ///
-    /// A file that has both is a copy of the same conversation: there the parent was lost from the file at hand.
+    /// A file that contains both is a copy of the same conversation: then the parent was lost from
+    /// this file.
     fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key>;
 
-    /// The ids of the agents whose files are there; `None` where that can't be known.
+    /// Returns the ids of the subagents whose files exist, or `None` if that can't be determined.
     fn agents(&self) -> Option<Vec<String>>;
 
-    /// The ids of the agents of which it is known what started them, by whatever that is known.
+    /// Returns the ids of the subagents for which it is known what started them.
     fn placed_agents(&self) -> HashSet<String> {
         HashSet::new()
     }
 
-    /// Whether a file with a tool's result is there.
+    /// Returns whether a file with a tool result exists.
     fn has_result_file(&self, name: &str) -> bool;
 
-    /// Whether the file of a picture is there, by its hash.
+    /// Returns whether the file of an image exists, given its hash.
     fn has_blob(&self, hash: &str) -> bool;
 }
 
-/// A file of which no more than the name is known.
+/// A file of which only the name is known.
 pub struct Alone<'n>(pub &'n str);
 
 impl Around for Alone<'_> {

@@ -1,20 +1,20 @@
-//! The one table of checks: what each is called, how bad it is, whether it can be mended, and what it means.
+//! The table of checks: the name, level and repair of each, and what it means.
 
 use std::fmt;
 
-/// How bad a finding is.
+/// The severity of a finding.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Level {
     /// Worth knowing; nothing is wrong.
     Info,
-    /// Something may be wrong, or is and does no harm to most.
+    /// Something may be wrong, or is wrong but mostly harmless.
     Warning,
     /// Something is lost, or an agent can't follow.
     Error,
 }
 
 impl Level {
-    /// The level as one word.
+    /// Returns the name of the level.
     pub fn word(self) -> &'static str {
         match self {
             Level::Info => "info",
@@ -24,19 +24,19 @@ impl Level {
     }
 }
 
-/// Whether a repair mends what a check finds.
+/// Whether the findings of a check can be repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mend {
     /// There is no repair.
     No,
-    /// Every repair does it.
+    /// Every repair includes it.
     ByDefault,
-    /// A repair does it where `--with` names the check.
+    /// A repair includes it if `--with` names the check.
     OnRequest,
 }
 
 impl Mend {
-    /// The answer as a few words.
+    /// Returns a short description.
     pub fn words(self) -> &'static str {
         match self {
             Mend::No => "no",
@@ -51,23 +51,23 @@ impl Mend {
 pub struct Row {
     /// The check.
     pub check: Check,
-    /// Its name on the command line and in what is printed.
+    /// Its name on the command line and in output.
     pub id: &'static str,
     /// How bad a finding is.
     pub level: Level,
-    /// Whether it can be mended.
+    /// Whether it can be repaired.
     pub mend: Mend,
-    /// What is found, in one sentence.
+    /// What it finds, in one sentence.
     pub what: &'static str,
     /// What it means, where it comes from, and what a repair does.
     pub why: &'static str,
-    /// The strategies that a repair can take, the default first; empty where there is one way alone.
+    /// The strategies of its repair, the default first; empty if there is only one.
     pub strategies: &'static [&'static str],
 }
 
 macro_rules! checks {
     ($($name:ident $id:literal $level:ident $mend:ident $([$($strategy:literal)+])? $what:literal $why:literal)+) => {
-        /// A check; [`CHECKS`] says what it is.
+        /// A check; [`CHECKS`] describes it.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[repr(u8)]
         #[allow(missing_docs, reason = "the table below documents each")]
@@ -415,7 +415,7 @@ MissingResultFile "missing-result-file" Info No
 }
 
 impl Check {
-    /// Whether what it finds is a fault: damage, and not only something that may be wrong.
+    /// Returns whether its findings are faults: damage, and not just something that may be wrong.
     pub fn is_fault(self) -> bool {
         let is_damage = matches!(
             self,
@@ -424,30 +424,30 @@ impl Check {
         self.level() == Level::Error || is_damage
     }
 
-    /// How many checks there are.
+    /// The number of checks.
     pub const COUNT: usize = Check::MissingResultFile as usize + 1;
 
-    /// What the table says of the check.
+    /// Returns the table row of the check.
     pub fn row(self) -> &'static Row {
         &CHECKS[self as usize]
     }
 
-    /// The name of the check.
+    /// Returns the name of the check.
     pub fn id(self) -> &'static str {
         self.row().id
     }
 
-    /// How bad a finding is.
+    /// Returns the level of its findings.
     pub fn level(self) -> Level {
         self.row().level
     }
 
-    /// Whether a repair mends it.
+    /// Returns whether its findings can be repaired.
     pub fn mend(self) -> Mend {
         self.row().mend
     }
 
-    /// The check of a name.
+    /// Returns the check with a name.
     pub fn named(id: &str) -> Option<Check> {
         CHECKS.iter().find(|row| row.id == id).map(|row| row.check)
     }
@@ -464,22 +464,22 @@ impl fmt::Display for Check {
 pub struct Set(u128);
 
 impl Set {
-    /// All checks.
+    /// Returns all checks.
     pub fn all() -> Set {
         CHECKS.iter().map(|row| row.check).collect()
     }
 
-    /// Whether a check is in the set.
+    /// Returns whether a check is in the set.
     pub fn has(self, check: Check) -> bool {
         self.0 >> check as u8 & 1 == 1
     }
 
-    /// Puts a check into the set.
+    /// Adds a check to the set.
     pub fn insert(&mut self, check: Check) {
         self.0 |= 1 << check as u8;
     }
 
-    /// Takes a check out of the set.
+    /// Removes a check from the set.
     pub fn remove(&mut self, check: Check) {
         self.0 &= !(1 << check as u8);
     }

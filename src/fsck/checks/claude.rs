@@ -1,3 +1,5 @@
+//! Checks that concern only Claude Code's transcripts, and the names of session files.
+
 use super::Finder;
 use crate::format::claude::KeptLists;
 use crate::format::claude::graph::Rule;
@@ -10,12 +12,12 @@ use crate::model::{Flags, Ix, Key, Kind, Parent, Source};
 use std::collections::HashSet;
 use std::io;
 
-/// What a boundary of Claude Code keeps.
+/// The messages that a boundary of Claude Code keeps.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(in crate::fsck) struct Kept {
     /// The kept messages, in order.
     pub uuids: Vec<String>,
-    /// Where they go on.
+    /// The entry after which they continue.
     pub anchor: Option<String>,
     /// The first and the last of them.
     pub ends: Vec<String>,
@@ -27,7 +29,7 @@ impl Kept {
     }
 }
 
-/// The lists of a boundary; `None` where it has none.
+/// Returns the lists of a boundary, or `None` if it has none.
 pub(in crate::fsck) fn kept_lists(line: &[u8]) -> Option<Kept> {
     let lists = KeptLists::of(line);
     let text = |id: Option<&[u8]>| string(id?).map(|text| text.into_owned());
@@ -39,10 +41,12 @@ pub(in crate::fsck) fn kept_lists(line: &[u8]) -> Option<Kept> {
     (!kept.uuids.is_empty() || !kept.ends.is_empty()).then_some(kept)
 }
 
-/// The session that a transcript is of, as an index into the sessions that its entries name.
+/// Returns the session to which a transcript belongs, as an index into the sessions that its
+/// entries name.
 ///
-/// The one that the file is named after, if there is; else the one with the most entries, unless all of them are
-/// ancestors of the session of the last turn, which then was resumed from it.
+/// This is the session that the file is named after, if its entries name it; otherwise the one with
+/// the most entries, unless all of them are ancestors of the session of the last turn, which was
+/// then resumed from it.
 pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usize> {
     let entries = &session.entries;
     // Standard input has no name, and some entries have no session.
@@ -69,7 +73,7 @@ pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usiz
     Some(if inherited { last } else { most })
 }
 
-/// Which entries are of a session, or above one that is.
+/// Returns which entries belong to a session, or are ancestors of one that does.
 fn above(session: &Session, of: usize) -> Vec<bool> {
     let mut above = vec![false; session.entries.len()];
     for ix in session.tree.standing() {
@@ -85,13 +89,13 @@ fn above(session: &Session, of: usize) -> Vec<bool> {
     above
 }
 
-/// Whether a name is a UUID, as sessions of Claude Code are called.
+/// Returns whether a name is a UUID, like the names of Claude Code's sessions.
 fn is_uuid(name: &str) -> bool {
     name.len() == 36 && uuid::Uuid::try_parse(name).is_ok()
 }
 
 impl Finder<'_> {
-    /// What is wrong with a transcript of Claude Code beside its links.
+    /// Checks a transcript of Claude Code, except for its links.
     pub(crate) fn claude(&mut self) -> io::Result<()> {
         if self.session.format != Format::Claude {
             return self.name_of_pi();
@@ -107,7 +111,7 @@ impl Finder<'_> {
         self.files()
     }
 
-    /// Files of pi are named after a time and an id.
+    /// Checks the name of a file of pi, which consists of a time and an id.
     fn name_of_pi(&mut self) -> io::Result<()> {
         let Some(id) = self.session.header.as_ref().and_then(|header| header.id.as_deref()) else {
             return Ok(());
@@ -128,7 +132,7 @@ impl Finder<'_> {
         let names = session.entries.sessions();
         let Some(own) = own else { return Ok(()) };
         if stem.starts_with("agent-") {
-            // An agent may serve more than one session; its file is named after itself.
+            // A subagent may serve more than one session; its file is named after the subagent.
             return Ok(());
         }
         if is_uuid(stem) && names[own] != stem {
@@ -178,7 +182,8 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Whether an entry is a command that the client itself carried out, or what that printed.
+    /// Returns whether an entry is a command that Claude Code itself carried out, or the output of
+    /// one.
     fn is_command(&self, ix: Ix) -> io::Result<bool> {
         let line = self.line(ix)?;
         if self.session.entries.kind(ix) == Kind::System {
@@ -190,11 +195,11 @@ impl Finder<'_> {
             None => each_item(content).find_map(|block| string_of(block, "text")).unwrap_or_default(),
         };
         let text = text.trim_start();
-        // Whatever is called so, in `Markup` or not.
+        // Any such element, whether or not `Markup` knows it.
         Ok(["<command-", "<local-command-", "<bash-"].iter().any(|mark| text.starts_with(mark)))
     }
 
-    /// Lines that name an entry.
+    /// Checks lines that name an entry.
     fn named_entries(&mut self) -> io::Result<()> {
         for noted in self.notes() {
             let found = self.is_there(noted.key);
@@ -226,7 +231,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// What the last boundary keeps, and is not there.
+    /// Checks for entries that the last boundary keeps but that do not exist.
     fn kept(&mut self) -> io::Result<()> {
         let entries = &self.session.entries;
         let Some(last) = entries.all().rev().find(|ix| entries.kind(*ix) == Kind::Compaction) else {
@@ -240,9 +245,10 @@ impl Finder<'_> {
             true => kept.ends.iter().filter(|id| !is_there(id)).collect(),
             false => kept.uuids.iter().filter(|id| !is_there(id)).collect(),
         };
-        // The anchor is the summary, or the boundary itself, where the summary stands for what came after the kept messages.
-        // It may be lost: what names it as its parent goes on from the kept messages all the same. If nothing does, lists that hold
-        // would take away all else before, and give nothing.
+        // The anchor is the summary, or the boundary itself if the summary covers the part after
+        // the kept messages. It may be lost: an entry that names it as its parent continues from
+        // the kept messages nevertheless. If no entry does, intact lists would drop everything else
+        // before, and yield nothing.
         let anchor = kept.anchor.as_ref().and_then(|id| self.known.entry(Key::of(id.as_bytes())));
         let is_turn = |ix| matches!(self.session.entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool);
         let anchored = match anchor {
@@ -257,7 +263,8 @@ impl Finder<'_> {
             self.entry(Check::MissingKept, ix, None, |_, _| {
                 Ok(format!("{} of the kept messages are not in this session, e.g. `{first}`", lost.len()))
             })?;
-            // Where the client stands at what would be gone, as where a pointer names it, it would stand elsewhere.
+            // If HEAD of Claude Code is an entry that would be gone, e.g. because a pointer names
+            // it, HEAD would move elsewhere.
             let is_kept = |head| kept.keys().any(|key| key == self.session.entries.key(head));
             let stays = self.session.head.entry.is_none_or(|head| head > ix || is_kept(head));
             if !anchored || !some_left || !stays {
@@ -267,7 +274,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Where the pointers lead.
+    /// Checks the targets of pointers.
     fn pointers(&mut self) -> io::Result<()> {
         let session = self.session;
         let counts =
@@ -301,7 +308,8 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Whether the client opens the session, and whether the service takes the request that it makes at HEAD.
+    /// Checks whether Claude Code opens the session, and whether the service accepts the request
+    /// that it makes at HEAD.
     fn at_head(&mut self) -> io::Result<()> {
         let session = self.session;
         let kind = |ix: Ix| session.entries.kind(ix);
@@ -331,7 +339,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Entries of the conversation that are marked as a sidechain.
+    /// Checks for entries of the conversation that are marked as a sidechain.
     fn sidechains(&mut self) -> io::Result<()> {
         let session = self.session;
         let side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
@@ -350,7 +358,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Files beside the transcript that it names.
+    /// Checks for files beside the transcript that it names.
     fn files(&mut self) -> io::Result<()> {
         let session = self.session;
         let Some(agents) = self.around.agents() else { return Ok(()) };
@@ -365,14 +373,15 @@ impl Finder<'_> {
                 })?;
             }
         }
-        // The client starts some by itself: to compact, to suggest a prompt, to answer beside the conversation.
+        // Claude Code starts some by itself: to compact, to suggest a prompt, to answer a side
+        // question.
         let of_client = |agent: &str| {
             ["acompact", "aprompt_suggestion", "aside_question"].iter().any(|start| agent.starts_with(start))
         };
         let unnamed = |agent: &&String| !named.contains(&Key::of(agent.as_bytes())) && !of_client(agent);
         let unnamed: Vec<&String> = agents.iter().filter(unnamed).collect();
         if !unnamed.is_empty() {
-            // Others are placed by what is beside their files, by their run, or by their prompt.
+            // Others are found by the files beside theirs, by their run, or by their prompt.
             let placed = self.around.placed_agents();
             for agent in unnamed.into_iter().filter(|agent| !placed.contains(*agent)) {
                 self.file(Check::AgentWithoutAnchor, || {
@@ -394,10 +403,10 @@ impl Finder<'_> {
     }
 }
 
-/// The reply that the next request would begin with: the service refuses such a request.
+/// Returns the reply with which the next request would begin: the service rejects such a request.
 pub(in crate::fsck) fn refused_reply(session: &Session, source: &dyn Source) -> io::Result<Option<Ix>> {
     let Some(head) = session.head.entry.filter(|_| session.format == Format::Claude) else { return Ok(None) };
-    // An agent's transcript is never resumed by itself.
+    // A subagent's transcript is never resumed by itself.
     if session.head.rule == Rule::Agent.words() || !may_begin_with_reply(session, head) {
         return Ok(None);
     }
@@ -406,7 +415,7 @@ pub(in crate::fsck) fn refused_reply(session: &Session, source: &dyn Source) -> 
     Ok(first.and_then(|first| first.entry))
 }
 
-/// Whether what is sent at HEAD may begin with a reply, as far as the columns show.
+/// Returns whether the request at HEAD may begin with a reply, judging by the columns.
 fn may_begin_with_reply(session: &Session, head: Ix) -> bool {
     let kind = |ix: Ix| session.entries.kind(ix);
     let claude = &session.claude;
@@ -416,7 +425,8 @@ fn may_begin_with_reply(session: &Session, head: Ix) -> bool {
     if summary_is_lost || !claude.retracted.is_empty() || !claude.links.is_empty() {
         return true;
     }
-    // The client goes on after the last copy of an entry; the first has the place in the tree.
+    // Claude Code continues after the last copy of an entry, but the first one has the place in the
+    // tree.
     let head = match session.tree.stands(head) {
         true => head,
         false => session.find(session.entries.key(head)).unwrap_or(head),
@@ -425,7 +435,7 @@ fn may_begin_with_reply(session: &Session, head: Ix) -> bool {
     above.filter(|ix| kind(*ix).is_turn()).last().is_some_and(|first| kind(first) == Kind::Assistant)
 }
 
-/// Whether a check is about the link of an entry.
+/// Returns whether a check is about the link of an entry.
 fn is_about_link(check: Check) -> bool {
     matches!(
         check,
@@ -438,7 +448,7 @@ fn is_about_link(check: Check) -> bool {
     )
 }
 
-/// The names of the files in `tool-results` that a line speaks of.
+/// Returns the names of the files in `tool-results` that a line mentions.
 fn result_files(line: &[u8]) -> Vec<String> {
     let mut out: Vec<String> = memchr::memmem::find_iter(line, b"/tool-results/")
         .map(|at| {
@@ -454,7 +464,7 @@ fn result_files(line: &[u8]) -> Vec<String> {
     out
 }
 
-/// The last entry of the conversation in the file.
+/// Returns the last entry of the conversation in the file.
 pub(in crate::fsck) fn tip(session: &Session) -> Option<Ix> {
     let of_chain = |kind| {
         matches!(

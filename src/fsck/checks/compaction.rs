@@ -1,3 +1,5 @@
+//! Checks of the entries that compactions keep.
+
 use super::Finder;
 use super::claude::{Kept, kept_lists};
 use crate::format::{Format, NotedKind};
@@ -18,13 +20,13 @@ impl Finder<'_> {
         Ok(lists)
     }
 
-    /// What compactions keep and is not there.
+    /// Checks for entries that compactions keep but that do not exist.
     pub(crate) fn compactions(&mut self) -> io::Result<()> {
         let session = self.session;
         for noted in self.noted(NotedKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
             let ix = noted.entry;
             let (check, other, words) = match self.known.entry(noted.key) {
-                // pi names the compaction itself where it keeps nothing.
+                // pi names the compaction itself if it keeps nothing.
                 Some(found) if found == ix || self.is_above(found, ix) => continue,
                 Some(found) => (Check::KeptOffPath, Some(found), "is not an ancestor of the compaction"),
                 None if self.is_there(noted.key) => continue,

@@ -1,3 +1,5 @@
+//! Checks for repeated ids.
+
 use super::Finder;
 use crate::format::Format;
 use crate::format::claude::KeptLists;
@@ -8,7 +10,7 @@ use std::collections::HashSet;
 use std::io;
 
 impl Finder<'_> {
-    /// Entries with an id that an earlier one has.
+    /// Checks for entries with an id that an earlier entry has.
     pub(crate) fn copies(&mut self) -> io::Result<()> {
         let session = self.session;
         if session.tree.shadowed().len() == 0 {
@@ -55,18 +57,18 @@ impl Finder<'_> {
     }
 }
 
-/// How alike two entries with one id are.
+/// How similar two entries with the same id are.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(in crate::fsck) enum Same {
-    /// In all.
+    /// Equal in everything.
     All,
-    /// In what they say.
+    /// Equal in content.
     Message,
-    /// Neither.
+    /// Different.
     Nothing,
 }
 
-/// The first entry of an id, that its copies are compared with.
+/// The first entry with an id, with which its copies are compared.
 pub(in crate::fsck) struct Original {
     line: Vec<u8>,
     format: Format,
@@ -103,7 +105,8 @@ impl Original {
         if message(one) == message(&other) { Same::Message } else { Same::Nothing }
     }
 
-    /// Whether a boundary of Claude Code was written again with other lists of what it keeps.
+    /// Returns whether a boundary of Claude Code was written again with other lists of kept
+    /// messages.
     fn differs_in_lists_only(&self, copy: &[u8]) -> bool {
         let bare = |line: &[u8]| -> Option<serde_json::Value> {
             member(line, "compactMetadata")?;

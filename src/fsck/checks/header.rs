@@ -1,3 +1,5 @@
+//! Checks of headers, versions, and the file as a whole.
+
 use super::{Finder, Original, Same};
 use crate::format::{Format, NotedKind, OtherKind};
 use crate::fsck::lines::title_slot;
@@ -7,7 +9,7 @@ use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::io;
 
 impl Finder<'_> {
-    /// What is wrong with headers, versions, and the file as a whole.
+    /// Checks headers, versions, and the file as a whole.
     pub(crate) fn headers(&mut self) -> io::Result<()> {
         let session = self.session;
         let facts = &session.files[0];
@@ -59,7 +61,8 @@ impl Finder<'_> {
         match headers.first() {
             None => self.file(Check::MissingHeader, || "the file has no header".into()),
             Some(first) => {
-                // No release wrote the form of the design document, so there is no telling what its header needs.
+                // No release wrote the format of the design document, so it is unknown what its
+                // header needs.
                 if first.key == Key::NONE && session.format != Format::PiDesign {
                     self.at(Check::MissingHeader, u64::from(first.line), first.offset, || {
                         "the id of the header is missing or not a string".into()
@@ -108,7 +111,7 @@ impl Finder<'_> {
         if session.format == Format::PiV1 {
             return Ok(());
         }
-        // A title slot that is not where it belongs is no entry for that, unless it hides the session.
+        // A misplaced title slot does not count as an entry, unless it hides the session.
         let is_entry = |ix: &Ix| session.entries.ty(*ix) != "title" || ix.at() + 1 == session.entries.len();
         let without = session.entries.all().filter(|ix| session.entries.key(*ix) == Key::NONE);
         let without: Vec<_> = without.filter(is_entry).collect();

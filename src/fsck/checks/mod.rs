@@ -1,4 +1,4 @@
-//! What is wrong with a session whose lines are whole.
+//! Checks of a session whose lines are whole.
 
 mod claude;
 mod compaction;
@@ -26,8 +26,8 @@ use std::cell::OnceCell;
 use std::collections::HashSet;
 use std::io;
 
-/// Looks through a session; `source` gives the bytes of the text that it was read from, and `deep` has the ids on lines that
-/// agents may read though bough can't.
+/// Checks a session. `source` returns the bytes of the text that it was read from, and `deep`
+/// contains the ids on lines that agents may read although bough can't.
 pub(super) fn all(
     session: &Session,
     source: &Patched<'_>,
@@ -49,7 +49,8 @@ pub(super) fn all(
     finder.headers()?;
     finder.tree()?;
     finder.copies()?;
-    // What a program makes of its messages is not known if the format is only derived from one that is.
+    // If the format is derived from a known one, it is unknown what the program does with its
+    // messages.
     if session.program.is_some() {
         return Ok(());
     }
@@ -66,17 +67,17 @@ pub(in crate::fsck) struct Finder<'a> {
     pub source: &'a Patched<'a>,
     pub around: &'a dyn Around,
     pub findings: &'a mut Findings,
-    /// The ids that lines name.
+    /// The entries with the ids that lines name.
     pub known: Found,
     /// The ids on lines that agents may read.
     deep: &'a HashSet<Key>,
-    /// Boundaries of Claude Code with what they keep.
+    /// Boundaries of Claude Code with the messages that they keep.
     lists: Vec<(Ix, Kept)>,
     lineage: Lineage,
 }
 
 impl<'a> Finder<'a> {
-    /// Looks up, in one pass, all ids that lines name.
+    /// Looks up all ids that lines name, in one pass.
     fn learn(&mut self) -> io::Result<()> {
         let session = self.session;
         let mut wanted: Vec<Key> = session.labels.lines.iter().map(|line| line.target).collect();
@@ -89,12 +90,12 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Whether an id that lines name is in the file.
+    /// Returns whether an id that lines name is in the file.
     pub(super) fn is_there(&self, key: Key) -> bool {
         self.known.entry(key).is_some() || self.deep.contains(&key)
     }
 
-    /// Whether what a check misses may be on a line that agents may read.
+    /// Returns whether the entry that a check misses may be on a line that agents may read.
     fn is_unsure(&self, check: Check) -> bool {
         let of_others = matches!(
             check,
@@ -119,7 +120,7 @@ impl<'a> Finder<'a> {
         self.source.bytes(self.session.span(ix))
     }
 
-    /// A string field of an entry.
+    /// Returns a string field of an entry.
     pub(super) fn text(&self, ix: Ix, field: &str) -> io::Result<Option<String>> {
         Ok(string_of(&self.line(ix)?, field))
     }
@@ -129,7 +130,7 @@ impl<'a> Finder<'a> {
         if entries.flags(ix).has(Flags::LONG_ID) {
             return Ok(id_of(&self.line(ix)?, self.session.format.names().id).unwrap_or_default());
         }
-        // The key holds a short id: a line of many megabytes is not read for it.
+        // The key contains a short id: this avoids reading a line of many megabytes.
         Ok(String::from_utf8_lossy(&entries.id_start(ix)).into_owned())
     }
 
@@ -137,7 +138,7 @@ impl<'a> Finder<'a> {
         Ok(id_of(&self.line(ix)?, self.session.format.names().parent).unwrap_or_default())
     }
 
-    /// Reports something about an entry. The words are made only where they are kept.
+    /// Reports a finding about an entry. The message is created only if the finding is kept.
     pub(super) fn entry(
         &mut self,
         check: Check,
@@ -164,7 +165,7 @@ impl<'a> Finder<'a> {
         Ok(())
     }
 
-    /// Reports something about a line that is no entry.
+    /// Reports a finding about a line that is not an entry.
     pub(super) fn at(&mut self, check: Check, line: u64, offset: u64, message: impl FnOnce() -> String) {
         if !self.findings.counted(check) {
             return;
@@ -182,21 +183,21 @@ impl<'a> Finder<'a> {
         });
     }
 
-    /// Reports something about the file.
+    /// Reports a finding about the file.
     pub(super) fn file(&mut self, check: Check, message: impl FnOnce() -> String) {
         if self.findings.counted(check) {
             self.findings.list.push(Finding::of_file(check, message()));
         }
     }
 
-    /// Says that the finding made last can't be mended.
+    /// Marks the last finding as not repairable.
     pub(super) fn unmendable(&mut self) {
         if let Some(finding) = self.findings.list.last_mut() {
             finding.mendable = false;
         }
     }
 
-    /// Whether an entry is another's ancestor, or the entry itself.
+    /// Returns whether `above` is `below` or one of its ancestors.
     pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
         self.lineage.is_above(self.session, above, below)
     }
@@ -206,7 +207,7 @@ impl<'a> Finder<'a> {
     }
 }
 
-/// An id in a line, a number as it is spelled; `None` where there is none.
+/// Returns the id in a field of a line, with a number as it is spelled, or `None` if there is none.
 pub(in crate::fsck) fn id_of(line: &[u8], field: &str) -> Option<String> {
     let id = match value(line, &[field])? {
         number @ [b'-' | b'0'..=b'9', ..] => String::from_utf8_lossy(number).into_owned(),
@@ -215,14 +216,15 @@ pub(in crate::fsck) fn id_of(line: &[u8], field: &str) -> Option<String> {
     Some(id).filter(|id| !id.is_empty())
 }
 
-/// Tells which entries stand above which, however many such questions there are about deep paths.
+/// Answers which entries are ancestors of which, efficiently even for many questions about deep
+/// paths.
 #[derive(Default)]
 pub(in crate::fsck) struct Lineage(OnceCell<Intervals>);
 
 impl Lineage {
-    /// Whether an entry is another's ancestor, or the entry itself.
+    /// Returns whether `above` is `below` or one of its ancestors.
     ///
-    /// Mostly it is near. Where it is not, all are numbered once.
+    /// The ancestor is usually near. If it is not, all entries are numbered once.
     pub(in crate::fsck) fn is_above(&self, session: &Session, above: Ix, below: Ix) -> bool {
         const NEAR: usize = 4096;
         if self.0.get().is_none() {
@@ -238,13 +240,13 @@ impl Lineage {
         self.intervals(session).is_above(above, below)
     }
 
-    /// All entries, numbered.
+    /// Returns the numbers of all entries.
     pub(in crate::fsck) fn intervals(&self, session: &Session) -> &Intervals {
         self.0.get_or_init(|| Intervals::of(&session.tree, session.entries.len()))
     }
 }
 
-/// When a walk through the tree comes to each entry, and when it leaves it.
+/// When a walk through the tree reaches each entry, and when it leaves it.
 pub(in crate::fsck) struct Intervals {
     first: Vec<u32>,
     last: Vec<u32>,
@@ -270,13 +272,14 @@ impl Intervals {
         Intervals { first, last }
     }
 
-    /// When the walk comes to an entry; to all above it, it came before.
+    /// Returns when the walk reaches an entry; it reaches all ancestors earlier.
     pub(in crate::fsck) fn first(&self, ix: Ix) -> u32 {
         self.first[ix.at()]
     }
 
-    /// Calls `with` for each call and result among `tools` by the walk through the tree, with the nearest of them at or above it; each is an
-    /// entry and whether it is a call. A result comes before a call in the same entry. Costs n log n.
+    /// Walks through the tree, and calls `with` for each call and result among `tools`, together
+    /// with the nearest of them at or above it. Each is an entry, and whether it is a call. A
+    /// result comes before a call in the same entry. Costs O(n log n).
     pub(in crate::fsck) fn each_below(
         &self,
         tools: &[ToolRef],

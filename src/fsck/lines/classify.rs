@@ -1,18 +1,19 @@
-//! What is wrong with single lines, and what can be had of them.
+//! Classifies single lines, and finds what can be recovered from them.
 
 use super::walk::{Walk, Whole};
 use crate::format::Format;
 use crate::json::{Field, Line, Reader, Shape, Value, each_item, place_in};
 use std::ops::Range;
 
-/// Reads single lines with the reader that reads whole files.
+/// Reads single lines with the reader that is used for whole files.
 pub(crate) struct Probe {
     reader: Reader,
     /// Whether entries have no ids, as in version 1 of pi's format.
     pub(crate) without_ids: bool,
-    /// The field of an id that makes an object an entry to the agent though it has no type; of some formats.
+    /// The field whose id makes an object an entry to the agent although it has no type; only in
+    /// some formats.
     linked_by: Option<Field>,
-    /// Whether the agent takes `NaN` and the like for values.
+    /// Whether the agent accepts `NaN` and the like as values.
     pub(crate) python: bool,
 }
 
@@ -25,15 +26,15 @@ impl Probe {
                 Some(Field::Id)
             }
         };
-        // Mostly there is nothing to look at.
+        // There is usually nothing to read.
         let mut reader = Reader::with_blocks(16 << 10);
         reader.python(format.is_python());
         Probe { reader, without_ids: format == Format::PiV1, linked_by, python: format.is_python() }
     }
 
-    /// Has the reader look at one line.
+    /// Reads one line.
     pub(crate) fn look<T>(&mut self, line: &[u8], mut with: impl FnMut(&Line<'_>) -> T) -> Option<T> {
-        // Not the first line: there a byte order mark would be passed over.
+        // Not as the first line, in which a byte order mark would be skipped.
         self.reader.restart(0, 1);
         self.reader.feed(line, |_| {});
         let mut out = None;
@@ -41,15 +42,16 @@ impl Probe {
         out
     }
 
-    /// Whether bytes are a whole entry: a record that says where it belongs.
+    /// Returns whether bytes are a whole entry: an object that says where it belongs.
     pub(crate) fn is_entry(&mut self, line: &[u8]) -> bool {
         let without_ids = self.without_ids;
         self.look(line, |line| line.shape == Shape::Object && says_where(line, without_ids)).unwrap_or(false)
     }
 
-    /// Whether an entry says all that a line of its own says.
+    /// Returns whether an entry contains everything that a separate line contains.
     ///
-    /// The messages of subagents that Claude Code puts into other lines have an id, and neither parent nor session.
+    /// The messages of subagents that Claude Code puts into other lines have an id, but neither a
+    /// parent nor a session.
     pub(crate) fn is_line(&mut self, entry: &[u8]) -> bool {
         const OF_LINES: [Field; 2] = [Field::ParentUuid, Field::SessionId];
         let has = |line: &Line<'_>, field| line.fields.get(field) != Value::Absent;
@@ -62,7 +64,8 @@ impl Probe {
     }
 }
 
-/// Whether an object on a line of its own is a record: it has a type, or an id that makes it an entry all the same.
+/// Returns whether an object on a separate line is valid: it has a type, or an id that makes it an
+/// entry nevertheless.
 fn is_record(line: &Line<'_>, linked_by: Option<Field>) -> bool {
     let has_id = |field| match line.fields.get(field) {
         Value::String(id) => !id.raw.is_empty(),
@@ -72,7 +75,8 @@ fn is_record(line: &Line<'_>, linked_by: Option<Field>) -> bool {
     line.fields.str(Field::Type).is_some() || linked_by.is_some_and(has_id)
 }
 
-/// Whether an object is an entry by what it holds. An object inside another may have a type too.
+/// Returns whether an object is an entry, judging by its fields. An object inside another may have
+/// a type, too.
 fn says_where(line: &Line<'_>, without_ids: bool) -> bool {
     const PLACES: [Field; 6] = [
         Field::Uuid,
@@ -91,35 +95,35 @@ fn says_where(line: &Line<'_>, without_ids: bool) -> bool {
     })
 }
 
-/// What a line is.
+/// The class of a line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Class {
-    /// White space alone.
+    /// Only white space.
     Blank,
-    /// A record, sound in itself.
+    /// A valid, intact line.
     Record,
-    /// It holds NUL bytes; what is left without them.
+    /// It contains NUL bytes; holds the rest without them.
     Nul(Vec<u8>),
-    /// A record once bytes that are no UTF-8 are replaced.
+    /// A valid line after bytes that are not UTF-8 are replaced.
     InvalidUtf8,
-    /// Records, and other pieces between them or behind.
+    /// Several entries, perhaps with other pieces between or after them.
     Glued(Vec<Part>),
-    /// A piece, and then records.
+    /// A piece, followed by entries.
     Spliced(Vec<Part>),
-    /// It begins with a brace and is no JSON.
+    /// It begins with a brace and is not JSON.
     Torn(Vec<Part>),
     /// Anything else.
     Garbage(Vec<Part>),
 }
 
-/// A stretch of a damaged line.
+/// A part of a damaged line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Part {
     /// A whole entry.
     Entry(Range<usize>),
-    /// What becomes a whole entry once control characters are escaped.
+    /// A part that becomes a whole entry after control characters are escaped.
     Mended(Range<usize>, Vec<u8>),
-    /// What is none.
+    /// Anything else.
     Piece(Range<usize>),
 }
 
@@ -129,7 +133,7 @@ impl Part {
     }
 }
 
-/// The class of a line, the first that fits.
+/// Returns the class of a line, the first that applies.
 pub(crate) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     if memchr::memchr(0, line).is_some() {
         return Class::Nul(line.iter().copied().filter(|byte| *byte != 0).collect());
@@ -161,9 +165,11 @@ pub(crate) fn classify(line: &[u8], probe: &mut Probe) -> Class {
     }
 }
 
-/// The first whole object on a line that is nested deeper than the reader goes, with `null` for all values that are nested.
+/// Returns the first whole object on a line that is nested deeper than the reader can go, with
+/// `null` in place of all nested values.
 ///
-/// Agents may read such a line. `None` where there is none, as on a line that was torn in the middle of one.
+/// Agents may read such a line. Returns `None` if there is no such object, e.g. if the line was
+/// truncated in the middle of one.
 pub(crate) fn too_deep(line: &[u8], python: bool) -> Option<Vec<u8>> {
     let mut at = 0;
     loop {
@@ -171,13 +177,13 @@ pub(crate) fn too_deep(line: &[u8], python: bool) -> Option<Vec<u8>> {
         match Walk::of_any_depth(line, brace, python) {
             Ok((end, true)) => return Some(flat(&line[brace..end])),
             Ok((end, false)) => at = end,
-            // A string that was taken for the end of a torn one may begin right before.
+            // A string that was taken for the end of a truncated one may begin right before.
             Err(wrong) => at = wrong.saturating_sub(2).max(brace + 1),
         }
     }
 }
 
-/// An object with `null` in the place of each object and list in it.
+/// Returns an object with `null` in place of each object and list in it.
 fn flat(object: &[u8]) -> Vec<u8> {
     let (mut out, mut depth, mut text, mut escaped) = (Vec::new(), 0u32, false, false);
     for byte in object {
@@ -199,7 +205,8 @@ fn flat(object: &[u8]) -> Vec<u8> {
     out
 }
 
-/// The line without the white space around it that JSON has: other, such as a form feed, is what agents stumble over.
+/// Returns the range of the line without the white space around it, as defined by JSON. Agents fail
+/// on other white space, e.g. a form feed.
 pub(crate) fn inked(line: &[u8]) -> Range<usize> {
     let is_ink = |byte: &u8| !is_space(byte);
     let start = line.iter().position(is_ink).unwrap_or(line.len());
@@ -210,7 +217,7 @@ fn is_space(byte: &u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// A list of whole entries gives these entries.
+/// Returns the entries of a list of whole entries.
 fn items(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     let whole = inked(line);
     let none = vec![Part::Piece(whole.clone())];
@@ -223,7 +230,7 @@ fn items(line: &[u8], probe: &mut Probe) -> Vec<Part> {
         if item.first() != Some(&b'{') || !probe.is_entry(item) {
             return none;
         }
-        // The comma between two of them says nothing.
+        // The comma between two of them has no meaning.
         out.extend(piece(line, from..place.start).filter(|_| from == whole.start));
         from = place.end;
         out.push(Part::Entry(place));
@@ -232,14 +239,15 @@ fn items(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     out
 }
 
-/// The whole entries on a line that is no JSON, and the pieces around them.
+/// Returns the whole entries on a line that is not JSON, and the pieces around them.
 ///
-/// Each brace may begin an entry. One that stands where an unfinished object wants a value is a part of that object,
-/// unless that object goes no further and the entry says all that a line says. The work is bounded by a multiple of the length.
+/// Each brace may begin an entry. An entry at a position at which an unfinished object needs a
+/// value is a part of that object, unless that object goes no further and the entry contains
+/// everything that a line contains. The work is bounded by a multiple of the length.
 fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     let whole = inked(line);
     let mut out = Vec::new();
-    // Up to where unfinished objects went well, so that what stands before is inside of them.
+    // How far unfinished objects were valid: earlier entries are inside them.
     let mut reach = 0;
     let mut from = whole.start;
     let mut braces = Braces::of(line, whole.clone(), probe.python);
@@ -271,7 +279,7 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     out
 }
 
-/// Where in a piece an object begins that goes on behind it, the outermost first.
+/// Returns the offsets in a piece of the objects that continue after it, the outermost first.
 pub(crate) fn unfinished(piece: &[u8], python: bool) -> Vec<usize> {
     let mut out = Vec::new();
     let mut braces = Braces::of(piece, 0..piece.len(), python);
@@ -283,7 +291,7 @@ pub(crate) fn unfinished(piece: &[u8], python: bool) -> Vec<usize> {
     out
 }
 
-/// The braces of a line that may begin an object. What an object takes is passed over.
+/// The braces of a line that may begin an object. The insides of objects are skipped.
 struct Braces<'l> {
     line: &'l [u8],
     at: usize,
@@ -311,7 +319,7 @@ impl<'l> Braces<'l> {
         }
     }
 
-    /// The object that begins at a brace, or where it went wrong.
+    /// Returns the object that begins at a brace, or the offset of the error.
     fn walk(&mut self, brace: usize) -> Result<Whole, usize> {
         let walked = Walk::object(self.line, brace, self.python);
         let to = walked.map_or_else(|wrong| wrong, |object| object.end);
@@ -323,14 +331,14 @@ impl<'l> Braces<'l> {
     }
 }
 
-/// What stands between entries, if it is anything.
+/// Returns the part between entries, if it is not blank.
 fn piece(line: &[u8], range: Range<usize>) -> Option<Part> {
     let inner = inked(&line[range.clone()]);
     let range = range.start + inner.start..range.start + inner.end;
     (!range.is_empty()).then_some(Part::Piece(range))
 }
 
-/// Puts `\ufffd` in the place of each unpaired half of a surrogate pair. Gives `None` where there is none.
+/// Replaces each unpaired half of a surrogate pair with `\ufffd`. Returns `None` if there is none.
 pub(crate) fn without_halves(line: &[u8]) -> Option<Vec<u8>> {
     let unit = |at: usize| -> Option<u32> {
         let digits = line.get(at..at + 6)?.strip_prefix(b"\\u")?;
@@ -373,13 +381,14 @@ mod tests {
 
     const U: &str = r#"{"parentUuid":null,"sessionId":"s","type":"user","uuid":"u"}"#;
 
-    /// As Claude Code puts messages of a subagent into another line.
+    /// The way Claude Code puts messages of a subagent into another line.
     const I: &str = r#"{"type":"user","uuid":"i","timestamp":"2026-03-02T09:00:00.000Z"}"#;
 
     /// With a raw tab.
     const T: &str = "{\"type\":\"message\",\"id\":\"t\",\"parentId\":\"a\tb\"}";
 
-    /// Class and parts as text: entries in brackets, mended ones in angles, pieces as they are.
+    /// Formats class and parts as text: entries in square brackets, repaired ones in angle
+    /// brackets, pieces as they are.
     fn shown(line: &str) -> String {
         let mut probe = Probe::new(Format::Claude);
         let (name, parts) = match classify(line.as_bytes(), &mut probe) {
@@ -433,17 +442,17 @@ mod tests {
         check("{\"type\":\"p\",\"data\":{\"m\":$A,\"x\":tr", "torn {\"type\":\"p\",\"data\":{\"m\":{\"type\":\"message\",\"id\":\"a\",\"parentId\":null},\"x\":tr");
         check("{\"type\":\"message\",\"parentId\":\"a\tb\"}", "torn <{\"type\":\"message\",\"parentId\":\"a\\tb\"}>");
         check("{\"type\":\"message\",\"parentId\":\"a\tb\"}$A", "glued <{\"type\":\"message\",\"parentId\":\"a\\tb\"}> [A]");
-        // A stub that is cut where a value must come, and whole records behind it.
+        // A stub that is cut where a value must come, followed by whole entries.
         check("{\"type\":\"message\",\"id\":$A$B", "spliced {\"type\":\"message\",\"id\": [A] [B]");
         check("{\"type\": \"message\", \"id\": $A $B $A", "spliced {\"type\": \"message\", \"id\": [A] [B] [A]");
         check("{\"type\":\"message\",\"id\":$A$B,",  "torn {\"type\":\"message\",\"id\": [A] [B] ,");
         check("{\"parentUuid\":$U$U",               &format!("spliced {{\"parentUuid\": [{U}] [{U}]"));
-        // An object inside another, which goes no further.
+        // An object inside another that goes no further.
         check("{\"type\":\"p\",\"data\":{\"m\":$I",     &format!("torn {{\"type\":\"p\",\"data\":{{\"m\":{I}"));
         check("{\"type\":\"p\",\"data\":{\"m\":$I }",   &format!("torn {{\"type\":\"p\",\"data\":{{\"m\":{I} }}"));
         check("{\"type\":\"p\",\"data\":{\"m\":$I$U",   &format!("spliced {{\"type\":\"p\",\"data\":{{\"m\":{I} [{U}]"));
         check("{\"type\":\"p\",\"data\":[$I,$I$U",      &format!("spliced {{\"type\":\"p\",\"data\":[{I},{I} [{U}]"));
-        // Raw control characters besides.
+        // Also with raw control characters.
         check("{\"type\":\"mes$T",                 "spliced {\"type\":\"mes <$M>");
         check("{\"type\":\"message\",\"id\":$T$A",  "spliced {\"type\":\"message\",\"id\": <$M> [A]");
         check("{\"type\":\"p\",\"data\":{\"m\":$A,\"x\":\"\t\"}}", "torn {\"type\":\"p\",\"data\":{\"m\":$A,\"x\":\"\t\"}}");

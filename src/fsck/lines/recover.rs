@@ -1,4 +1,5 @@
-//! Lines made whole: each damaged line becomes the records that can be had of it, and what is left goes aside.
+//! Recovers damaged lines: each becomes the entries that can be recovered from it, and the rest is
+//! set aside.
 
 use super::classify::{Class, Part, Probe, classify, inked, too_deep, unfinished, without_halves};
 use super::title_slot::{Fitted, SLOT, fitted};
@@ -13,12 +14,12 @@ use crate::model::{Change, Count, Fault, FaultKind, Key, Piece, Source, Span};
 use std::collections::HashSet;
 use std::io;
 
-/// What was taken out of a file.
+/// Something that was removed from a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Aside {
     /// The line of the file, from 1.
     pub line: u64,
-    /// The check that asked for it.
+    /// The check that caused it.
     pub check: Check,
     /// The bytes.
     pub content: Piece,
@@ -26,23 +27,24 @@ pub struct Aside {
     pub bytes: u64,
 }
 
-/// What was found and done while lines were made whole.
+/// The findings and changes made while lines were recovered.
 #[derive(Default)]
 pub(crate) struct Mending {
     pub findings: Vec<Finding>,
     pub aside: Vec<Aside>,
     pub changes: Vec<Change>,
-    /// What torn lines still show.
+    /// The legible parts of truncated lines.
     pub torn: Vec<Torn>,
-    /// The ids on lines that stay as they are, and that agents may read; [`Key::NONE`] for one without.
+    /// The ids on lines that stay as they are and that agents may read; [`Key::NONE`] for one
+    /// without an id.
     pub deep: HashSet<Key>,
-    /// Lines of the file that have their one class already.
+    /// Lines of the file that already have a class.
     classed: HashSet<u64>,
-    /// How many bytes may still be tried as the rest of a record.
+    /// How many bytes may still be tried as the rest of a line.
     budget: Option<usize>,
 }
 
-/// What a torn line still shows.
+/// The legible part of a truncated line.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Torn {
     /// The line of the file.
@@ -50,16 +52,16 @@ pub(crate) struct Torn {
     pub ty: Option<String>,
     pub id: Option<String>,
     pub above: Above,
-    /// Whether it is of a sidechain.
+    /// Whether it is on a sidechain.
     pub side: Option<bool>,
-    /// The session that it is of.
+    /// The session that it belongs to.
     pub session: Option<String>,
     pub time: Option<String>,
     pub version: Option<String>,
     pub cwd: Option<String>,
 }
 
-/// What a torn line shows of its parent.
+/// What a truncated line shows of its parent.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub(crate) enum Above {
     #[default]
@@ -78,24 +80,24 @@ impl Above {
     }
 }
 
-/// A line that was read as damaged, or several that the agent takes as one object.
+/// A line that was read as damaged, or several that the agent reads as one object.
 #[derive(Clone, Copy)]
 struct Bad {
     line: u64,
     offset: u64,
     len: u64,
-    /// How many lines it has, if the agent takes them as one object; else 1.
+    /// How many lines it spans, if the agent reads them as one object; otherwise 1.
     lines: u64,
     why: Option<(u64, &'static str)>,
 }
 
 impl Mending {
-    /// Whether a line of the file went into a record that begins above it.
+    /// Returns whether a line of the file became part of an object that begins above it.
     pub(crate) fn consumed(&self, line: u64) -> bool {
         self.classed.contains(&line)
     }
 
-    /// Notes that the encoding of the whole file was changed.
+    /// Records that the encoding of the whole file was changed.
     pub(crate) fn recoded(&mut self, old: u64, new: u64) {
         self.changes.push(Change {
             path: None,
@@ -109,22 +111,22 @@ impl Mending {
     }
 }
 
-/// So many bytes are tried as the rest of a record, in all.
+/// The maximum number of bytes that are tried as the rest of an object, in total.
 const BUDGET: usize = 64 << 20;
 
-/// A line of so many bytes is looked through for NUL bytes before it is read as a whole.
+/// A line with at least this many bytes is searched for NUL bytes before it is read as a whole.
 const LONG: u64 = 16 << 20;
 
-/// So many bytes of such a line are read at a time.
+/// How many bytes of such a line are read at a time.
 const BLOCK: u64 = 1 << 20;
 
-/// So many lines are tried as the rest of a record.
+/// The maximum number of lines that are tried as the rest of an object.
 const MOST_LINES: usize = 10_000;
 
-/// Makes the damaged lines of a text whole; `None` where there is nothing to do.
+/// Recovers the damaged lines of a text; returns `None` if there is nothing to do.
 ///
-/// `session` is what was read of the text. What comes out may be damaged in another way (records that were glued may have bytes
-/// that are no UTF-8), so it is read, and this done, again.
+/// `session` is what was read of the text. The result may be damaged in another way (entries that
+/// were glued together may contain bytes that are not UTF-8), so it is read and processed again.
 pub(crate) fn pass(
     source: &Patched<'_>,
     session: &Session,
@@ -168,7 +170,7 @@ fn bad_lines(session: &Session) -> Vec<Bad> {
     };
     let mut bad: Vec<Bad> = session.faults.iter().filter_map(of_fault).collect();
     for noted in session.side.iter().flat_map(|side| &side.notes) {
-        // One with an id is an entry to the agent, and stays.
+        // An object with an id is an entry to the agent, and stays.
         if noted.kind == NotedKind::NoType && noted.key == Key::NONE {
             let line = u64::from(noted.line);
             bad.push(Bad { line, offset: noted.offset, len: noted.len, lines: 1, why: None });
@@ -203,7 +205,7 @@ impl Work<'_, '_> {
         self.edits.push(Edit { from: 0, to: 3, line: 1, ..Edit::default() });
     }
 
-    /// The last line is sound and does not end.
+    /// Adds a newline if the last line is intact but does not end in one.
     fn newline(&mut self, session: &Session) -> io::Result<()> {
         let facts = &session.files[0];
         if facts.lines == 0
@@ -233,7 +235,7 @@ impl Work<'_, '_> {
         self.find(Check::NoFinalNewline, line, "", "the last line does not end with a line feed".into());
     }
 
-    /// Puts an object that the agent takes from several lines on one; gives its last line.
+    /// Joins the lines of an object that the agent reads from several lines; returns its last line.
     fn joined(&mut self, line: Bad) -> io::Result<u64> {
         let bytes = self.read(line)?;
         let ending = self.ending(line)?;
@@ -241,7 +243,7 @@ impl Work<'_, '_> {
         for piece in bytes.split(|byte| *byte == b'\n') {
             record.extend_from_slice(piece.strip_suffix(b"\r").unwrap_or(piece));
         }
-        // Other white space than JSON's may be before it.
+        // Other white space than JSON's may come before it.
         let start = record.iter().position(|byte| *byte == b'{').unwrap_or(0);
         record.drain(..start);
         let id = self.id(&record);
@@ -258,7 +260,8 @@ impl Work<'_, '_> {
         Ok(line.line + line.lines - 1)
     }
 
-    /// Notes that the bytes after a line, up to `to`, went into the record that begins in it. `was` is these bytes.
+    /// Records that the bytes after a line, up to `to`, became part of the object that begins in
+    /// it. `was` contains these bytes.
     fn consume(&mut self, line: Bad, was: &[u8]) {
         let from = line.offset + line.len;
         for (at, newline) in memchr::memchr_iter(b'\n', was).enumerate() {
@@ -270,10 +273,11 @@ impl Work<'_, '_> {
         }
     }
 
-    /// Deals with one line; gives the last line that went with it, if it was damaged at all.
+    /// Processes one line; returns the last line that was processed with it, if it was damaged at
+    /// all.
     fn line(&mut self, line: Bad) -> io::Result<Option<u64>> {
         if line.why.is_some_and(|(_, why)| why == TOO_DEEP) {
-            // Agents may read what bough does not: the line stays, and what it is the parent of.
+            // Agents may read what bough can't: the line stays, and so do its children.
             let bytes = self.read(line)?;
             if let Some(object) = too_deep(&bytes, self.probe.python) {
                 self.stays(Check::DeepNesting, line, "values are nested deeper than bough reads them");
@@ -342,8 +346,8 @@ impl Work<'_, '_> {
         self.put(line, 1, [new, end].concat(), ending);
     }
 
-    /// What is left of a line without its NUL bytes, a block at a time: a hole in a file may be larger than the memory. `None` where
-    /// there are none.
+    /// Returns the rest of a line without its NUL bytes, reading one block at a time: a hole in a
+    /// file may be larger than the memory. Returns `None` if there are none.
     fn without_nuls(&self, line: Bad) -> io::Result<Option<Vec<u8>>> {
         let (mut left, mut offset, end) = (Vec::new(), line.offset, line.offset + line.len);
         let mut block = Vec::new();
@@ -394,7 +398,8 @@ impl Work<'_, '_> {
         }
     }
 
-    /// A line in parts: each entry gets a line, each piece goes aside, and the last piece may go on in the next lines.
+    /// Splits a line into parts: each entry gets a line, each piece is set aside, and the last
+    /// piece may continue in the next lines.
     fn parts(
         &mut self,
         check: Check,
@@ -472,7 +477,7 @@ impl Work<'_, '_> {
             let was = [bytes, &joined.was[..]].concat();
             self.change("join", old, "", &short(&was), &all(&lines), 0, "the object continues there");
             if !joined.rest.trim_ascii().is_empty() {
-                // Read again in the next pass.
+                // It is read again in the next pass.
                 lines.push(&joined.rest);
             }
             ending = joined.ending.clone();
@@ -495,19 +500,21 @@ impl Work<'_, '_> {
         Ok(Some(last))
     }
 
-    /// The record that begins in a piece and goes on in the lines after it, and where it begins.
+    /// Returns the object that begins in a piece and continues in the lines after it, and its
+    /// offset.
     fn goes_on(&mut self, line: Bad, piece: &[u8], ending: &[u8]) -> io::Result<Option<(usize, Joined)>> {
         if ending.is_empty() {
             return Ok(None);
         }
         for at in unfinished(piece, self.probe.python) {
             if at > 0 {
-                // Objects may be nested deep, and the piece is walked through for each.
+                // Objects may be nested deeply, and each of them walks through the piece.
                 let budget = self.out.budget.get_or_insert(BUDGET);
                 *budget = budget.saturating_sub(piece.len());
             }
             let joined = self.join(line, &piece[at..], ending)?;
-            // What stands inside of something else is a line of its own only if it says all that a line says.
+            // A nested object is a separate line only if it contains everything that a line
+            // contains.
             if let Some(joined) = joined.filter(|joined| at == 0 || self.probe.is_line(&joined.record)) {
                 return Ok(Some((at, joined)));
             }
@@ -515,7 +522,8 @@ impl Work<'_, '_> {
         Ok(None)
     }
 
-    /// Tries the lines after a piece as the rest of its record. One that is an entry ends the attempt.
+    /// Tries the lines after a piece as the rest of its object. A line that is an entry ends the
+    /// attempt.
     fn join(&mut self, line: Bad, piece: &[u8], ending: &[u8]) -> io::Result<Option<Joined>> {
         let budget = self.out.budget.get_or_insert(BUDGET);
         if *budget == 0 {
@@ -554,7 +562,8 @@ impl Work<'_, '_> {
         Ok(None)
     }
 
-    /// The line that begins at `offset`, and its ending; `None` if there is none, or it has more than `most` bytes.
+    /// Returns the line that begins at `offset`, and its ending, or `None` if there is none, or it
+    /// is longer than `most` bytes.
     fn next_line(&self, offset: u64, most: usize) -> io::Result<Option<(Vec<u8>, Vec<u8>)>> {
         const FIRST: u64 = 4 << 10;
         let left = self.source.text.len().saturating_sub(offset);
@@ -581,7 +590,7 @@ impl Work<'_, '_> {
         }
     }
 
-    /// Notes what a torn piece still shows.
+    /// Records the legible part of a truncated piece.
     fn torn(&mut self, line: u64, piece: &[u8]) {
         let names = self.format.names();
         let torn = self.probe.look(piece, |seen| {
@@ -619,7 +628,7 @@ impl Work<'_, '_> {
         self.source.bytes(Span { file: 0, offset: line.offset, len: line.len })
     }
 
-    /// The line ending; empty at the end of the text.
+    /// Returns the line ending; empty at the end of the text.
     fn ending(&self, line: Bad) -> io::Result<Vec<u8>> {
         let offset = line.offset + line.len;
         let len = (self.source.text.len() - offset).min(2);
@@ -637,7 +646,7 @@ impl Work<'_, '_> {
         raw.map(|raw| Str { raw }.text().into_owned()).unwrap_or_default()
     }
 
-    /// Puts lines in the place of a line. One that did not end ends now.
+    /// Replaces a line with others. If it had no ending, it gets one.
     fn replace<const N: usize>(&mut self, line: Bad, gone: u64, lines: [&[u8]; N], ending: &[u8]) {
         let terminator: &[u8] = if ending.is_empty() { b"\n" } else { ending };
         let new = lines.iter().flat_map(|line| [line, terminator]).flatten().copied().collect();
@@ -667,7 +676,7 @@ impl Work<'_, '_> {
         });
     }
 
-    /// Reports the class of a line, unless that line of the file has one already.
+    /// Reports the class of a line, unless that line of the file already has one.
     fn classed(&mut self, check: Check, line: Bad, id: &str, message: String) {
         let old = self.old(line);
         if self.out.classed.insert(old) {
@@ -682,7 +691,7 @@ impl Work<'_, '_> {
         self.out.findings[known..].iter_mut().for_each(|finding| finding.mendable = false);
     }
 
-    /// Notes that the title slot has more blanks in its pad than it had, or fewer.
+    /// Records that the padding of the title slot has more or fewer spaces than before.
     fn padded(&mut self, line: Bad, blanks: i64) {
         if blanks != 0 {
             let (old, new) = if blanks < 0 { (-blanks, 0) } else { (0, blanks) };
@@ -734,8 +743,8 @@ impl Work<'_, '_> {
 /// Why a title slot stays as it is.
 const NO_ROOM: &str = "the corrected title slot would be too long";
 
-/// A mended line, and how many blanks it got besides; as the title slot it has the length of one. `None` where a slot that
-/// had that length would lose it.
+/// Returns a repaired line, and how many spaces were added: if it is the title slot, it gets the
+/// slot's length. Returns `None` if a slot that had that length would lose it.
 fn at_length(line: Bad, mended: Vec<u8>, was: usize, ending: &[u8]) -> Option<(Vec<u8>, i64)> {
     match slot_of(line, &mended, ending) {
         Fitted::Slot(slot) => {
@@ -747,26 +756,26 @@ fn at_length(line: Bad, mended: Vec<u8>, was: usize, ending: &[u8]) -> Option<(V
     }
 }
 
-/// A line as the title slot, if it is the one.
+/// Fits a line to the title slot, if it is the slot.
 fn slot_of(line: Bad, bytes: &[u8], ending: &[u8]) -> Fitted {
     if line.line == 1 { fitted(bytes, ending.len().max(1)) } else { Fitted::NoSlot }
 }
 
-/// A record that was put together of several lines.
+/// An object that was joined from several lines.
 struct Joined {
     record: Vec<u8>,
-    /// The number of the last of them.
+    /// The number of the last one.
     last: u64,
-    /// The byte after it and its ending.
+    /// The offset after it and its ending.
     to: u64,
-    /// What comes after the first line, as it was.
+    /// The old bytes after the first line.
     was: Vec<u8>,
-    /// What comes after it on the last of them.
+    /// The bytes after the object on the last line.
     rest: Vec<u8>,
     ending: Vec<u8>,
 }
 
-/// What is said of a line in parts.
+/// Returns the message about a line in parts.
 fn words(check: Check, line: Bad, entries: usize) -> String {
     let broken = || match line.why {
         Some((at, why)) => format!("{why}, at byte {at} of the line"),

@@ -1,24 +1,25 @@
-//! The title slot of oh-my-pi: a first line of fixed length, which the agent writes anew in its place.
+//! The title slot of oh-my-pi: a first line of fixed length, which the agent overwrites in place.
 
 use crate::json::{members, value};
 
-/// How many bytes the slot has, its line feed included.
+/// The size of the slot in bytes, including its line feed.
 pub(crate) const SLOT: usize = 256;
 
-/// What becomes of a line that may be the slot.
+/// The result of fitting a line to the slot.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Fitted {
-    /// It is none.
+    /// It is not the slot.
     NoSlot,
-    /// The slot with as many blanks in its `pad` as give it its length.
+    /// The slot, with as many spaces in its `pad` as its length requires.
     Slot(Vec<u8>),
-    /// More bytes than a slot has, even with no blanks.
+    /// More bytes than a slot has, even without padding.
     TooLong,
 }
 
-/// The fields of a slot without which oh-my-pi does not take it for one, in the order in which it writes them.
+/// Returns the fields that a slot must have but that are missing or wrong, in the order in which
+/// oh-my-pi writes them. Without these fields, oh-my-pi does not recognize a slot.
 ///
-/// Measured: the program asks for no length and no order, and passes over what else is there.
+/// Measured: the program checks neither length nor order, and ignores other fields.
 pub(crate) fn wrong(line: &[u8]) -> Vec<&'static str> {
     let is_text = |value: Option<&[u8]>| value.is_some_and(|value| value.starts_with(b"\""));
     let is_right = |field: &str| {
@@ -32,7 +33,7 @@ pub(crate) fn wrong(line: &[u8]) -> Vec<&'static str> {
     ["v", "title", "source", "updatedAt", "pad"].into_iter().filter(|field| !is_right(field)).collect()
 }
 
-/// The slot at its length; `ending` says how long its line ending is.
+/// Returns the slot at its proper length; `ending` is the length of its line ending.
 pub(crate) fn fitted(line: &[u8], ending: usize) -> Fitted {
     let Some(members) = members(line) else { return Fitted::NoSlot };
     let at =

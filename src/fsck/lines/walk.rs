@@ -1,36 +1,39 @@
+//! A lenient, resumable walk through JSON bytes.
+
 use crate::json::DEPTH;
 
-/// Goes through bytes as JSON, one object at a time, and can be stopped anywhere.
+/// Walks through bytes as JSON, one object at a time, and can be stopped anywhere.
 ///
-/// What the reader says of a whole line, this says of a piece: where the object ends, or where and why it does not. It takes
-/// raw control characters in strings, and line breaks anywhere, and gives the object back without them.
+/// The reader checks whole lines; this checks a piece: where the object ends, or where it is
+/// invalid. It accepts raw control characters in strings, and line breaks anywhere, and returns the
+/// object without them.
 pub(crate) struct Walk {
     stack: Vec<u8>,
     state: State,
-    /// Whether a raw control character stood in a string.
+    /// Whether a string contained a raw control character.
     raw: bool,
-    /// How deep objects and lists may be nested.
+    /// The maximum depth of nested objects and lists.
     most: usize,
-    /// How deep they were.
+    /// The actual depth.
     deepest: usize,
-    /// Whether `NaN` and the like are values.
+    /// Whether `NaN` and the like are accepted as values.
     python: bool,
-    /// The object so far, mended.
+    /// The object so far, repaired.
     pub(crate) mended: Vec<u8>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum State {
-    /// A value must come; in a list that was just opened, its end may.
+    /// A value must come; or, in a list that was just opened, its end.
     Value {
         empty: bool,
     },
-    /// A key must come; in an object that was just opened, its end may.
+    /// A key must come; or, in an object that was just opened, its end.
     Key {
         empty: bool,
     },
     Colon,
-    /// A comma or the end of the container.
+    /// A comma or the end of the container must come.
     Behind,
     Text {
         key: bool,
@@ -46,7 +49,7 @@ enum State {
     Word(&'static [u8]),
 }
 
-/// Where in a number.
+/// The part of a number.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Digits {
     Minus,
@@ -62,25 +65,25 @@ enum Digits {
 /// An object that ends.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Whole {
-    /// The byte behind it.
+    /// The offset after it.
     pub end: usize,
-    /// Whether raw control characters stand in its strings.
+    /// Whether its strings contain raw control characters.
     pub raw: bool,
 }
 
-/// How far a [`Walk`] came.
+/// The result of feeding bytes to a [`Walk`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Step {
-    /// The object ended; the byte behind it.
+    /// The object ended; holds the offset after it.
     Done(usize),
     /// The bytes ended first.
     More,
-    /// No JSON, from this byte on.
+    /// Not JSON from this offset on.
     Wrong(usize),
 }
 
 impl Walk {
-    /// A walk that begins at an opening brace.
+    /// Starts a walk at an opening brace.
     pub(crate) fn new(python: bool) -> Walk {
         Walk {
             stack: Vec::new(),
@@ -93,8 +96,8 @@ impl Walk {
         }
     }
 
-    /// The object that begins at `from`, however deep it is: the byte behind it, and whether it is deeper than the reader goes.
-    /// Else where it went wrong.
+    /// Walks through the object that begins at `from`, however deep it is. Returns the offset after
+    /// it, and whether it is deeper than the reader can go, or else the offset of the error.
     pub(crate) fn of_any_depth(bytes: &[u8], from: usize, python: bool) -> Result<(usize, bool), usize> {
         let mut walk = Walk { most: usize::MAX, ..Walk::new(python) };
         match walk.go(&bytes[from..], false) {
@@ -105,7 +108,8 @@ impl Walk {
         }
     }
 
-    /// The object that begins at `from`; nothing but raw control characters may be wrong with it. Else where it went wrong.
+    /// Walks through the object that begins at `from`, which may contain raw control characters but
+    /// no other error. Otherwise returns the offset of the error.
     pub(crate) fn object(bytes: &[u8], from: usize, python: bool) -> Result<Whole, usize> {
         let mut walk = Walk::new(python);
         match walk.go(&bytes[from..], false) {
@@ -115,21 +119,23 @@ impl Walk {
         }
     }
 
-    /// An object with its raw control characters escaped.
+    /// Returns an object with its raw control characters escaped.
     pub(crate) fn mended(object: &[u8]) -> Vec<u8> {
         let mut walk = Walk::new(true);
         walk.go(object, true);
         walk.mended
     }
 
-    /// A line ended here, and the next goes on. In a string the break stays, as an escape; elsewhere it was never meant.
+    /// Processes the end of a line after which the object continues. In a string the line break is
+    /// kept, as an escape; elsewhere it is dropped.
     pub(crate) fn line_break(&mut self) {
         if self.state == (State::Text { key: false }) {
             self.mended.extend_from_slice(b"\\n");
         }
     }
 
-    /// Takes further bytes. With `mend`, they are kept, and raw control characters in strings are escaped.
+    /// Processes more bytes. With `mend`, they are kept, and raw control characters in strings are
+    /// escaped.
     pub(crate) fn go(&mut self, bytes: &[u8], mend: bool) -> Step {
         for (at, byte) in bytes.iter().enumerate() {
             if !self.take(*byte, mend) {
@@ -143,7 +149,7 @@ impl Walk {
     }
 
     fn take(&mut self, byte: u8, mend: bool) -> bool {
-        // A number ends with the byte behind it.
+        // A number ends at the byte after it.
         if let State::Number(digits) = self.state {
             match next_digit(digits, byte) {
                 Some(digits) => {
@@ -270,7 +276,7 @@ fn next_digit(digits: Digits, byte: u8) -> Option<Digits> {
     })
 }
 
-/// A control character as an escape.
+/// Returns a control character as an escape.
 fn escaped(byte: u8) -> Vec<u8> {
     match byte {
         b'\t' => b"\\t".to_vec(),

@@ -1,3 +1,5 @@
+//! The draft of a repair: changes to lines, collected before they are applied.
+
 use crate::format::{OtherKind, Session};
 use crate::fsck::Check;
 use crate::fsck::checks::id_of;
@@ -10,7 +12,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::io;
 use std::ops::Range;
 
-/// Changes to the lines of a session, gathered before they are made all at once.
+/// Changes to the lines of a session, collected and then applied at once.
 pub(in crate::fsck) struct Draft<'a> {
     pub session: &'a Session,
     pub source: &'a Patched<'a>,
@@ -19,26 +21,26 @@ pub(in crate::fsck) struct Draft<'a> {
     end: Vec<Vec<u8>>,
     pub changes: Vec<Change>,
     pub aside: Vec<Aside>,
-    /// Entries of the tree that are taken out.
+    /// Entries of the tree that are removed.
     pub gone: Vec<Ix>,
-    /// Entries that are put on another branch.
+    /// Entries that are moved to another branch.
     pub moved: Vec<Ix>,
     /// Ids that entries name as their parent, and that an entry got back.
     pub restored: HashSet<String>,
 }
 
-/// What becomes of one line. Of its bytes only those that come and go are held: lines may be long.
+/// The changes to one line. Only the bytes that are removed and added are held: lines may be long.
 struct Line {
     span: Span,
     number: u64,
-    /// The stretch of the old line that goes, and what comes in its place.
+    /// The range of the old line that is removed, and the bytes that replace it.
     new: Option<(Range<usize>, Vec<u8>)>,
     gone: bool,
     behind: Vec<Vec<u8>>,
 }
 
 impl Line {
-    /// Makes the line another one.
+    /// Replaces the line with another.
     fn become_(&mut self, old: &[u8], new: &[u8]) {
         let (from, behind) = differing(old, new);
         self.new = Some((from..old.len() - behind, new[from..new.len() - behind].to_vec()));
@@ -81,7 +83,7 @@ impl<'a> Draft<'a> {
         self.line(self.session.span(ix), self.session.entries.line(ix))
     }
 
-    /// The line of an entry as it is by now.
+    /// Returns the line of an entry with its changes so far.
     pub(in crate::fsck) fn bytes(&mut self, ix: Ix) -> io::Result<Vec<u8>> {
         self.bytes_at(self.session.span(ix))
     }
@@ -94,7 +96,7 @@ impl<'a> Draft<'a> {
         })
     }
 
-    /// The first bytes of a line, as a change shows them.
+    /// Returns the first bytes of a line, as a change shows them.
     fn start_of(&self, span: Span) -> io::Result<String> {
         let line = self.lines.get(&span.offset).filter(|line| line.new.is_some());
         if line.is_some() || span.len as usize <= MOST {
@@ -104,7 +106,7 @@ impl<'a> Draft<'a> {
         Ok(shortened(&start, span.len as usize))
     }
 
-    /// Whether an entry was taken out.
+    /// Returns whether an entry was removed.
     pub(in crate::fsck) fn is_gone(&self, ix: Ix) -> bool {
         self.lines.get(&self.session.span(ix).offset).is_some_and(|line| line.gone)
     }
@@ -113,8 +115,8 @@ impl<'a> Draft<'a> {
         Ok(id_of(&self.bytes(ix)?, self.session.format.names().id).unwrap_or_default())
     }
 
-    /// The id as the links to an entry have to spell it: a number leads nowhere as a string. `None` where nothing can hang under
-    /// the entry.
+    /// Returns the id as links to an entry must spell it: a number does not match a string. Returns
+    /// `None` if the entry can't have children.
     pub(in crate::fsck) fn link_to(&mut self, ix: Ix) -> io::Result<Option<Vec<u8>>> {
         let (line, field) = (self.bytes(ix)?, self.session.format.names().id);
         let id = id_of(&line, field).and_then(|_| crate::json::value(&line, &[field]));
@@ -125,14 +127,14 @@ impl<'a> Draft<'a> {
         self.source.text.origin(number, span.offset).line
     }
 
-    /// Sets one field of an entry to a JSON value, and nothing else.
+    /// Sets one field of an entry to a JSON value, and changes nothing else.
     pub(in crate::fsck) fn set(&mut self, ix: Ix, path: &[&str], value: &[u8], why: Check) -> io::Result<()> {
         let id = self.id(ix)?;
         let span = self.session.span(ix);
         self.set_at(span, self.session.entries.line(ix), &id, path, value, why)
     }
 
-    /// The same for a line that is no entry.
+    /// Does the same for a line that is not an entry.
     pub(in crate::fsck) fn set_at(
         &mut self,
         span: Span,
@@ -163,7 +165,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Gives the title slot, which is `now` by now, as many blanks as it takes to keep its length.
+    /// Gives the title slot, which is currently `now`, as many spaces as its length requires.
     pub(in crate::fsck) fn pad_slot(&mut self, span: Span, now: &[u8], fitted: &[u8]) -> io::Result<()> {
         let blanks = |slot: &[u8]| {
             let pad = crate::json::value(slot, &["pad"]).unwrap_or_default();
@@ -187,7 +189,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// `now` is what the line is by now.
+    /// Replaces a line, which is currently `now`.
     fn become_(&mut self, span: Span, number: u64, now: &[u8], new: &[u8]) -> io::Result<()> {
         let changed = self.lines.get(&span.offset).is_some_and(|line| line.new.is_some());
         let old = if changed { Some(self.source.bytes(span)?) } else { None };
@@ -195,7 +197,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Puts other bytes in the place of an entry's line.
+    /// Replaces an entry's line with other bytes.
     pub(in crate::fsck) fn replace(
         &mut self,
         ix: Ix,
@@ -226,7 +228,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Takes an entry out.
+    /// Sets an entry aside.
     pub(in crate::fsck) fn set_aside(&mut self, ix: Ix, why: Check) -> io::Result<()> {
         let id = self.id(ix)?;
         if self.session.tree.stands(ix) {
@@ -235,7 +237,7 @@ impl<'a> Draft<'a> {
         self.set_aside_at(self.session.span(ix), self.session.entries.line(ix), &id, why)
     }
 
-    /// Takes a line out.
+    /// Sets a line aside.
     pub(in crate::fsck) fn set_aside_at(
         &mut self,
         span: Span,
@@ -269,7 +271,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Takes items out of a list in the line of an entry.
+    /// Removes items from a list in the line of an entry.
     pub(in crate::fsck) fn take_items_out(
         &mut self,
         ix: Ix,
@@ -305,7 +307,7 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Takes a line from its place and puts it at the top.
+    /// Moves a line to the top.
     pub(in crate::fsck) fn move_to_top(&mut self, span: Span, number: u64, why: Check) -> io::Result<()> {
         let old_line = self.origin(number, span);
         let bytes = self.bytes_at(span)?;
@@ -323,19 +325,19 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// Puts a new line above all, but for a title slot.
+    /// Inserts a new line at the top, but after a title slot.
     pub(in crate::fsck) fn insert_at_top(&mut self, new: Vec<u8>, why: Check) {
         self.inserted("insert", &new, why);
         self.top.push(new);
     }
 
-    /// Puts a new line behind that of an entry.
+    /// Inserts a new line after that of an entry.
     pub(in crate::fsck) fn insert_behind(&mut self, ix: Ix, new: Vec<u8>, why: Check) {
         self.inserted("insert", &new, why);
         self.of(ix).behind.push(new);
     }
 
-    /// Puts a new line at the end.
+    /// Appends a new line at the end.
     pub(in crate::fsck) fn append(&mut self, new: Vec<u8>, why: Check) {
         self.inserted("append", &new, why);
         self.end.push(new);
@@ -353,7 +355,7 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// The changes as edits of the text.
+    /// Returns the changes as edits of the text.
     pub(in crate::fsck) fn edits(&self) -> io::Result<Vec<Edit>> {
         let mut edits = Vec::new();
         let facts = &self.session.files[0];
@@ -379,7 +381,7 @@ impl<'a> Draft<'a> {
             }
             edits.push(Edit { from: at, to: at, line: facts.lines + 1, lines: 0, new, fresh: true });
         }
-        // What goes to the top stands behind a title slot, which may be mended too.
+        // Lines at the top come after a title slot, which may be repaired, too.
         edits.sort_by_key(|edit| edit.from);
         Ok(edits)
     }
@@ -400,7 +402,7 @@ impl<'a> Draft<'a> {
             return Ok(());
         }
         if let Some((range, new)) = &line.new {
-            // An object may be spread over lines.
+            // An object may span several lines.
             let old = self.source.bytes(Span { len: range.end as u64, ..span })?;
             let (from, to) = (span.offset + range.start as u64, span.offset + range.end as u64);
             let (before, lines) = (breaks(&old[..range.start]), breaks(&old[range.clone()]));
@@ -414,12 +416,12 @@ impl<'a> Draft<'a> {
         Ok(())
     }
 
-    /// The ending of a line; empty where it has none.
+    /// Returns the ending of a line; empty if it has none.
     pub(in crate::fsck) fn ending_of(&self, span: Span) -> io::Result<Vec<u8>> {
         Ok(self.end_of(span)?.1)
     }
 
-    /// The byte behind the ending of a line, and the ending.
+    /// Returns the offset after the ending of a line, and the ending.
     fn end_of(&self, span: Span) -> io::Result<(u64, Vec<u8>)> {
         let offset = span.offset + span.len;
         let len = (self.source.text.len() - offset).min(2);
@@ -432,12 +434,12 @@ impl<'a> Draft<'a> {
     }
 }
 
-/// How many lines end in some bytes.
+/// Returns how many lines end in some bytes.
 fn breaks(bytes: &[u8]) -> u64 {
     memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
-/// A JSON string, or `null` for none.
+/// Returns a JSON string, or `null` for `None`.
 pub(in crate::fsck) fn json(text: Option<&str>) -> Vec<u8> {
     text.map_or_else(|| b"null".to_vec(), |text| quoted(text, Escapes::Needed))
 }

@@ -1,4 +1,4 @@
-//! Plans that mend a session, and the proof that they do.
+//! Plans that repair a session, and the verification that they do.
 
 pub(super) mod draft;
 mod proof;
@@ -19,26 +19,27 @@ use crate::model::{Change, Ix, Plan, Source, Target, Time};
 use draft::Draft;
 use std::io;
 
-/// What is to be mended, and how.
+/// What to repair, and how.
 #[derive(Clone, Debug, Default)]
 pub struct Wishes {
-    /// Checks that are mended on request.
+    /// Checks that are repaired on request.
     pub with: Set,
-    /// Checks that are left as they are. Lines are made whole all the same, since all else builds on them.
+    /// Checks that are not repaired. Lines are recovered nevertheless, because everything else
+    /// builds on them.
     pub without: Set,
     /// Strategies other than the default.
     pub strategies: Vec<(Check, String)>,
-    /// The time of entries that have to be made up.
+    /// The time of entries that have to be invented.
     pub now: Option<Time>,
 }
 
 impl Wishes {
-    /// Whether a finding is to be mended.
+    /// Returns whether to repair a finding.
     pub fn wants(&self, finding: &Finding) -> bool {
         finding.mendable && self.wants_check(finding.check)
     }
 
-    /// The checks that are mended on request.
+    /// Returns the checks that are repaired on request.
     pub fn with_checks(&self) -> impl Iterator<Item = Check> + use<> {
         let with = self.with;
         super::CHECKS.iter().map(|row| row.check).filter(move |check| with.has(*check))
@@ -57,28 +58,28 @@ impl Wishes {
     }
 }
 
-/// A repair that was proved on paper, and is not yet carried out.
+/// A repair that was verified in memory, and has not been carried out yet.
 #[derive(Debug)]
 pub struct Repair {
-    /// What is written; empty where there is nothing to mend.
+    /// What is written; empty if there is nothing to repair.
     pub plan: Plan,
-    /// What is taken out of the file.
+    /// What is removed from the file.
     pub aside: Vec<Aside>,
-    /// How many findings are mended.
+    /// How many findings are repaired.
     pub mended: u64,
-    /// What is found in the file afterwards.
+    /// The findings in the file afterwards.
     pub left: Findings,
-    /// What was compared.
+    /// The results of the comparison.
     pub proof: Proof,
 }
 
-/// A repair that can't be made.
+/// Why a repair is not possible.
 #[derive(Debug, thiserror::Error)]
 pub enum NoRepair {
-    /// The result would not hold what it must; nothing is changed.
+    /// The result would lose something that it must keep; nothing is changed.
     #[error("the repair could not be verified: {}", failed.join("; "))]
     Unproven {
-        /// What does not hold.
+        /// What would be lost.
         failed: Vec<String>,
         /// The check without which the rest can be repaired, if one is known.
         check: Option<Check>,
@@ -95,7 +96,7 @@ pub enum NoRepair {
 }
 
 impl NoRepair {
-    /// What the user can do, if anything.
+    /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             NoRepair::Unproven { check: Some(check), .. } => {
@@ -113,7 +114,7 @@ impl NoRepair {
     }
 }
 
-/// So many times findings are mended: mending one may bring out another.
+/// How many times findings are repaired: repairing one may reveal another.
 const ROUNDS: usize = 8;
 
 impl Examined {
@@ -133,7 +134,7 @@ impl Examined {
     }
 }
 
-/// One round: what was found in a session, and what it was read from.
+/// One round: the findings in a session, and what it was read from.
 pub(super) struct Round<'a> {
     pub(super) session: &'a Session,
     pub(super) source: &'a Patched<'a>,
@@ -143,15 +144,16 @@ pub(super) struct Round<'a> {
 }
 
 impl Round<'_> {
-    /// Whether an entry is another's ancestor, or the entry itself.
+    /// Returns whether `above` is `below` or one of its ancestors.
     pub(super) fn is_above(&self, above: Ix, below: Ix) -> bool {
         self.lineage.is_above(self.session, above, below)
     }
 }
 
-/// Makes a plan that mends what was found, and proves it: the result is read and looked through again.
+/// Makes a plan that repairs the findings, and verifies it: the result is read and checked again.
 ///
-/// `source` gives the bytes that `examined` was made of. The plan is empty where nothing is to be mended.
+/// `source` returns the bytes that `examined` was made from. The plan is empty if there is nothing
+/// to repair.
 pub fn repair(
     examined: &Examined,
     source: &dyn Source,
@@ -210,7 +212,8 @@ pub fn repair(
     let is_changed = |check: Check| changes.iter().any(|change| change.why == check.id());
     let mut proven = None;
     let former = before_copies(examined, source, wishes)?;
-    // The client may have gone on after the copy because it was the last line; the entry itself is on another branch then.
+    // Claude Code may have continued after the copy only because it was the last line; then the
+    // entry itself is on another branch.
     let holds = examined.format == Format::Claude
         && former.is_none()
         && is_changed(Check::DuplicateEntry)
@@ -226,7 +229,7 @@ pub fn repair(
         let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
         let mut proof = proof::prove(examined, source, around, wishes, &result, aim)?;
         if proof.lost_position() {
-            // The position goes back to where it was.
+            // HEAD goes back to where it was.
             let patched = Patched { text: &text, base: source, file: examined.file };
             let current = session.as_ref().unwrap_or(&examined.session);
             let mut draft = Draft::new(current, &patched);
@@ -252,7 +255,8 @@ pub fn repair(
         return Err(NoRepair::Unproven { failed: proof.failed, check: None });
     }
     if !settled {
-        // More rounds than there are, or a position that was put back: what is repaired now must stay as it is.
+        // The rounds are exhausted, or HEAD was put back: anything that is repaired now must stay
+        // as it is.
         let patched = Patched { text: &text, base: source, file: examined.file };
         let result = scan(examined.session.format, &patched)?;
         let (mending, lineage) = (&examined.mending, Lineage::default());
@@ -274,7 +278,7 @@ pub fn repair(
     })
 }
 
-/// Of the checks that are to be repaired, one without which a repair that could not be proved can be.
+/// Returns a check among those to repair without which a repair that failed verification succeeds.
 pub fn in_the_way(
     examined: &Examined,
     source: &dyn Source,
@@ -288,7 +292,7 @@ pub fn in_the_way(
             wanted.push(finding.check);
         }
     }
-    // The rarest that was asked for first: what is repaired by default is meant to be.
+    // The rarest requested one first: the default repairs are meant to happen.
     wanted.sort_by_key(|check| !wishes.with.has(*check));
     wanted.into_iter().find(|check| {
         let mut wishes = wishes.clone();
@@ -298,9 +302,11 @@ pub fn in_the_way(
     })
 }
 
-/// The position of Claude Code before entries with ids of others came into the file, where these get ids of their own.
+/// Returns HEAD of Claude Code before entries with the ids of others came into the file, if these
+/// get ids of their own.
 ///
-/// The last of them may be what the client goes on from, or hide from it that it went on behind the entry that a pointer names.
+/// The last of these entries may be the one that Claude Code continues from, or may hide that it
+/// continued after the entry that a pointer names.
 fn before_copies(examined: &Examined, source: &dyn Source, wishes: &Wishes) -> io::Result<Option<Aim>> {
     let session = &examined.session;
     let findings = examined.findings.list.iter().filter(|finding| finding.check == Check::DuplicateId);
@@ -336,7 +342,7 @@ fn nothing(examined: &Examined) -> Repair {
 fn plan(text: &Text, examined: &Examined, changes: Vec<Change>) -> Plan {
     use crate::model::Piece;
     let pieces = text.pieces(examined.file);
-    // What only adds to the end is an append.
+    // A change that only adds to the end is an append.
     let target = match &pieces[..] {
         [Piece::Keep(span), rest @ ..]
             if span.offset == 0

@@ -1,4 +1,4 @@
-//! The proof of a repair: the planned result is read again, and compared with what was there.
+//! The verification of a repair: the planned result is read again, and compared with the old file.
 
 use super::{NoRepair, Wishes};
 use crate::format::Session;
@@ -15,32 +15,33 @@ use crate::model::{Change, Count, Ix, Key, Source};
 use std::collections::HashSet;
 use std::io;
 
-/// What was compared, and what does not hold.
+/// What was compared, and what failed.
 #[derive(Debug)]
 pub struct Proof {
-    /// Entries on the path to the position, before and after; the first copy of an id stands for it.
+    /// The number of entries on the path to HEAD, before and after; the first copy of an id
+    /// represents it.
     pub path: (usize, usize),
-    /// The same as the agent reads the files.
+    /// The same numbers as the agent reads the files.
     pub agents_path: (usize, usize),
-    /// Tool calls on the path that have their result there, before and after.
+    /// The number of tool calls on the path that have their result there, before and after.
     pub pairs: (usize, usize),
-    /// Entries that can be had, before and after.
+    /// The number of readable entries, before and after.
     pub entries: (usize, usize),
-    /// What is found in the result.
+    /// The findings in the result.
     pub findings: Findings,
-    /// What does not hold.
+    /// What failed.
     pub failed: Vec<String>,
     /// The line of the entry that HEAD moves to, if it leaves its branch.
     pub head_moves_to: Option<u64>,
     lost_position: bool,
-    /// At how many places messages were compared one by one, since the links did not tell.
+    /// At how many places messages were compared one by one, because the links were not enough.
     pub compared: usize,
-    /// The result, as a hash of its lines and how many there are.
+    /// The result, as a hash of its lines and their number.
     lines: (u64, usize),
 }
 
 impl Proof {
-    /// The proof that nothing was to be done.
+    /// Returns the verification that nothing had to be done.
     pub(super) fn unchanged(examined: &Examined) -> Proof {
         let twice = |count| (count, count);
         Proof {
@@ -57,7 +58,8 @@ impl Proof {
         }
     }
 
-    /// Whether a file that was written is the result that was proved: the same lines, entries, path and findings. Else what is not.
+    /// Returns whether a file that was written is the result that was verified: the same lines,
+    /// entries, path and findings. Otherwise returns what differs.
     pub fn holds_for(&self, written: &Examined, source: &dyn Source) -> io::Result<Result<(), String>> {
         let text = Text::whole(written.len);
         let lines = hash_of(&hashes(&Patched { text: &text, base: source, file: written.file })?);
@@ -74,7 +76,7 @@ impl Proof {
         Ok(wrong.map_or(Ok(()), Err))
     }
 
-    /// Whether the path became shorter, or lost tool pairs.
+    /// Returns whether the path became shorter, or lost tool pairs.
     pub(super) fn lost_position(&self) -> bool {
         self.lost_position
     }
@@ -84,13 +86,13 @@ impl Proof {
 pub(super) struct Planned<'a> {
     pub text: &'a Text,
     pub changes: &'a [Change],
-    /// The ids of entries that were taken out on purpose.
+    /// The ids of entries that were removed on purpose.
     pub gone: &'a [Key],
-    /// The ids of entries that were put on another branch on purpose.
+    /// The ids of entries that were moved to another branch on purpose.
     pub moved: &'a [Key],
 }
 
-/// Reads a planned result, and compares.
+/// Reads a planned result, and compares it.
 pub(super) fn prove(
     examined: &Examined,
     source: &dyn Source,
@@ -122,7 +124,8 @@ pub(super) fn prove(
         (lost_position, head_moves_to, compared) = (loss.position, loss.head_moves_to, loss.compared);
         failed.extend(loss.failed);
     }
-    // A request that was refused before may be found only now that the lost link is repaired, or the first copy is gone.
+    // A request that was already rejected before may be detected only now that the lost link is
+    // repaired, or the first copy is gone.
     let text = Patched { text: &examined.text, base: source, file: examined.file };
     let shown = match findings.count(Check::AssistantFirst) > examined.findings.count(Check::AssistantFirst) {
         true => refused_reply(before, &text)?.map(|_| Check::AssistantFirst),
@@ -130,7 +133,7 @@ pub(super) fn prove(
     };
     compare_findings(&examined.findings, &findings, wishes, shown, &mut failed);
     let gone: HashSet<Key> = result.gone.iter().copied().collect();
-    // An id that is a number may make room for the one that it took the place of.
+    // An id that is a number may give way to the one that it replaced.
     let renamed = examined.findings.list.iter().filter(|finding| finding.check == Check::MissingId);
     let renamed = renamed.filter_map(|finding| Some(before.entries.key(finding.entry?)));
     compare_ids(before, &session, &gone.iter().copied().chain(renamed).collect(), &mut failed);
@@ -142,7 +145,7 @@ pub(super) fn prove(
     let removed = path.filter(|ix| off_path(before.entries.key(*ix))).count();
     let path = (aim.depth, session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
-    // A pointer to the newest turn that was asked for may lead to a shorter path.
+    // A requested pointer to the newest turn may lead to a shorter path.
     let led_away = wishes.with.has(Check::StalePointer);
     if path.1 + removed < path.0 && !led_away {
         lost_position = true;
@@ -181,7 +184,8 @@ pub(super) fn prove(
     })
 }
 
-/// The session as the agent reads it, where that is another than the one in which the first copy of an id stands for it.
+/// Returns the session as the agent reads it, if that differs from the one in which the first copy
+/// of an id represents it.
 fn as_agent(session: &Session, source: &Patched<'_>) -> io::Result<Option<Session>> {
     match session.tree.shadowed().len() {
         0 => Ok(None),
@@ -189,7 +193,8 @@ fn as_agent(session: &Session, source: &Patched<'_>) -> io::Result<Option<Sessio
     }
 }
 
-/// The file as the agent reads it before the repair, where that is another reading than the one in which its lines are whole.
+/// Returns the file as the agent reads it before the repair, if that differs from the one in which
+/// its lines are recovered.
 fn before_repair(examined: &Examined, source: &Patched<'_>) -> io::Result<Option<Session>> {
     if examined.mending.changes.is_empty() {
         return as_agent(&examined.session, source);
@@ -197,7 +202,8 @@ fn before_repair(examined: &Examined, source: &Patched<'_>) -> io::Result<Option
     scan_as_agent(examined.session.format, source).map(Some)
 }
 
-/// Errors that were to go are gone, and none came; `shown` was there before, and was not reported.
+/// Checks that the errors to be repaired are gone, and that there are no new ones; `shown` existed
+/// before, and was not reported.
 fn compare_findings(
     before: &Findings,
     after: &Findings,
@@ -224,18 +230,19 @@ fn compare_findings(
             && row.check != Check::MissingKept
             && shown != Some(row.check)
         {
-            // What a boundary keeps and is not there was not there before: no id may be lost.
+            // If an entry that a boundary keeps does not exist now, it did not exist before: no id
+            // may be lost.
             failed.push(format!("{} of `{}` would be new", has - had, row.id));
         }
     }
 }
 
-/// Repairs on request that have no way in some cases.
+/// Returns whether a check has a repair on request that is impossible in some cases.
 fn on_request_may_stay(check: Check) -> bool {
     check.mend() == crate::fsck::Mend::OnRequest
 }
 
-/// Every id that was there is there.
+/// Checks that every old id still exists.
 fn compare_ids(before: &Session, after: &Session, gone: &HashSet<Key>, failed: &mut Vec<String>) {
     let keys = |session: &Session| -> Vec<Key> {
         let is_id = |key: &Key| key.is_some() && *key != Key::of(b"");
@@ -254,7 +261,7 @@ fn compare_ids(before: &Session, after: &Session, gone: &HashSet<Key>, failed: &
     }
 }
 
-/// Every line that no change speaks of is there, byte for byte, in its order.
+/// Checks that every line that no change mentions still exists, byte for byte, in the same order.
 fn compare_lines(
     examined: &Examined,
     source: &dyn Source,
@@ -263,7 +270,7 @@ fn compare_lines(
     failed: &mut Vec<String>,
 ) -> io::Result<()> {
     if examined.findings.count(Check::Utf16) > 0 {
-        // Each line has other bytes then; ids and findings speak for them.
+        // All lines have other bytes then; ids and findings are compared instead.
         return Ok(());
     }
     let touched: HashSet<u64> = changes.iter().map(|change| change.line).collect();
@@ -286,13 +293,13 @@ fn compare_lines(
     Ok(())
 }
 
-/// One hash of those of all lines, and how many there are.
+/// Returns one hash of those of all lines, and their number.
 fn hash_of(lines: &[u64]) -> (u64, usize) {
     use std::hash::{BuildHasher, RandomState};
     (SEED.get_or_init(RandomState::new).hash_one(lines), lines.len())
 }
 
-/// A hash of each line, without its ending.
+/// Returns a hash of each line, without its ending.
 fn hashes(source: &Patched<'_>) -> io::Result<Vec<u64>> {
     use std::hash::{BuildHasher, Hasher, RandomState};
     let state = SEED.get_or_init(RandomState::new);
@@ -332,7 +339,7 @@ fn hashes(source: &Patched<'_>) -> io::Result<Vec<u64>> {
 
 static SEED: std::sync::OnceLock<std::hash::RandomState> = std::sync::OnceLock::new();
 
-/// How many tool calls on the path to the position have their result there.
+/// Returns how many tool calls on the path to HEAD have their result there.
 fn pairs_on_path(session: &Session) -> usize {
     let Some(side) = &session.side else { return 0 };
     if side.tools.is_empty() {
@@ -353,8 +360,9 @@ mod tests {
     use crate::fsck::{Alone, examine};
     use crate::model::Table;
 
-    /// A line of pi: its id, the id above it, and what it is. `u` is a prompt, `a` a reply, `a:c` one with the call `c`, `f:c` the same
-    /// that failed, `r:c` a result, `k:x` a compaction that keeps all from `x` on, `e:x` an edit that drops `x`.
+    /// Builds a line of pi: its id, the id of its parent, and its kind. `u` is a prompt, `a` a
+    /// reply, `a:c` one with the call `c`, `f:c` the same but failed, `r:c` a result, `k:x` a
+    /// compaction that keeps everything from `x` on, `e:x` an edit that drops `x`.
     fn line(text: &str) -> String {
         let mut words = text.split(' ');
         let (id, above, what) = (words.next().unwrap(), words.next().unwrap(), words.next().unwrap());
@@ -400,7 +408,8 @@ mod tests {
         Change { line, op, field: field.into(), why: why.id().into(), ..Change::default() }
     }
 
-    /// The proof of a result that was made by hand: what a file becomes, line by line, and what the repair says of it.
+    /// Verifies a result that was made by hand: what a file becomes, line by line, and the changes
+    /// that the repair reports.
     fn proof_of(old: &str, new: &str, changes: &[Change]) -> Proof {
         let (before, after) = (file(old), file(new));
         let source = Table(vec![before.clone()]);
@@ -432,7 +441,7 @@ mod tests {
         proof_of(old, new, changes).failed.join("; ")
     }
 
-    /// The same for lines that only get other links.
+    /// Does the same for lines that only get other links.
     fn relinked(old: &str, new: &str, lines: &[u64]) -> String {
         let changes: Vec<Change> =
             lines.iter().map(|line| change(*line, "set", "parentId", Check::DanglingParent)).collect();
@@ -483,7 +492,7 @@ mod tests {
 
     #[test]
     fn what_was_sent_at_head_is_sent() {
-        // The prompt is not above HEAD any more, but another one is: the path is as long.
+        // The prompt is no longer above HEAD, but another one is: the path has the same length.
         let failed = relinked("a - u; b - u; c a a; d lost u", "a - u; b - u; c b a; d c u", &[4, 5]);
         says(
             &failed,
@@ -508,7 +517,8 @@ mod tests {
         let failed =
             failed("a - u; b a a; c b u; k c k:b; d k u", "a - u; b a a; c b u; k c k:c; d k u", &kept);
         says(&failed, "at HEAD, 1 message would no longer be sent, the first on line 3");
-        // An entry with a compaction above it comes onto the path of what was sent without it.
+        // An entry below a compaction gets onto the path of messages that were sent without the
+        // compaction.
         let old = "a - u; b a a; k b k:k; c - u; d c a; e d u";
         says(
             &relinked(old, "a - u; b a a; k d k:k; c b u; d c a; e k u", &[4, 5, 7]),
@@ -530,7 +540,7 @@ mod tests {
 
     #[test]
     fn no_result_is_sent_without_its_call() {
-        // The result comes onto the path, and its call does not.
+        // The result gets onto the path, and its call does not.
         let old = "a - u; b a a:c1; c b r:c1; d a u; e d a";
         says(
             &relinked(old, "a - u; b a a:c1; c a r:c1; d c u; e d a", &[4, 5]),
@@ -584,7 +594,7 @@ mod tests {
         let (old, new) =
             ("a - u; b a a:c1; c b r:c1; d lost u; e d a", "a - u; b a a:c1; c b r:c1; d c u; e d a");
         assert_eq!(compared(old, new, 5), 0);
-        // A compaction on the way is looked at more closely only if it could hide something.
+        // A compaction on the path is examined more closely only if it could hide something.
         let (old, new) = ("a - u; b a a; k b k:b; c lost u; d c a", "a - u; b a a; k b k:b; c k u; d c a");
         assert_eq!(compared(old, new, 5), 0);
         let (old, new) = ("a - u; b lost a; c b u; k c k:c; d k u", "a - u; b a a; c b u; k c k:c; d k u");
@@ -595,7 +605,8 @@ mod tests {
     fn a_move_of_head_is_told() {
         let still = proof_of("a - u; b a a; c a u", "a - u; b a a; c a u", &[]);
         assert_eq!((still.failed.len(), still.head_moves_to), (0, None));
-        // The last entry is the position. What was sent there is sent, though it is another branch.
+        // HEAD is the last entry. Everything that was sent there is still sent, although it is
+        // another branch.
         let appended = [change(0, "append", "", Check::DanglingParent)];
         let moved = proof_of("a - u; e a e:zz", "a - u; e a e:zz; c a u", &appended);
         assert_eq!((moved.failed.len(), moved.head_moves_to), (0, Some(4)));

@@ -1,4 +1,4 @@
-//! What is done about each check but for links and tool calls.
+//! Repairs of all checks except links and tool calls.
 
 use super::draft::{Draft, json};
 use super::{Round, Wishes};
@@ -16,7 +16,7 @@ use std::collections::{HashMap, HashSet};
 use std::io;
 
 impl Round<'_> {
-    /// Drafts what is to be done about all findings that are to be mended.
+    /// Drafts the repairs of all findings that should be repaired.
     pub(in crate::fsck) fn all(
         &self,
         draft: &mut Draft<'_>,
@@ -97,7 +97,7 @@ impl Round<'_> {
                     draft.set_aside_at(span(at), u64::from(header.line), "", Check::DuplicateHeader)?;
                 }
             }
-            // The title slot that went with it.
+            // The title slot that belonged to it.
             let slot = self.session.others.first().filter(|other| other.kind == OtherKind::Title);
             let slot = slot.map(|slot| self.source.bytes(slot.span)).transpose()?;
             let slot = slot.map(|slot| Original::of(slot, self.session.format));
@@ -111,13 +111,14 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The id of the session that the file is named after.
+    /// Returns the id of the session that the file is named after.
     fn id_in_name(&self) -> Option<String> {
         let named = self.around.stem().rsplit('_').next();
         named.filter(|name| uuid::Uuid::try_parse(name).is_ok()).map(str::to_owned)
     }
 
-    /// Writes the fields of the title slot that are missing or wrong; without room for them, the line goes.
+    /// Writes the fields of the title slot that are missing or wrong; if there is no room for them,
+    /// removes the line.
     fn title_slot(&self, draft: &mut Draft<'_>) -> io::Result<()> {
         let Some(slot) = self.session.others.first().filter(|other| other.kind == OtherKind::Title) else {
             return Ok(());
@@ -152,7 +153,8 @@ impl Round<'_> {
         draft.pad_slot(slot.span, &whole, &fitted)
     }
 
-    /// A header with what a torn one still shows, the id in the file's name, and the time of the first entry.
+    /// Returns a header with the legible parts of a truncated one, the id in the file's name, and
+    /// the time of the first entry.
     fn new_header(&self, ids: &mut Ids) -> io::Result<Vec<u8>> {
         let torn = self.mending.torn.iter().find(|torn| torn.ty.as_deref() == Some("session"));
         let id = torn.and_then(|torn| torn.id.clone()).or(self.id_in_name());
@@ -183,7 +185,7 @@ impl Round<'_> {
         Ok(header)
     }
 
-    /// Entries without an id, and with one that another has.
+    /// Repairs entries without an id, and those with the id of another.
     fn ids(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
         let session = self.session;
         let names = session.format.names();
@@ -195,7 +197,7 @@ impl Round<'_> {
             .collect();
         if !without.is_empty() {
             let numbers: HashSet<Ix> = self.noted(NotedKind::NumberId).map(|noted| noted.entry).collect();
-            // Their parent is mended too, and the entry right above it may have had no id that could be named.
+            // Their parent is repaired, too, and the entry right above may have had no usable id.
             let odd: HashSet<Ix> = wanted
                 .iter()
                 .filter(|finding| finding.check == Check::DanglingParent)
@@ -208,7 +210,8 @@ impl Round<'_> {
                     given.push(String::new());
                     continue;
                 }
-                // Where the next entry hangs under an id that is nowhere, this is the entry that lost it.
+                // If the next entry names a parent that does not exist, this is the entry that lost
+                // that id.
                 let next = Ix(ix.0 + 1);
                 let lost = (next.at() < session.entries.len() && session.tree.link(next) == Parent::Missing)
                     .then(|| draft.bytes(next))
@@ -241,13 +244,13 @@ impl Round<'_> {
                         Some(before) => Some(json(Some(&given[before.at()]))),
                         None => None,
                     };
-                    // Not below itself, where lines stand out of order.
+                    // Not below itself, if lines are out of order.
                     let rings = draft.restored.contains(&id)
                         && ix.0.checked_sub(1).is_some_and(|before| self.is_above(next, Ix(before)));
                     let before = before.filter(|_| !rings).unwrap_or_else(|| json(None));
                     draft.set(ix, &[names.parent], &before, Check::MissingId)?;
                 }
-                // Version 1 counts the header as 0; what is kept begins at an entry above.
+                // Version 1 counts the header as 0; the first kept entry must be above.
                 let index = value(&line, &["firstKeptEntryIndex"])
                     .and_then(|raw| std::str::from_utf8(raw).ok()?.parse::<usize>().ok());
                 if let Some(index) = index.filter(|index| (1..=given.len()).contains(index))
@@ -290,7 +293,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Takes an entry out, and hangs its children under its parent.
+    /// Removes an entry, and makes its children those of its parent.
     pub(in crate::fsck) fn take_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
         if draft.is_gone(ix) {
             return Ok(());
@@ -305,7 +308,7 @@ impl Round<'_> {
         draft.set_aside(ix, check)
     }
 
-    /// Takes out of the lists of a boundary what is not there.
+    /// Removes ids that do not exist from the lists of a boundary.
     fn kept(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         let line = draft.bytes(ix)?;
         let Some(kept) = kept_lists(&line) else { return Ok(()) };
@@ -344,7 +347,8 @@ impl Round<'_> {
         lines: &mut Lines,
     ) -> io::Result<()> {
         let next = finding.other.and_then(|other| self.towards(ix, other, lines)).filter(|next| *next != ix);
-        // What is kept begins with a prompt: begun anywhere else, it could have results without their calls.
+        // The kept part begins with a prompt: anywhere else, it could contain results without their
+        // calls.
         let is_kind = |ix: &Ix, kind| self.session.entries.kind(*ix) == kind;
         let prompt = match next.filter(|next| is_kind(next, Kind::User)) {
             Some(next) => Some(next),
@@ -358,8 +362,9 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Of an entry on another branch, the next on this one: the first on the path to `ix` that is not on that to `other`. Where
-    /// that is `ix` itself, the last that both share.
+    /// Returns the entry on this branch that is closest to an entry on another: the first on the
+    /// path to `ix` that is not on that to `other`. If that is `ix` itself, returns the last one
+    /// that both share.
     fn towards(&self, ix: Ix, other: Ix, lines: &mut Lines) -> Option<Ix> {
         if lines.other != Some(other) {
             lines.other = Some(other);
@@ -384,7 +389,7 @@ impl Round<'_> {
         next.map(|next| if next == ix { self.session.tree.parent(ix).unwrap_or(ix) } else { next })
     }
 
-    /// The nearest prompt above an entry.
+    /// Returns the nearest prompt above an entry.
     fn prompt_above(&self, ix: Ix, lines: &mut Lines) -> Option<Ix> {
         let mut way = vec![ix];
         let mut at = self.session.tree.parent(ix);
@@ -405,7 +410,7 @@ impl Round<'_> {
         prompt
     }
 
-    /// Takes empty text blocks out; one that stands alone gets a text.
+    /// Removes empty text blocks; the only block of a message gets a text instead.
     fn empty_text(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         let line = draft.bytes(ix)?;
         let Some(content) = value(&line, &["message", "content"]) else { return Ok(()) };
@@ -429,7 +434,7 @@ impl Round<'_> {
         draft.set(ix, &["message", "content"], &list, Check::EmptyTextBlock)
     }
 
-    /// Puts a note in the place of each picture that is too large.
+    /// Replaces each image that is too large with a note.
     fn image(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         let line = draft.bytes(ix)?;
         let Some(content) = value(&line, &["message", "content"]) else { return Ok(()) };
@@ -437,7 +442,7 @@ impl Round<'_> {
         draft.set(ix, &["message", "content"], &new, Check::OversizeImage)
     }
 
-    /// Takes the mark of a sidechain off an entry, and off those below it, but for agents' own.
+    /// Removes the sidechain mark of an entry and its descendants, except those of subagents.
     fn no_sidechain(&self, draft: &mut Draft<'_>, ix: Ix) -> io::Result<()> {
         for ix in self.session.tree.subtree(ix) {
             let line = draft.bytes(ix)?;
@@ -461,17 +466,18 @@ impl Round<'_> {
     }
 }
 
-/// What was found on the way up from compactions, so that no entry is walked over twice.
+/// Results of walking up from compactions, so that no entry is visited twice.
 #[derive(Default)]
 struct Lines {
-    /// The nearest prompt above each.
+    /// The nearest prompt above each entry.
     prompts: HashMap<Ix, Option<Ix>>,
-    /// The entry whose branch was asked about last, and of others where their path leaves its path.
+    /// The entry whose branch was asked about last, and for other entries where their path leaves
+    /// its path.
     other: Option<Ix>,
     towards: HashMap<Ix, Option<Ix>>,
 }
 
-/// A pointer of Claude Code to an entry, without the end of its line. `id` is JSON.
+/// Returns a pointer of Claude Code to an entry, without its line ending. `id` is JSON.
 fn pointer(session: &crate::format::Session, stem: &str, id: &[u8], pin: bool) -> Vec<u8> {
     let own = own_session(session, stem).map(|own| session.entries.sessions()[own].as_str());
     let mut line = write::pointer(None, Some(id), pin, own);
@@ -479,13 +485,14 @@ fn pointer(session: &crate::format::Session, stem: &str, id: &[u8], pin: bool) -
     line
 }
 
-/// So many entries above a position that is gone are looked for; each costs a pass over the ids.
+/// The maximum number of entries above a missing HEAD that are looked up; each costs a pass over
+/// the ids.
 const MOST_LOOKED_UP: usize = 1000;
 
-/// So many entries above the position may be below it after a repair.
+/// The maximum number of entries above HEAD that may be below it after a repair.
 const MOST_RISEN: usize = 64;
 
-/// Puts the position back to where it was before a repair.
+/// Moves HEAD back to where it was before a repair.
 pub(in crate::fsck) fn return_to(
     draft: &mut Draft<'_>,
     examined: &Examined,
@@ -496,7 +503,8 @@ pub(in crate::fsck) fn return_to(
 ) -> io::Result<()> {
     let before = &examined.session;
     let Some(head) = aim.head else { return Ok(()) };
-    // Where that was taken out, to the nearest above it that is left. Where it stands higher by now, to the lowest of those.
+    // If that entry was removed, to the nearest ancestor that is left. If an ancestor is now below
+    // it, to the lowest one.
     let left = |ix: Ix| {
         Some(before.entries.key(ix)).filter(|key| key.is_some()).and_then(|key| draft.session.find(key))
     };
@@ -512,19 +520,19 @@ pub(in crate::fsck) fn return_to(
             let fresh = ids.entry(format, draft.session.entries.keys());
             let new = crate::format::New { id: &fresh, parent: Some(&id), now: now.unwrap_or(Time(0)) };
             let mut line = format.dialect().marker(&new, None, Some(&id));
-            // The draft gives lines their endings.
+            // The draft adds line endings.
             line.as_mut().map(Vec::pop);
             line
         }
     };
-    // A record on a damaged line may be what the agent would stand at else.
+    // HEAD would otherwise be an entry on a damaged line.
     let line_check = examined.mending.findings.first().map(|finding| finding.check);
     let why = if aim.stood { line_check.unwrap_or(Check::SplicedLine) } else { why };
     line.into_iter().for_each(|line| draft.append(line, why));
     Ok(())
 }
 
-/// A list of blocks in which each picture that is too large is a note.
+/// Returns a list of blocks in which each image that is too large is replaced with a note.
 fn without_wide_images(content: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(content.len().min(1 << 20));
     let mut from = 0;

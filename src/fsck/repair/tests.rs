@@ -1,4 +1,4 @@
-//! The proof, given results that are wrong on purpose.
+//! Tests of the verification, given results that are wrong on purpose.
 
 use super::proof::{self, Planned};
 use super::*;
@@ -17,9 +17,10 @@ const SESSION: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"202
 {"type":"message","id":"aaaa0006","parentId":"aaaa0004","timestamp":"2026-03-02T00:00:06.000Z","message":{"role":"user","content":"three"}}
 "#;
 
-/// What does not hold of a session in which, on one line, a string is another.
+/// Returns what fails for a session in which a string on one line is replaced.
 ///
-/// `is_said` says whether a change speaks of the line, `exact` whether the entry at HEAD has to be on the path.
+/// `is_said` says whether a change mentions the line, `exact` whether the entry at HEAD has to be
+/// on the path.
 fn failed(session: &str, line: u64, from: &str, to: &str, is_said: bool, exact: bool) -> Vec<String> {
     let table = Table(vec![session.into()]);
     let around = Alone("s");

@@ -1,4 +1,4 @@
-//! Checks of fields that end the agent: how they are found, and how they are repaired.
+//! Checks of fields that make the agent crash: how they are found, and how they are repaired.
 
 pub(crate) mod find;
 pub(crate) mod repair;

@@ -1,4 +1,4 @@
-//! What is done about fields that an agent can't read, or can't send.
+//! Repairs of fields that an agent can't read or can't send.
 
 use crate::format::flaws::{Cure, flaws};
 use crate::fsck::checks::check_of;
@@ -10,7 +10,7 @@ use crate::model::Ix;
 use std::io;
 
 impl Round<'_> {
-    /// Makes good what one check finds in an entry.
+    /// Repairs the findings of one check in an entry.
     pub(crate) fn flaws(&self, draft: &mut Draft<'_>, ix: Ix, check: Check) -> io::Result<()> {
         if draft.is_gone(ix) {
             return Ok(());
@@ -19,7 +19,8 @@ impl Round<'_> {
             let found = flaws(self.session.format, line).into_iter();
             found.filter(|flaw| check_of(flaw.kind) == check).collect::<Vec<_>>()
         };
-        /// Each cure changes the line that the next is made for; few lines have more than one.
+        /// Each repair changes the line on which the next one is based; few lines have more than
+        /// one flaw.
         const MOST: usize = 16;
         for _ in 0..MOST {
             let line = draft.bytes(ix)?;
@@ -37,7 +38,7 @@ impl Round<'_> {
     }
 }
 
-/// Whether something is in a message without its calls, which have a list of their own.
+/// Returns whether a message contains more than its calls, if these have a list of their own.
 fn says_more(line: &[u8], path: &[&str]) -> bool {
     let content = value(line, &["message", "content"]);
     path == ["message", "tool_calls"] && !matches!(content, None | Some(b"null" | b"\"\"" | b"[]"))

@@ -1,4 +1,4 @@
-//! The links of a session as its agent follows them, and what they say of each path.
+//! The links of a session as its agent follows them, and what they reveal about each path.
 
 use crate::format::claude::graph::Loader;
 use crate::format::{Format, Session, ToolRef};
@@ -9,10 +9,11 @@ use std::collections::HashSet;
 /// The tree that the agent sees.
 pub(crate) struct AgentTree {
     tree: Tree,
-    /// Whether what is sent follows from more than the links: in version 1 of pi, from the numbers of lines.
+    /// Whether the context depends on more than the links: in version 1 of pi, on the numbers of
+    /// lines.
     pub goes_by_lines: bool,
     intervals: Intervals,
-    /// What it costs to build the context of one entry, besides the length of its path.
+    /// The cost of building the context of one entry, besides the length of its path.
     each: usize,
 }
 
@@ -58,12 +59,12 @@ impl AgentTree {
         self.intervals.is_above(above, below)
     }
 
-    /// What it costs to build the context of an entry.
+    /// Returns the cost of building the context of an entry.
     pub(crate) fn cost(&self, ix: Ix) -> usize {
         self.each + self.tree.ancestors(ix).count()
     }
 
-    /// All entries of the tree with the one above, each after that.
+    /// Returns all entries of the tree with their parents, each after its parent.
     pub(crate) fn walk(&self) -> impl Iterator<Item = (Ix, Option<Ix>)> + '_ {
         let mut stack: Vec<Ix> = self.tree.roots().collect();
         std::iter::from_fn(move || {
@@ -74,22 +75,23 @@ impl AgentTree {
     }
 }
 
-/// What the types of the entries on a path say of what is sent at its end.
+/// What the types of the entries on a path reveal about the context at its end.
 #[derive(Clone, Copy)]
 pub(crate) struct Path {
-    /// How many entries it has.
+    /// The number of entries.
     pub depth: u32,
     /// The last compaction.
     pub compaction: Option<Ix>,
-    /// The first entry that it keeps, or else the compaction; where the context was cleared, that entry.
+    /// The first entry that it keeps, or else the compaction; if the context was cleared, the entry
+    /// that cleared it.
     pub from: Option<Ix>,
     /// The first entry that counts: `from`, or else the root.
     pub begins: Ix,
-    /// How many entries change others.
+    /// The number of entries that change others.
     pub edits: u32,
 }
 
-/// The path to each entry; entries that are not in the tree have paths of no length.
+/// Returns the path to each entry; entries that are not in the tree have paths of length 0.
 pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
     let entries = &session.entries;
     let named = |name: &str| entries.types().iter().position(|ty| ty == name);
@@ -128,14 +130,15 @@ pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
     paths
 }
 
-/// Entries with a result that has no call above it of which it is sure that it is sent with it, or that is not the first of the call;
-/// and entries with a call whose id one above has.
+/// Returns the entries with a bad result or call: a result without a call above it that is
+/// certainly sent with it, a result that is not the first of its call, or a call whose id an
+/// ancestor has.
 pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
     let mut bad = HashSet::new();
     let Some(side) = &session.side else { return bad };
     let mut tools: Vec<ToolRef> =
         side.tools.iter().filter(|tool| tree.tree.stands(tool.entry)).copied().collect();
-    // A result that names no call is one without.
+    // A result that names no call has no call.
     let results: HashSet<Ix> = tools.iter().filter(|tool| tool.result).map(|tool| tool.entry).collect();
     let names_none = |ix: &Ix| session.entries.flags(*ix).has(Flags::RESULT) && !results.contains(ix);
     bad.extend(tree.tree.standing().filter(names_none));
@@ -164,7 +167,8 @@ pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
     bad
 }
 
-/// How many entries on the path to each, itself included, are ones at which the context may begin.
+/// Returns for each entry how many entries on its path, including itself, can be the beginning of
+/// the context.
 fn starts(session: &Session, tree: &AgentTree) -> Vec<u32> {
     let entries = &session.entries;
     let notes = session.side.iter().flat_map(|side| &side.notes);

@@ -1,3 +1,5 @@
+//! Checks of links, times, labels and HEAD.
+
 use crate::format::{Format, NotedKind, image};
 use crate::fsck::checks::Finder;
 use crate::fsck::excerpt::short;
@@ -8,7 +10,7 @@ use std::collections::HashSet;
 use std::io;
 
 impl Finder<'_> {
-    /// The ids that orphans name as their parents, in all the spellings that may be meant.
+    /// Returns the ids that orphans name as their parents, in all spellings that may be meant.
     pub(crate) fn ids_of_orphans(&self) -> io::Result<Vec<Key>> {
         let mut out = Vec::new();
         for ix in self.session.tree.orphans() {
@@ -19,7 +21,7 @@ impl Finder<'_> {
         Ok(out)
     }
 
-    /// What is wrong with links, times and labels.
+    /// Checks links, times and labels.
     pub(crate) fn tree(&mut self) -> io::Result<()> {
         let session = self.session;
         self.orphans()?;
@@ -45,7 +47,7 @@ impl Finder<'_> {
         let mut backward = session.tree.rings().len() == 0;
         for ix in session.tree.standing() {
             let time = session.entries.time(ix);
-            // The form of the design document needs no times.
+            // The format of the design document needs no times.
             let needs_none = || -> io::Result<bool> {
                 Ok(session.format == Format::PiDesign && value(&self.line(ix)?, &["timestamp"]).is_none())
             };
@@ -68,7 +70,7 @@ impl Finder<'_> {
                 })?;
             }
         }
-        // Where each parent stands above its child, each entry leads to a root.
+        // If each parent comes before its child, each entry leads to a root.
         if !backward {
             self.coverage()?;
         }
@@ -172,7 +174,7 @@ impl Finder<'_> {
         }
     }
 
-    /// The position of pi and oh-my-pi: leaf entries, and what the last line is.
+    /// Checks HEAD of pi and oh-my-pi: leaf entries, and the type of the last line.
     fn leaves_and_tail(&mut self) -> io::Result<()> {
         let session = self.session;
         if matches!(session.format, Format::Chimera | Format::Claude | Format::HarnessV4 | Format::PiV1) {
@@ -188,11 +190,11 @@ impl Finder<'_> {
                 })?;
             }
         }
-        // What leads a program that derives its format from pi's to its position is its own affair.
+        // How a program with a derived format finds HEAD is not known.
         if session.program.is_some() {
             return Ok(());
         }
-        // One without an id is a fault of its own.
+        // An entry without an id is reported by another check.
         let tail = session.tree.standing().rev().find(|ix| session.entries.key(*ix).is_some());
         let Some(tail) = tail else { return Ok(()) };
         let is_talk =
@@ -207,7 +209,7 @@ impl Finder<'_> {
         let newest = session.tree.standing().rev().find(|ix| session.entries.ty(*ix) == "message");
         if let Some(newest) = newest
             && !session.tree.is_ancestor(newest, tail)
-            // A label behind a switch: the branch was left on purpose.
+            // A label after a switch: the branch was left on purpose.
             && !session.tree.ancestors(tail).take_while(|ix| *ix > newest).any(moves)
             && !self.led_there(newest, tail)
         {
@@ -222,7 +224,7 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Whether a leaf entry behind the newest message put the position above the tail.
+    /// Returns whether a leaf entry after the newest message moved HEAD above the tail.
     fn led_there(&self, newest: Ix, tail: Ix) -> bool {
         let later = self.session.pointers.iter().rev().take_while(|pointer| pointer.before > newest.0);
         later.take(16).any(|pointer| match pointer.target {
@@ -233,7 +235,7 @@ impl Finder<'_> {
         })
     }
 
-    /// What is wrong inside of entries.
+    /// Checks the contents of entries.
     pub(crate) fn content(&mut self) -> io::Result<()> {
         let words = |kind| {
             Some(match kind {
@@ -284,7 +286,7 @@ impl Finder<'_> {
     }
 }
 
-/// A length of time in words; given in milliseconds.
+/// A duration as text; holds milliseconds.
 struct Ago(i64);
 
 impl std::fmt::Display for Ago {

@@ -1,13 +1,15 @@
+//! The trees of a session while they are attached to each other.
+
 use crate::format::Session;
 use crate::model::Ix;
 
-/// Which trees the entries of a session are in, while trees are hung under each other.
+/// Tracks in which trees the entries of a session are while trees are attached to each other.
 ///
-/// A tree that is hung under an entry of its own would be a ring; this tells.
+/// Attaching a tree to one of its own entries would form a cycle; this detects it.
 pub(crate) struct Forest {
     /// The root of each entry, in the session as it was read.
     top: Vec<u32>,
-    /// The root of the tree that each root was hung into.
+    /// The root of the tree to which each root was attached.
     into: Vec<u32>,
 }
 
@@ -37,7 +39,7 @@ impl Forest {
         Forest { top, into: (0..count as u32).collect() }
     }
 
-    /// The root of the tree that an entry is in by now.
+    /// Returns the root of the tree in which an entry currently is.
     pub(crate) fn root(&mut self, ix: Ix) -> Ix {
         let first = self.top[ix.at()];
         if first == NONE {
@@ -54,7 +56,8 @@ impl Forest {
         Ix(root)
     }
 
-    /// Hangs the tree of which `root` is the root under an entry; says whether that makes no ring.
+    /// Attaches the tree with the root `root` to an entry; returns false if that would form a
+    /// cycle.
     pub(crate) fn hang(&mut self, root: Ix, under: Ix) -> bool {
         let (tree, target) = (self.root(root), self.root(under));
         if tree == target {
@@ -64,7 +67,7 @@ impl Forest {
         true
     }
 
-    /// Whether two entries are in one tree.
+    /// Returns whether two entries are in one tree.
     pub(crate) fn together(&mut self, one: Ix, other: Ix) -> bool {
         self.root(one) == self.root(other)
     }

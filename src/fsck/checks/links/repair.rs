@@ -1,4 +1,4 @@
-//! Lost links: where an entry is hung whose parent is not there.
+//! Repairs of lost links: the new parent of an entry whose parent is missing.
 
 use super::forest::Forest;
 use crate::format::{Format, Noted, NotedKind, Session};
@@ -13,7 +13,8 @@ use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// What an entry has in common with the parent that it may get: the session, and whether it is of a sidechain.
+/// The properties that an entry must share with its new parent: the session, and whether it is on a
+/// sidechain.
 type Strand = (Option<usize>, bool);
 
 /// Entries that can be parents, in file order.
@@ -23,7 +24,7 @@ struct Candidates {
     of_strand: HashMap<Strand, Vec<Ix>>,
 }
 
-/// Where an orphan is hung.
+/// The new place of an orphan.
 #[derive(Clone, Copy)]
 enum Place {
     Under(Ix),
@@ -31,11 +32,12 @@ enum Place {
     Root,
 }
 
-/// So many entries above an orphan are tried as its parent.
+/// The maximum number of entries above an orphan that are tried as its parent.
 const MOST_TRIED: usize = 20_000;
 
 impl Round<'_> {
-    /// Mends all links at once, in the order of the file, so that none makes a ring with another.
+    /// Repairs all links at once, in the order of the file, so that they do not form cycles
+    /// together.
     pub(crate) fn links(
         &self,
         draft: &mut Draft<'_>,
@@ -68,16 +70,17 @@ impl Round<'_> {
         let torn = TornLines::of(self.mending);
         let stray: HashMap<Key, &Noted> =
             self.noted(NotedKind::StrayId).map(|noted| (noted.key, noted)).collect();
-        // The turn right above an entry, where it lost its id.
+        // The turn right above an entry, if that turn lost its id.
         let mut turns: HashMap<Ix, &Noted> = self
             .noted(NotedKind::TurnWithoutId)
             .map(|noted| match session.entries.on_line(noted.file, u64::from(noted.line)) {
-                // It is an entry itself, and the next one hangs under it.
+                // It is an entry itself, and the next one becomes its child.
                 Some(turn) => (Ix(turn.0 + 1), noted),
                 None => (noted.entry, noted),
             })
             .collect();
-        // Where the children of one missing parent were hung. They may be of several strands, and none is hung into another.
+        // The places of the children of one missing parent. They may be on several strands, and no
+        // strand is attached to another.
         let mut given: HashMap<(String, Strand), Place> = HashMap::new();
         for finding in links {
             let Some(ix) = finding.entry else { continue };
@@ -102,7 +105,7 @@ impl Round<'_> {
                         && id_of(&draft.bytes(ix)?, session.format.names().parent).is_some()
                         && forest.hang(ix, before)
                     {
-                        // It was hung under the entry right above it, when that got its id.
+                        // It became a child of the entry right above it, when that got its id.
                         continue;
                     }
                     place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(self, ix, &parent));
@@ -161,12 +164,13 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The nearest earlier entry of the file that can be a parent, and does not stand below the entry.
+    /// Returns the nearest earlier entry of the file that can be a parent and is not a descendant
+    /// of the entry.
     fn nearest<'c>(&self, ix: Ix, candidates: &'c Candidates, forest: &mut Forest) -> Option<Ix> {
         let (session, side) = self.strand(ix);
         let before = |list: &'c [Ix]| list[..list.partition_point(|to| *to < ix)].iter().rev().copied();
         let of_strand = |session| candidates.of_strand.get(&(session, side)).map_or(&[][..], |list| list);
-        // What names no session may be of any.
+        // An entry that names no session may belong to any.
         let (own, without) = match session {
             Some(_) => (of_strand(session), of_strand(None)),
             None => (&candidates.of_side[usize::from(side)][..], &[][..]),
@@ -179,7 +183,7 @@ impl Round<'_> {
         both.by_ref().take(MOST_TRIED).find(|to| !forest.together(*to, ix))
     }
 
-    /// The entries that can be parents, by what they can be parents of.
+    /// Returns the entries that can be parents, by the strand that they can be parents of.
     fn candidates(&self) -> Candidates {
         let mut out = Candidates::default();
         let has_sessions = !self.session.entries.sessions().is_empty();
@@ -198,19 +202,21 @@ impl Round<'_> {
         (entries.session_at(ix), entries.flags(ix).has(Flags::SIDECHAIN))
     }
 
-    /// Whether two entries may be of one strand. One that names no session may be of any.
+    /// Returns whether two entries may be on one strand. One that names no session may belong to
+    /// any.
     fn may_be_of_one_strand(&self, ix: Ix, other: Ix) -> bool {
         let ((session, side), (other_session, other_side)) = (self.strand(ix), self.strand(other));
         side == other_side && (session == other_session || session.is_none() || other_session.is_none())
     }
 
-    /// The entry right above an orphan, where its id is empty: only Chimera reads such a line, and nothing hangs under it.
+    /// Returns the entry right above an orphan, if its id is empty: only Chimera reads such a line,
+    /// and it has no children.
     fn with_empty_id(&self, ix: Ix) -> Option<Ix> {
         let before = ix.0.checked_sub(1).map(Ix)?;
         (self.session.entries.key(before) == Key::of(b"")).then_some(before)
     }
 
-    /// Whether a line without an id is of the strand of an entry.
+    /// Returns whether a line without an id belongs to the strand of an entry.
     fn is_of_strand(&self, noted: &Noted, ix: Ix) -> io::Result<bool> {
         let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
         let (session, side) = self.strand(ix);
@@ -233,7 +239,7 @@ impl Round<'_> {
         }
     }
 
-    /// Entries by all the ids that may tell where an orphan belongs.
+    /// Returns entries by all the ids that may show where an orphan belongs.
     fn names(&self, links: &[&Finding]) -> io::Result<HashMap<Key, Option<Ix>>> {
         let mut wanted: HashMap<Key, Option<Ix>> = HashMap::new();
         let mut want = |id: &str| {
@@ -285,7 +291,7 @@ impl Round<'_> {
         let entries = &self.session.entries;
         let side = entries.flags(ix).has(Flags::SIDECHAIN);
         let find = |id: &str| self.named(ix, id, names);
-        // Torn lines that show both ids lead upward, one after the other.
+        // Truncated lines that contain both ids lead upward, one after the other.
         let mut at = parent;
         for _ in 0..torn.by_id.len().min(1000) {
             let Some(lost) = torn.by_id.get(at) else { break };
@@ -300,7 +306,7 @@ impl Round<'_> {
                 Above::Unseen => break,
             }
         }
-        // A torn line right above that does not show its id, but its parent, is the lost one.
+        // A truncated line right above that contains a parent but no id is the lost one.
         let own = self.origin_line(ix);
         let before = (0..ix.0).rev().take(1000).map(Ix).find(|ix| self.session.tree.stands(*ix));
         let before = before.map_or(0, |before| self.origin_line(before));
@@ -314,7 +320,7 @@ impl Round<'_> {
         });
         Ok(lost.and_then(|torn| match &torn.above {
             Above::Root => Some(Place::Root),
-            // Into another session only where it is sure that the line was of this one.
+            // Into another session only if the line certainly belonged to this one.
             Above::Id(above) => find(above).filter(|place| match place {
                 Place::Under(to) => torn.session.is_some() || self.strand(*to) == self.strand(ix),
                 Place::Root => true,
@@ -327,7 +333,8 @@ impl Round<'_> {
         self.source.text.origin(self.session.entries.line(ix), self.session.span(ix).offset).line
     }
 
-    /// The parent of a line that has no place in the tree, or of the next such line above it. `known` is what was found before.
+    /// Returns the parent of a line that is not in the tree, or of the next such line above it.
+    /// `known` contains earlier results.
     fn above_strays(
         &self,
         id: &str,
@@ -343,7 +350,7 @@ impl Round<'_> {
                 break;
             }
             let Some(noted) = stray.get(&key) else { break };
-            // Until more is known: such lines may form a ring.
+            // A preliminary value, because such lines may form a cycle.
             known.insert(key, None);
             way.push(key);
             let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
@@ -358,14 +365,15 @@ impl Round<'_> {
     }
 }
 
-/// Where orphans of Claude Code belong by what they say themselves.
+/// Evidence in orphans of Claude Code of where they belong.
 #[derive(Default)]
 struct Evidence {
-    /// Of an orphan, the entry of its call, or another part of its reply before it.
+    /// For an orphan, the entry of its call, or an earlier part of its reply.
     own: HashMap<Ix, Ix>,
     /// Of an orphan, the last entry before it that belongs to its prompt: weaker than all else, and better than the nearest entry.
     of_prompt: HashMap<Ix, Ix>,
-    /// The last message that a compaction kept, by the id of its summary: what names the summary as its parent comes after it.
+    /// The last message that a compaction kept, by the id of its summary: an entry that names the
+    /// summary as its parent comes after that message.
     kept: HashMap<Key, Ix>,
 }
 
@@ -388,7 +396,7 @@ impl Evidence {
         Ok(evidence)
     }
 
-    /// Notes the last kept message of each compaction with lists, if that is in the file.
+    /// Records the last kept message of each compaction with lists, if it is in the file.
     fn find_kept(&mut self, round: &Round<'_>) -> io::Result<()> {
         let session = round.session;
         let mut last: Vec<(Key, Key)> = Vec::new();
@@ -409,7 +417,8 @@ impl Evidence {
         Ok(())
     }
 
-    /// Notes the calls of orphans that are results: by the entry that they name, else by the call's id.
+    /// Records the calls of orphans that are results: by the entry that they name, or else by the
+    /// id of the call.
     fn find_calls(&mut self, round: &Round<'_>, orphans: &[Ix]) -> io::Result<()> {
         let session = round.session;
         let results: Vec<Ix> =
@@ -447,7 +456,7 @@ impl Evidence {
         Ok(())
     }
 
-    /// Notes, of orphans that are parts of a reply, the part before it in the file.
+    /// Records the previous part in the file of each orphan that is part of a reply.
     fn find_parts(&mut self, round: &Round<'_>, orphans: &[Ix]) {
         let entries = &round.session.entries;
         let mut before: HashMap<Key, Option<Ix>> = orphans
@@ -510,7 +519,7 @@ impl Evidence {
         }
     }
 
-    /// Where a result or a part of a reply belongs.
+    /// Returns where a result or a part of a reply belongs.
     fn of_reply(&self, session: &Session, ix: Ix) -> Option<Place> {
         let to = *self.own.get(&ix)?;
         session.tree.stands(to).then_some(Place::Under(to))
@@ -521,14 +530,15 @@ impl Evidence {
         self.of_prompt.get(&ix).copied().map(Place::Under)
     }
 
-    /// Where an entry belongs whose parent is a summary that is lost. A compaction may have kept messages of another strand.
+    /// Returns where an entry belongs whose parent is a lost summary. A compaction may have kept
+    /// messages of another strand.
     fn after_kept(&self, round: &Round<'_>, ix: Ix, parent: &str) -> Option<Place> {
         let tail = self.kept.get(&Key::of(parent.as_bytes())).copied();
         tail.filter(|tail| round.may_be_of_one_strand(ix, *tail)).map(Place::Under)
     }
 }
 
-/// What torn lines show of their ids and parents.
+/// The ids and parents in truncated lines.
 struct TornLines<'m> {
     by_id: HashMap<&'m str, &'m Torn>,
     by_line: Vec<&'m Torn>,

@@ -1,7 +1,8 @@
-//! What a provider would refuse in the request that the agent makes at HEAD.
+//! Checks for anything that a provider would reject in the request that the agent makes at HEAD.
 //!
-//! Most sessions are cleared by their columns: on the part of the path that is sent, each result follows its call. Only if
-//! that is not so, the context is built, which reads the lines of that part.
+//! The columns are enough to clear most sessions: on the part of the path that is sent, each result
+//! follows its call. Only if that is not so, the context is built, which reads the lines of that
+//! part.
 
 use crate::context::{Context, NoCall, Patch};
 use crate::format::{Content, Format, NotedKind, Side, ToolRef};
@@ -12,23 +13,26 @@ use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::HashSet;
 use std::io;
 
-/// What the columns say of calls and results on a path.
+/// What the columns reveal about calls and results on a path.
 enum Pairing {
-    /// Each result surely follows its call, and each call is surely answered if that matters.
+    /// Each result certainly follows its call, and each call certainly has a result if that
+    /// matters.
     Sound,
-    /// Each result surely follows its call, and these calls of entries have no result after them.
+    /// Each result certainly follows its call, and these calls of entries have no result after
+    /// them.
     Unanswered(Vec<(Ix, Key)>),
-    /// Only the context can say.
+    /// Only the context can decide.
     Unsure,
 }
 
 impl Finder<'_> {
-    /// Calls and results that are sent without each other at HEAD, if both are in the file.
+    /// Checks for calls and results of which only one is sent at HEAD, although both are in the
+    /// file.
     pub(crate) fn sent(&mut self) -> io::Result<()> {
         let session = self.session;
         let is_of_pi = matches!(session.format, Format::Pi | Format::PiV1 | Format::PiV2 | Format::Harness);
         if !is_of_pi && session.format != Format::Chimera {
-            // Claude Code and oh-my-pi put right what they send.
+            // Claude Code and oh-my-pi correct what they send.
             return Ok(());
         }
         let Some(side) = session.side.as_ref().filter(|side| !side.tools.is_empty()) else { return Ok(()) };
@@ -56,7 +60,8 @@ impl Finder<'_> {
         }
         for (entry, call, why) in no_call {
             let others = [Check::OrphanToolResult, Check::DuplicateToolResult, Check::MisplacedToolResult];
-            // What these say is said once, and `nameless-call` tells of a result that names none.
+            // Those findings are not repeated here, and `nameless-call` reports a result that names
+            // no call.
             if why == NoCall::Unnamed || is_told(entry, &others) {
                 continue;
             }
@@ -74,7 +79,8 @@ impl Finder<'_> {
         no_result.iter().try_for_each(|(entry, call)| self.no_result(*entry, call))
     }
 
-    /// Reports calls that are sent without their results, unless nothing answers them in the whole file: that is reported by itself.
+    /// Reports calls that are sent without their results, unless the whole file contains no result:
+    /// another check reports that.
     fn unanswered(&mut self, calls: Vec<(Ix, Key)>) -> io::Result<()> {
         let told = self.told();
         let calls: Vec<_> = calls
@@ -85,7 +91,7 @@ impl Finder<'_> {
         for (entry, id) in calls {
             self.source.read(self.session.span(entry), &mut line)?;
             let role = text(member(&line, "message").unwrap_or_default(), "role").into_owned();
-            // Chimera knows calls only in what the model said.
+            // Chimera recognizes calls only in messages of the model.
             let content = Content::of(self.session.format, &line);
             let call = content.calls().map(|(call, ..)| call).find(|call| Key::of(call.as_bytes()) == id);
             if let Some(call) = call.filter(|_| role == "assistant") {
@@ -103,18 +109,19 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// Returns the entries that were reported by now, each with the check.
+    /// Returns the entries that have already been reported, each with the check.
     fn told(&self) -> HashSet<(Ix, Check)> {
         self.findings.list.iter().filter_map(|finding| Some((finding.entry?, finding.check))).collect()
     }
 
-    /// Returns what the columns say of the calls and results on the part of the path that is sent.
+    /// Returns what the columns reveal about the calls and results on the part of the path that is
+    /// sent.
     fn pairing(&self, side: &Side, path: &[Ix]) -> Pairing {
         let session = self.session;
         let chimera = session.format == Format::Chimera;
         let compaction = path.iter().rposition(|ix| session.entries.kind(*ix) == Kind::Compaction);
         if compaction.is_some() && session.format == Format::PiV1 {
-            // Version 1 names the kept entry by its place, which no column holds.
+            // Version 1 names the kept entry by its position, which is in no column.
             return Pairing::Unsure;
         }
         let from = compaction.filter(|_| !chimera).map(|at| {
@@ -124,7 +131,7 @@ impl Finder<'_> {
             first.unwrap_or(at)
         });
         let (mut edited, mut with_tools) = (false, false);
-        // Results follow their calls closely: those that do not are left to the context.
+        // Results follow their calls closely; those that do not are left to the context.
         const NEAR: usize = 64;
         let mut asked: Vec<(Ix, Key)> = Vec::new();
         let place = |asked: &[(Ix, Key)], id: Key| {
@@ -139,7 +146,7 @@ impl Finder<'_> {
                 continue;
             }
             with_tools = true;
-            // A reply that failed is not sent, and neither are its calls.
+            // A failed reply is not sent, and neither are its calls.
             let fails = !chimera && flags.has(Flags::ENDED_BADLY);
             // The path is nearly always in the order of the file.
             if side.tools.get(next).is_none_or(|tool| tool.entry != ix) {
@@ -159,11 +166,11 @@ impl Finder<'_> {
         if edited && with_tools && !chimera {
             return Pairing::Unsure;
         }
-        // pi makes up results that are missing.
+        // pi invents missing results.
         if chimera && !asked.is_empty() { Pairing::Unanswered(asked) } else { Pairing::Sound }
     }
 
-    /// Whether another branch than that of HEAD needs an entry.
+    /// Returns whether a branch other than that of HEAD needs an entry.
     fn is_on_more_branches(&self, entry: Ix) -> bool {
         let mut at = Some(entry);
         while let Some(ix) = at {

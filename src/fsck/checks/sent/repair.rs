@@ -1,8 +1,10 @@
-//! What the agent would send before and after a repair, at HEAD and where each branch ends.
+//! Compares what the agent would send before and after a repair, at HEAD and at the end of each
+//! branch.
 //!
-//! Both files are read as the agent reads them. Most branches are cleared by their links alone: each entry has one that it became
-//! ([`Images`]), nothing of the path is missing, and what came to it hides nothing. All branches share that walk. For what is
-//! left, the messages themselves are compared, as [`crate::context`] builds them.
+//! Both files are read as the agent reads them. The links are enough to clear most branches: each
+//! entry has an image, i.e. an entry that it became ([`Images`]), nothing of the path is missing,
+//! and no new entry hides anything. All branches share that walk. For the remaining ones, the
+//! messages themselves are compared, as built by [`crate::context`].
 
 use crate::context::{Context, Patch, Why};
 use crate::format::{Block, Format, Session};
@@ -20,11 +22,11 @@ pub(crate) struct Reading<'a> {
     pub source: &'a dyn Source,
 }
 
-/// What a repair did on purpose.
+/// The intended effects of a repair.
 pub(crate) struct Meant<'a> {
-    /// The changes, those of damaged lines left out.
+    /// The changes, except those of damaged lines.
     pub changes: &'a [Change],
-    /// The ids of entries that were put on another branch.
+    /// The ids of entries that were moved to another branch.
     pub moved: &'a HashSet<Key>,
 }
 
@@ -34,21 +36,23 @@ impl Meant<'_> {
     }
 }
 
-/// What does not hold, and what happens to HEAD.
+/// The result of the comparison: what is lost, and where HEAD moves.
 #[derive(Default)]
 pub(crate) struct Loss {
     pub failed: Vec<String>,
     pub position: bool,
-    /// The line of the entry that HEAD moves to, if it leaves the branch that it was on, and nothing is lost by that.
+    /// The line of the entry that HEAD moves to, if HEAD leaves its branch and nothing is lost by
+    /// that.
     pub head_moves_to: Option<u64>,
     /// At how many places messages were compared one by one.
     pub compared: usize,
 }
 
-/// So many messages may be compared one by one, and as many more as there are entries.
+/// The maximum number of messages that are compared one by one; the number of entries is added to
+/// it.
 const MOST_COMPARED: usize = 1 << 19;
 
-/// So many failures are told.
+/// The maximum number of failures that are reported.
 const MOST_TOLD: usize = 3;
 
 /// Compares what is sent.
@@ -82,7 +86,7 @@ pub(crate) fn compare(
     let walk = Walk::of(&proof);
     proof.head(&walk, &mut loss)?;
     let mut left = MOST_COMPARED + 8 * old.entries.len();
-    // A compaction that takes effect again replaces what it was meant to.
+    // A compaction that takes effect again replaces the messages that it was meant to replace.
     let replaced = meant.changes.iter().filter(|change| change.why == Check::MissingKept.id());
     let replaced = replaced.map(|change| change.line).max().unwrap_or(0);
     for leaf in old_tree.leaves().filter(|leaf| old.entries.line(*leaf) >= replaced) {
@@ -97,7 +101,7 @@ pub(crate) fn compare(
         let cost = old_tree.cost(leaf) + new_tree.cost(end);
         let Some(rest) = left.checked_sub(cost) else {
             if clear {
-                // All of the path is sent, and at HEAD all was compared.
+                // The whole path is sent, and at HEAD everything was compared.
                 continue;
             }
             loss.failed.push("more branches would change than can be compared".into());
@@ -112,13 +116,14 @@ pub(crate) fn compare(
 
 /// What became of each entry that the agent read before.
 struct Images {
-    /// By entry before: the one that it is now.
+    /// By old entry: the new one.
     of: Vec<Option<Ix>>,
-    /// By entry after: the one that it was.
+    /// By new entry: the old one.
     was: HashMap<Ix, Ix>,
-    /// Entries that were taken out on purpose.
+    /// Entries that were removed on purpose.
     gone: HashSet<Ix>,
-    /// Copies of an id, for which the first now stands: by the copy, that first one.
+    /// Copies of an id that the first entry with that id now represents: the first entry, by the
+    /// copy.
     first: HashMap<Ix, Ix>,
 }
 
@@ -185,7 +190,8 @@ impl Images {
         images
     }
 
-    /// Finds the entries that stand for a copy of their id, since that was given another or set aside.
+    /// Finds the entries that now represent a copy of their id, because the copy got another id or
+    /// was set aside.
     fn copies<'l>(&mut self, examined: &Examined, old: &Session, on: impl Fn(u64) -> &'l [(u64, Ix)]) {
         let copies = examined
             .findings
@@ -214,9 +220,10 @@ impl Images {
         }
     }
 
-    /// The first entry that is nowhere, and how many there are.
+    /// Returns the first entry that is lost, and the number of lost entries.
     fn lost(&self, old: &Session) -> Option<(Ix, usize)> {
-        // What has no id and no place in the conversation is no entry that anything could lead to.
+        // An entry that has no id and no place in the conversation is not one that anything could
+        // lead to.
         let is_entry = |ix: Ix| old.entries.key(ix).is_some() || old.entries.kind(ix).is_turn();
         let is_lost = |ix: &Ix| {
             is_entry(*ix)
@@ -229,7 +236,7 @@ impl Images {
         Some((first, 1 + lost.count()))
     }
 
-    /// The entry that is in the place of one on paths.
+    /// Returns the entry that takes the place of another on paths.
     fn on_path(&self, ix: Ix) -> Option<Ix> {
         if self.gone.contains(&ix) && !self.first.contains_key(&ix) {
             return None;
@@ -247,19 +254,20 @@ struct Compared<'a> {
     meant: &'a Meant<'a>,
 }
 
-/// What one walk over all links says of each path.
+/// The results of one walk over all links for each path.
 struct Walk<'a> {
     old: &'a AgentTree,
     new: &'a AgentTree,
-    /// By entry before: whether all of its path is on that of its image, in its order.
+    /// By old entry: whether its whole path is on that of its image, in the same order.
     holds: Vec<bool>,
-    /// By entry before: its image, or that of the nearest entry above it that has one.
+    /// By old entry: its image, or that of its nearest ancestor that has one.
     image: Vec<Option<Ix>>,
-    /// By entry before: how many entries of its path have an image.
+    /// By old entry: how many entries of its path have an image.
     len: Vec<u32>,
-    /// By entry before: of the images on its path, how many are bad results or calls.
+    /// By old entry: how many of the images on its path are bad results or calls.
     bad: Vec<u32>,
-    /// By entry before: whether parts of replies, or results, changed that may be sent with its path and hang beside it.
+    /// By old entry: whether parts of replies or results changed that are beside its path, but may
+    /// be sent with it.
     beside: Vec<bool>,
     old_paths: Vec<Path>,
     new_paths: Vec<Path>,
@@ -321,9 +329,10 @@ impl<'a> Walk<'a> {
         self.image[ix.at()]
     }
 
-    /// Where the branch ends now that ended at an entry. That may be one that was above it.
+    /// Returns the end of a branch after the repair, given its old end. It may be an entry that was
+    /// above it.
     fn end(&self, leaf: Ix) -> Option<Ix> {
-        /// So many entries may have changed places with those above them.
+        /// The maximum number of entries that may have changed places with their ancestors.
         const MOST_RISEN: usize = 64;
         let image = self.image(leaf)?;
         if self.new.is_leaf(image) {
@@ -334,7 +343,8 @@ impl<'a> Walk<'a> {
         below.max_by_key(|below| self.new_paths[below.at()].depth)
     }
 
-    /// Whether the links tell that all that was sent at `leaf` is sent at `end`, and that nothing bad comes with it.
+    /// Returns whether the links show that everything that was sent at `leaf` is sent at `end`, and
+    /// nothing bad in addition.
     fn is_clear(&self, leaf: Ix, end: Ix) -> bool {
         let at = leaf.at();
         if !self.holds[at] || self.old.goes_by_lines || self.new.goes_by_lines {
@@ -357,7 +367,7 @@ impl<'a> Walk<'a> {
     }
 }
 
-/// The calls and results of each entry that has some, in their order.
+/// Returns the calls and results of each entry that has any, in order.
 fn tools_by_entry(session: &Session) -> Vec<(Ix, bool, Key)> {
     let tools = session.side.iter().flat_map(|side| &side.tools);
     let mut tools: Vec<(Ix, bool, Key)> = tools.map(|tool| (tool.entry, tool.result, tool.id)).collect();
@@ -365,7 +375,7 @@ fn tools_by_entry(session: &Session) -> Vec<(Ix, bool, Key)> {
     tools
 }
 
-/// Whether two entries take part in what is sent in the same way.
+/// Returns whether two entries have the same role in what is sent.
 fn is_alike(
     old: &Session,
     one: Ix,
@@ -374,7 +384,7 @@ fn is_alike(
     other: Ix,
     new_tools: &[(Ix, bool, Key)],
 ) -> bool {
-    /// What says whether an entry is sent; other flags speak of its text, or of its links.
+    /// The flags that decide whether an entry is sent; the others concern its text or its links.
     const DECIDES: u16 = Flags::MARKER.0
         | Flags::BOOKKEEPING.0
         | Flags::CALL.0
@@ -401,7 +411,7 @@ fn is_alike(
 }
 
 impl Compared<'_> {
-    /// The lines of which more was changed than links, or what a text says.
+    /// Returns the lines in which more was changed than links, or the content of a text.
     fn content_changes(&self) -> HashSet<u64> {
         let names = self.before.session.format.names();
         let harmless = [
@@ -419,7 +429,8 @@ impl Compared<'_> {
         changed.filter(|change| !is_harmless(change)).map(|change| change.line).collect()
     }
 
-    /// Entries of Claude Code whose path takes along what hangs beside it, where that changed: parts of the same reply, and results.
+    /// Returns the entries of Claude Code whose path includes entries beside it that changed: parts
+    /// of the same reply, and results.
     fn beside(&self, old_tools: &[(Ix, bool, Key)], new_tools: &[(Ix, bool, Key)]) -> HashSet<Ix> {
         let (old_tree, new_tree) = (self.old_tree, self.new_tree);
         let (old, new) = (self.before.session, self.after.session);
@@ -453,11 +464,11 @@ impl Compared<'_> {
         beside
     }
 
-    /// Compares the position, and what is sent there.
+    /// Compares HEAD, and what is sent there.
     fn head(&self, walk: &Walk<'_>, loss: &mut Loss) -> io::Result<()> {
         let (old, new) = (self.before.session, self.after.session);
         let Some(was) = Context::position(old) else { return Ok(()) };
-        // What was asked for moves it, or what it stood on was nothing.
+        // A requested repair moves it, or it was at nothing.
         let led_away = [
             Check::StalePointer,
             Check::ExplicitNullPointer,
@@ -496,7 +507,8 @@ impl Compared<'_> {
         let was = Sent::at(self.before, self.old_tree, leaf)?;
         let is = Sent::at(self.after, self.new_tree, end)?;
         let old = self.before.session;
-        // What hides a message may have come back itself, or have been unreadable before.
+        // An entry that hides a message may itself have been restored, or have been unreadable
+        // before.
         let is_readable_again = |line: u64| {
             let why = Check::UnreadableField.id();
             self.meant.changes.iter().any(|change| change.line == line && change.why == why)
@@ -517,10 +529,12 @@ impl Compared<'_> {
             .filter(|(_, why)| why.by().is_some_and(came_back))
             .filter_map(|(entry, _)| self.images.was.get(entry).copied())
             .collect();
-        // A branch that went by a copy of an id goes by the first of that id: what was above the copy still is, on its own branch.
+        // A branch that used a copy of an id now uses the first entry with that id: the ancestors
+        // of the copy still exist, on their own branch.
         let copy = was.path.iter().rposition(|entry| self.images.first.contains_key(entry));
         let above_copy: HashSet<Ix> = was.path[..copy.map_or(0, |at| at + 1)].iter().copied().collect();
-        // What the client joined by guess, since a parent is missing, goes by what the repair found.
+        // Orphans that Claude Code attached by guessing are now attached where the repair found
+        // them to belong.
         let joined = self.meant.has(&[Check::DanglingParent]);
         let mut missing: Vec<Ix> = Vec::new();
         let mut had: HashMap<Ix, Said> = HashMap::new();
@@ -560,7 +574,7 @@ impl Compared<'_> {
         Ok(())
     }
 
-    /// Whether something was taken out of the line of an entry on purpose.
+    /// Returns whether anything was removed from the line of an entry on purpose.
     fn taken_apart(&self, entry: Ix) -> bool {
         let line = self.before.session.entries.line(entry);
         self.meant.changes.iter().any(|change| change.op == "set-aside" && change.line == line)
@@ -587,7 +601,7 @@ impl Said {
     }
 }
 
-/// Something that a provider refuses.
+/// Something that a provider rejects.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Bad {
     NoCall,
@@ -629,7 +643,7 @@ impl Sent {
             let mut said = Said { messages: 1, ..Said::default() };
             let words = message.said(session, reading.source, &mut line)?;
             if words.bytes == 0 && message.patches.iter().any(|patch| matches!(patch, Patch::MadeUp { .. })) {
-                // Nothing of the entry is sent: the client says something in its place.
+                // Nothing of the entry is sent: Claude Code sends something in its place.
                 continue;
             }
             for block in words.blocks {

@@ -1,3 +1,5 @@
+//! Checks of tool calls and results.
+
 use crate::format::{Content, Format, Session, ToolRef};
 use crate::fsck::checks::{Finder, Lineage};
 use crate::fsck::table::Check;
@@ -14,16 +16,16 @@ struct Pair {
     result: Ix,
 }
 
-/// Calls and results, paired as far as that is seen at once.
+/// Calls and results, as far as they can be paired at once.
 struct Paired {
-    /// Calls with results that stand near behind them in the file, in the order of the results.
+    /// Calls with results that follow them closely in the file, in the order of the results.
     pairs: Vec<Pair>,
-    /// All others, in no order.
+    /// All others, in no particular order.
     others: Vec<ToolRef>,
 }
 
 impl Paired {
-    /// Takes tools in file order, so many at the most.
+    /// Pairs tools given in file order, at most that many.
     fn of(tools: impl Iterator<Item = ToolRef>, most: usize) -> Paired {
         /// Few replies have more calls.
         const NEAR: usize = 16;
@@ -47,7 +49,8 @@ impl Paired {
         paired
     }
 
-    /// The calls and results whose ids may be those of no pair alone, in no order.
+    /// Returns the calls and results whose ids may belong to more than a single pair, in no
+    /// particular order.
     fn doubtful(self) -> Vec<ToolRef> {
         let Paired { pairs, mut others } = self;
         let ids = pairs.iter().map(|pair| pair.id).chain(others.iter().map(|other| other.id));
@@ -60,10 +63,10 @@ impl Paired {
     }
 }
 
-/// The results that repeat one above them, each with that one: on the path to them no call of the same id comes between. `tools`
-/// are those of one id, sorted by their entries.
+/// Returns the results that repeat an ancestor, each with that one: on the path between them there
+/// is no call with the same id. `tools` are those of one id, sorted by their entries.
 ///
-/// Results of one call on different branches are not repeated: each is the answer of its branch.
+/// Results of one call on different branches are not repeated: each is the result on its branch.
 pub(in crate::fsck) fn repeated(tools: &[ToolRef], session: &Session, lineage: &Lineage) -> Vec<(Ix, Ix)> {
     let mut again = Vec::new();
     let calls_it =
@@ -77,7 +80,7 @@ pub(in crate::fsck) fn repeated(tools: &[ToolRef], session: &Session, lineage: &
     if placed || tools.iter().filter(|tool| tool.result).count() < 2 {
         return again;
     }
-    // A call in the entry of a result is no call of that result.
+    // A call in the entry of a result is not the call of that result.
     lineage.intervals(session).each_below(tools, |(ix, is_call), above| {
         if let (false, Some((other, false))) = (is_call, above) {
             again.push((ix, other));
@@ -86,7 +89,8 @@ pub(in crate::fsck) fn repeated(tools: &[ToolRef], session: &Session, lineage: &
     again
 }
 
-/// Whether an entry is a reply that its agent does not send, nor the calls in it: it ended in an error, or was broken off.
+/// Returns whether an entry is a reply that its agent does not send, including its calls: it ended
+/// in an error, or was aborted.
 pub(in crate::fsck) fn is_not_sent(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<bool> {
     if matches!(session.format, Format::Claude | Format::Chimera)
         || !session.entries.flags(ix).has(Flags::ENDED_BADLY)
@@ -99,7 +103,7 @@ pub(in crate::fsck) fn is_not_sent(session: &Session, source: &dyn Source, ix: I
 }
 
 impl Finder<'_> {
-    /// Tool calls without results, and results that are out of place.
+    /// Checks for tool calls without results, and for misplaced results.
     pub(crate) fn tools(&mut self) -> io::Result<()> {
         let session = self.session;
         let Some(side) = &session.side else { return Ok(()) };
@@ -142,9 +146,9 @@ impl Finder<'_> {
             self.misplaced(&tools, &mut found);
         }
         found.sort_unstable();
-        // What stands in the line at hand, which may hold many calls.
+        // The ids in the current line, which may contain many calls.
         let mut ids: (Option<Ix>, HashMap<Key, String>) = Default::default();
-        // Calls that a misplaced result could be put under.
+        // Calls under which a misplaced result could be placed.
         let mut sent: HashMap<Key, Vec<Ix>> = HashMap::new();
         for (ix, check, other, key) in found {
             let not_sent = match check {
@@ -193,7 +197,8 @@ impl Finder<'_> {
         Ok(())
     }
 
-    /// The first calls of an id in replies that are sent, two at the most: one may be in the entry of its own result.
+    /// Returns the first calls with an id in replies that are sent, at most two: one may be in the
+    /// entry of its own result.
     fn calls_that_are_sent(&self, tools: &[ToolRef], id: Key) -> io::Result<Vec<Ix>> {
         let mut sent = Vec::new();
         let from = tools.partition_point(|tool| tool.id < id);
@@ -208,13 +213,13 @@ impl Finder<'_> {
         Ok(sent)
     }
 
-    /// The ids of tool calls that stand in an entry.
+    /// Returns the ids of tool calls in an entry.
     fn tool_ids(&self, ix: Ix) -> io::Result<HashMap<Key, String>> {
         let ids = crate::format::tools::tool_ids(self.session.format, &self.line(ix)?);
         Ok(ids.into_iter().map(|tool| (Key::of(tool.id.as_bytes()), tool.id)).collect())
     }
 
-    /// Whether each result is seen at once to stand behind its call, or behind another result of the same reply.
+    /// Returns whether each result obviously follows its call, or another result of the same reply.
     fn are_placed(&self, paired: &Paired) -> bool {
         if paired.others.iter().any(|tool| tool.result) {
             return false;
@@ -232,7 +237,7 @@ impl Finder<'_> {
         })
     }
 
-    /// Tells the entries that are messages to the agent.
+    /// Returns a function that checks whether an entry is a message to the agent.
     fn is_message(&self) -> impl Fn(Ix) -> bool + use<'_> {
         let entries = &self.session.entries;
         let named = |name: &str| entries.types().iter().position(|ty| ty == name);
@@ -243,13 +248,13 @@ impl Finder<'_> {
         }
     }
 
-    /// Results with another message than their call, or a result of the same reply, above them. `tools` are sorted by
-    /// their ids, then by their entries.
+    /// Finds results whose preceding message is neither their call nor a result of the same reply.
+    /// `tools` are sorted by their ids, then by their entries.
     fn misplaced(&self, tools: &[ToolRef], found: &mut Vec<(Ix, Check, Option<Ix>, Key)>) {
         let session = self.session;
         let is_message = self.is_message();
         let mut sisters: HashMap<(Key, Key), bool> = HashMap::new();
-        // Each entry is walked over once: what stands above it is kept.
+        // Each entry is visited once: its preceding message is kept.
         let mut above: HashMap<Ix, Option<Ix>> = HashMap::new();
         let mut message_above = |entry: Ix| {
             let mut way = Vec::new();
@@ -268,7 +273,7 @@ impl Finder<'_> {
             above.extend(way.into_iter().map(|ix| (ix, message)));
             message
         };
-        // Nearly all results stand right behind their calls.
+        // Nearly all results come right after their calls.
         let results: OnceCell<Vec<(Ix, Key)>> = OnceCell::new();
         let result_in = |entry: Ix| {
             let results = results.get_or_init(|| {
@@ -309,7 +314,8 @@ impl Finder<'_> {
 mod tests {
     use super::*;
 
-    /// Calls in small letters, results in capitals, one an entry; what is paired, and the ids that a closer look is due.
+    /// Pairs a text: calls in lower case, results in upper case, one an entry. Returns the pairs,
+    /// and the ids that need a closer look.
     fn paired(text: &str) -> (String, String) {
         let tools = text.bytes().enumerate().map(|(at, letter)| ToolRef {
             id: Key::of(&[letter.to_ascii_lowercase()]),

@@ -1,4 +1,4 @@
-//! Tool calls and results: what is done about them, nearly all of it on request.
+//! Repairs of tool calls and results, nearly all of them on request.
 
 use crate::format::tools::{ToolId, ToolRole, tool_ids};
 use crate::format::{Format, Ids, Session, ToolRef};
@@ -12,18 +12,20 @@ use crate::model::{Ix, Key, Kind, Source, Time};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// What a made-up result says.
+/// The text of an invented result.
 const LOST: &str = "[The result of this call was lost.]";
 
-/// Calls and results that stand in the tree, by id and by entry; entries in file order, once for each time.
+/// Calls and results in the tree, by id and by entry; entries in file order, one for each
+/// occurrence.
 struct Tools {
     calls: HashMap<Key, Vec<Ix>>,
     results: HashMap<Key, Vec<Ix>>,
-    /// The result in each entry, the last where there are several.
+    /// The result in each entry, the last if there are several.
     result_in: HashMap<Ix, Key>,
-    /// The calls that have a result anywhere in the file, copies included.
+    /// The calls that have a result anywhere in the file, including copies.
     answered: HashSet<Key>,
-    /// The results that repeat one above them: in which entry, and how many of the same id before them there are none of these.
+    /// The results that repeat an ancestor: the entry, and how many results with the same id come
+    /// before them there that do not.
     repeated: HashMap<(Ix, Key), usize>,
 }
 
@@ -52,7 +54,7 @@ impl Tools {
         tools
     }
 
-    /// Finds the results that repeat one above them.
+    /// Finds the results that repeat an ancestor.
     fn find_repeated(&mut self, session: &Session, lineage: &Lineage) {
         for (id, results) in self.results.iter().filter(|(_, results)| results.len() > 1) {
             let calls = self.calls.get(id).into_iter().flatten().map(|call| (call, false));
@@ -72,7 +74,8 @@ impl Tools {
         }
     }
 
-    /// What is wrong with a result: the one with `before` results of the same id before it in its entry.
+    /// Returns what is wrong with a result: the one with `before` results of the same id before it
+    /// in its entry.
     fn fault(&self, id: Key, ix: Ix, before: usize) -> Option<Check> {
         if !self.calls.contains_key(&id) {
             return Some(Check::OrphanToolResult);
@@ -136,7 +139,8 @@ impl Round<'_> {
                 _ => {}
             }
         }
-        // Where other links change too, that comes first: the next round finds what is still out of place.
+        // Other changes of links come first: the next round finds the results that are still
+        // misplaced.
         if draft.is_empty() {
             let mut links = Links::of(self.session, &tools);
             for ix in misplaced {
@@ -146,7 +150,7 @@ impl Round<'_> {
         self.new_tool_ids(draft, &twice, &tools, ids)
     }
 
-    /// Takes the results at fault out of an entry; the whole entry, where it says nothing else.
+    /// Removes the results at fault from an entry, or the whole entry if it contains nothing else.
     fn take_results_out(&self, draft: &mut Draft<'_>, ix: Ix, check: Check, tools: &Tools) -> io::Result<()> {
         if self.session.format != Format::Claude {
             return self.take_out(draft, ix, check);
@@ -180,7 +184,8 @@ impl Round<'_> {
         }
     }
 
-    /// Appends a result to each call of an entry that has none, and hangs what followed the entry below them.
+    /// Appends a result for each call of an entry that has none, and moves the children of the
+    /// entry below them.
     fn make_results(
         &self,
         draft: &mut Draft<'_>,
@@ -221,7 +226,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// Hangs a result under its call, and what stood between below the result.
+    /// Makes a result a child of its call, and moves the entries between below the result.
     fn put_under_call(
         &self,
         draft: &mut Draft<'_>,
@@ -233,7 +238,8 @@ impl Round<'_> {
         let Some(call) = self.call_above(ix, *key, tools, links)? else {
             return self.bring_under_call(draft, ix, *key, tools, links);
         };
-        // What comes first below the call is hung below the result; results of the same reply stay above.
+        // The first entry below the call is moved below the result; results of the same reply stay
+        // above.
         let of_call = |ix: Ix| tools.result_in.get(&ix).is_some_and(|id| tools.is_call(call, *id));
         let Some(between) = links.first_below(call, ix, self.lineage.intervals(self.session), of_call) else {
             return Ok(());
@@ -249,7 +255,7 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The nearest call of a result above it, in a reply that is sent.
+    /// Returns the nearest call of a result above it, in a reply that is sent.
     fn call_above(&self, ix: Ix, id: Key, tools: &Tools, links: &mut Links<'_>) -> io::Result<Option<Ix>> {
         let Some(calls) = tools.calls.get(&id) else { return Ok(None) };
         if links.shuffled {
@@ -261,7 +267,8 @@ impl Round<'_> {
             return Ok(None);
         }
         if links.looked_up.insert(id) {
-            // Calls keep the entries above and below them: one walk over all with the id finds the nearest of each.
+            // Calls keep the entries above and below them: one walk over all with the id finds the
+            // nearest of each.
             let intervals = self.lineage.intervals(self.session);
             let mut all: Vec<(u32, bool, Ix)> = Vec::with_capacity(calls.len());
             for call in calls {
@@ -287,7 +294,7 @@ impl Round<'_> {
         Ok(links.nearest.get(&ix).copied())
     }
 
-    /// Hangs a result that does not stand below its call under it.
+    /// Makes a result that is not below its call a child of it.
     fn bring_under_call(
         &self,
         draft: &mut Draft<'_>,
@@ -302,14 +309,15 @@ impl Round<'_> {
                 calls.push(call);
             }
         }
-        // The nearest call before it, or the first behind it.
+        // The nearest call before it, or the first one after it.
         let before = calls.partition_point(|call| *call < ix);
         let Some(call) = calls.get(before.saturating_sub(1)).copied() else { return Ok(()) };
         links.shuffled = true;
         let above: Vec<Ix> = links.ancestors(call).collect();
         let parent = links.parent(ix);
         if let Some(at) = above.iter().position(|above| *above == ix) {
-            // The call stands below its result: they change places. The path to the position may not go by the call.
+            // The call is below its result: they swap places. The path to HEAD may not lead through
+            // the call.
             let head = self.session.head.entry;
             if !head.is_some_and(|head| links.ancestors(head).any(|on_path| on_path == call)) {
                 draft.moved.push(ix);
@@ -326,7 +334,8 @@ impl Round<'_> {
         while let Some(sister) = links.children(under).into_iter().find(|child| of_call(*child)) {
             under = sister;
         }
-        // What followed the result goes with it, unless that would part it from what it follows besides.
+        // The descendants of the result go with it, unless that would separate them from their
+        // other ancestors.
         if parent.is_some_and(|parent| !above.contains(&parent)) {
             for child in links.children(ix) {
                 links.hang(draft, child, parent)?;
@@ -336,7 +345,8 @@ impl Round<'_> {
         links.hang(draft, ix, Some(under))
     }
 
-    /// Gives calls that have the id of one above them ids of their own, and to each result the id of the nearest call above it.
+    /// Gives new ids to calls that have the id of an ancestor, and gives each result the id of the
+    /// nearest call above it.
     fn new_tool_ids(
         &self,
         draft: &mut Draft<'_>,
@@ -361,7 +371,7 @@ impl Round<'_> {
             all.retain(|(.., ix)| session.tree.stands(*ix));
             all.sort_unstable();
             all.dedup();
-            // The calls above, the nearest last, each with its new id, if it gets one.
+            // The calls above, the nearest last, each with its new id if it gets one.
             let mut above: Vec<(Ix, Option<Vec<u8>>)> = Vec::new();
             for (_, result, ix) in all {
                 while above.last().is_some_and(|(call, _)| !self.is_above(*call, ix)) {
@@ -398,24 +408,24 @@ impl Round<'_> {
     }
 }
 
-/// The links of a session while results are put in their places, one after the other.
+/// The links of a session while results are moved to their places, one after the other.
 struct Links<'s> {
     session: &'s Session,
     /// The new parents.
     moved: HashMap<Ix, Option<Ix>>,
-    /// The entries that were hung under others, also where they stand elsewhere by now.
+    /// The entries that became children of others, even if they have moved since.
     gained: HashMap<Ix, Vec<Ix>>,
     /// All entries with calls.
     calls: HashSet<Ix>,
-    /// Results that were put in their places on the path that they were on.
+    /// Results that were moved to their places on the path that they were on.
     put: HashSet<Ix>,
-    /// Whether an entry was put on another path, or a call in another place: what the session says of the order of calls and
-    /// what is below them does not hold any more.
+    /// Whether an entry was moved to another path, or a call to another place: then the session's
+    /// order of calls and their descendants is no longer valid.
     shuffled: bool,
-    /// The ids of which the nearest calls are known, and these.
+    /// The ids whose nearest calls are known, and these calls.
     looked_up: HashSet<Key>,
     nearest: HashMap<Ix, Ix>,
-    /// How far below each call the last search came.
+    /// How far below each call the last search got.
     reached: HashMap<Ix, Ix>,
     /// The children of entries that have several, by the walk through the tree.
     several: HashMap<Ix, Vec<(u32, Ix)>>,
@@ -437,8 +447,8 @@ impl<'s> Links<'s> {
         }
     }
 
-    /// The first entry below a call, on the path to a result, that is not a result of the same reply; `None` if only such are
-    /// between them.
+    /// Returns the first entry below a call, on the path to a result, that is not a result of the
+    /// same reply; `None` if there are only such results between them.
     fn first_below(
         &mut self,
         call: Ix,
@@ -454,7 +464,8 @@ impl<'s> Links<'s> {
             }
             return way.pop();
         }
-        // Many results of one call are looked for on one path: each search goes on where the last ended.
+        // Many results of one call are searched for on one path: each search continues where the
+        // last one ended.
         let reached = self.reached.get(&call).copied().filter(|reached| intervals.is_above(*reached, result));
         let mut at = match reached {
             Some(reached) => reached,
@@ -467,7 +478,8 @@ impl<'s> Links<'s> {
         (at != result).then_some(at)
     }
 
-    /// The child of an entry that is above another entry, or is that, in the session as it was read.
+    /// Returns the child of an entry that is an ancestor of another entry, or is that entry, in the
+    /// session as it was read.
     fn child_towards(&mut self, above: Ix, below: Ix, intervals: &Intervals) -> Option<Ix> {
         let mut children = self.session.tree.children(above);
         if children.len() < 2 {
@@ -490,7 +502,7 @@ impl<'s> Links<'s> {
         std::iter::successors(Some(ix), |ix| self.parent(*ix))
     }
 
-    /// The children of an entry, in file order.
+    /// Returns the children of an entry, in file order.
     fn children(&self, ix: Ix) -> Vec<Ix> {
         let gained = self.gained.get(&ix).into_iter().flatten().copied();
         let all = self.session.tree.children(ix).chain(gained);
@@ -511,7 +523,7 @@ impl<'s> Links<'s> {
     }
 }
 
-/// The names of the tools that are called in a line, by the ids of the calls.
+/// Returns the names of the tools that are called in a line, by the ids of the calls.
 fn names_of_calls(format: Format, line: &[u8]) -> HashMap<String, String> {
     if matches!(format, Format::Claude | Format::Chimera) {
         return HashMap::new();
@@ -524,12 +536,12 @@ fn names_of_calls(format: Format, line: &[u8]) -> HashMap<String, String> {
     called.collect()
 }
 
-/// What a made-up result has in common with its call.
+/// The properties that an invented result shares with its call.
 struct Near {
-    /// The time, as it is stored.
+    /// The time, as stored.
     time: String,
     millis: Time,
-    /// Members of Claude Code's lines that say of what session they are, as they are stored.
+    /// The members of Claude Code's lines that name the session, as stored.
     members: String,
 }
 
@@ -549,7 +561,7 @@ impl Near {
         Near { time, millis, members }
     }
 
-    /// A result that says that the real one was lost; `parent` is JSON.
+    /// Returns a result that says that the real one was lost; `parent` is JSON.
     fn result(&self, format: Format, (call, name): (&str, &str), id: &str, parent: &[u8]) -> Vec<u8> {
         let quote = |text: &str| String::from_utf8(json(Some(text))).unwrap_or_default();
         let (call, id, lost) = (quote(call), quote(id), quote(LOST));
