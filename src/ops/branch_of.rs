@@ -1,11 +1,11 @@
-//! Which branch an entry is shown with, where several go through it.
+//! The branch with which an entry is shown, if several branches contain it.
 
 use super::filter;
 use crate::format::Session;
 use crate::model::Ix;
 
-/// For each entry one branch of those that go through it: that of HEAD where it is one of them, else the one whose
-/// tip was written last.
+/// For each entry, one of the branches that contain it: that of HEAD if possible, or else the one
+/// whose tip was written last.
 pub struct Owners {
     tip: Vec<u32>,
     head: Option<Ix>,
@@ -20,7 +20,8 @@ impl Owners {
         let mut tip = vec![NONE; entries.len()];
         let mut own = |leaf: Ix| {
             let mut above = Vec::new();
-            // What is no conversation at the end of a branch belongs to it, and is not what it is known by.
+            // Entries outside the conversation at the end of a branch belong to it, but are not its
+            // tip.
             let mut known = None;
             for ix in tree.ancestors(leaf) {
                 if tip[ix.at()] != NONE {
@@ -45,12 +46,13 @@ impl Owners {
         Owners { tip, head }
     }
 
-    /// The last entry of the branch that is no bookkeeping; none for a copy of an entry that is no part of the tree.
+    /// Returns the last entry of the branch that is not bookkeeping; `None` for a copy of an entry
+    /// that is not part of the tree.
     pub fn tip(&self, entry: Ix) -> Option<Ix> {
         self.tip.get(entry.at()).filter(|tip| **tip != NONE).map(|tip| Ix(*tip))
     }
 
-    /// Whether an entry is on the path to HEAD.
+    /// Returns whether an entry is on the path to HEAD.
     pub fn on_head(&self, entry: Ix) -> bool {
         self.head.is_some() && self.tip(entry) == self.head
     }
@@ -60,7 +62,8 @@ impl Owners {
 mod tests {
     use super::*;
 
-    /// `"a; b<a"`: a message `a` without a parent, and `b` under `a`; `(b)` is a marker.
+    /// Builds a session: `"a; b<a"` is a message `a` without a parent, and `b` as its child; `(b)`
+    /// is a marker.
     fn session(text: &str) -> Session {
         let mut lines = String::from("{\"type\":\"session\",\"version\":3,\"id\":\"s\"}\n");
         for item in text.split(';').map(str::trim) {
@@ -92,6 +95,6 @@ mod tests {
         check("a; b<a; c<a",                  "c* b c*");
         check("a; b<a; c<b; d<b; e<a",        "e* d c d e*");
         check("a; b<a; l<b",                  "b* b* b*");
-        check("a; b<a; a<b",                  "- a* a*");      // the ring is cut at `b`, whose link points forward
+        check("a; b<a; a<b",                  "- a* a*");      // the cycle is cut at `b`, whose link points forward
     }
 }

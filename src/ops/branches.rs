@@ -1,7 +1,8 @@
 //! The branches of a session.
 //!
-//! A branch is the path to an entry that has no other entry of the conversation below it. What hangs below is
-//! bookkeeping then, and the last of that is the leaf, where the agent would go on.
+//! A branch is the path to an entry that has no other entry of the conversation below it. Any
+//! entries below that one are bookkeeping, and the last of them is the leaf from which the agent
+//! would continue.
 
 use super::{Forest, filter, revision, thread};
 use crate::format::{Format, Session};
@@ -16,19 +17,19 @@ pub struct Branch {
     pub tip: Ix,
     /// The last entry on it, bookkeeping included.
     pub leaf: Ix,
-    /// Whether the position is on its tip.
+    /// Whether HEAD is its tip.
     pub current: bool,
-    /// How many entries its path has, from the root to the leaf.
+    /// The number of entries on its path, from the root to the leaf.
     pub entries: usize,
-    /// How many of them no other branch has.
+    /// How many of them are on no other branch.
     pub own: usize,
     /// The last entry that it shares with another branch.
     pub fork_point: Option<Ix>,
-    /// The time of the first entry of its own.
+    /// The time of the first entry that is on no other branch.
     pub first: Time,
     /// The time of the tip.
     pub last: Time,
-    /// The last prompt of the user on it.
+    /// The last prompt on it.
     pub prompt: Option<Ix>,
 }
 
@@ -41,14 +42,15 @@ pub enum Of {
     Everything,
 }
 
-/// Returns the branches of a session, in the order in which their tips stand in the file.
+/// Returns the branches of a session, in the order of their tips in the file.
 ///
 /// Costs a few passes over the entries, however many branches there are.
 pub fn list(session: &Session, of: Of) -> Vec<Branch> {
     list_in(session, &session.tree, of)
 }
 
-/// How many branches there are of what was talked: of Claude Code in bough's own reading, of other formats as stored.
+/// Returns the number of branches of the conversation: for Claude Code in bough's own thread, for
+/// other formats as stored.
 pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
     if session.format == Format::Claude && !session.partial {
         let reading = thread::read(session, source)?;
@@ -57,19 +59,19 @@ pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
     Ok(count_in(session, &session.tree))
 }
 
-/// How many branches of the conversation a session has in a tree over its entries.
+/// Returns the number of branches of the conversation in a tree over the entries of a session.
 fn count_in(session: &Session, tree: &Tree) -> usize {
     let forest = forest(session, tree, Of::Conversation);
     let ways = Ways::of(&forest, session);
     ways.tips().count()
 }
 
-/// The branches of a session in a tree over its entries.
+/// Returns the branches of a session in a tree over its entries.
 fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     let entries = &session.entries;
     let forest = forest(session, tree, of);
     let ways = Ways::of(&forest, session);
-    // Of several leaves below a tip the last counts, but for that at which the agent stands.
+    // If there are several leaves below a tip, the last one counts, unless another is that of HEAD.
     let mut leaf_of: HashMap<Ix, Ix> = HashMap::new();
     for leaf in tree.leaves().chain(session.head.leaf) {
         if let Some(tip) = forest.at_or_above(leaf) {
@@ -98,11 +100,11 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     tips.collect()
 }
 
-/// How many ways lead down from each entry of a forest.
+/// Counts how many branches continue below each entry of a forest.
 struct Ways<'f> {
     forest: &'f Forest<'f>,
     session: &'f Session,
-    /// The children of each entry; 2 stands for more.
+    /// The number of children of each entry; 2 means two or more.
     children: Vec<u8>,
 }
 
@@ -120,12 +122,12 @@ impl<'f> Ways<'f> {
         self.children[ix.at()]
     }
 
-    /// The entries of the forest that no way leads down from, in file order.
+    /// Returns the entries of the forest below which no branch continues, in file order.
     fn tips(&self) -> impl Iterator<Item = Ix> + '_ {
         self.session.entries.all().filter(|ix| self.forest.shows(*ix) && self.from(*ix) == 0)
     }
 
-    /// The first entry that no other branch has, of the branch of `tip`, and the branch point above it.
+    /// Returns the first entry that is only on the branch of `tip`, and the branch point above it.
     fn first_of_its_own(&self, tip: Ix) -> (Ix, Option<Ix>) {
         let mut at = tip;
         loop {
@@ -136,8 +138,8 @@ impl<'f> Ways<'f> {
         }
     }
 
-    /// The last prompt of the user from `ix` upward. What was found from branch points upward is in `known`, so that no
-    /// stretch between two of them is gone twice.
+    /// Returns the last prompt from `ix` upward. Results for branch points are stored in `known`,
+    /// so that no part of the path between two of them is walked twice.
     fn prompt(&self, ix: Ix, known: &mut HashMap<Ix, Option<Ix>>) -> Option<Ix> {
         let mut points = Vec::new();
         let mut at = Some(ix);
@@ -159,7 +161,7 @@ impl<'f> Ways<'f> {
     }
 }
 
-/// Returns the entries at which branches part, in file order, each with the number of ways from it.
+/// Returns the branch points, in file order, each with its number of branches.
 pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
     let forest = forest(session, &session.tree, of);
     let mut children = vec![0u32; session.entries.len()];
@@ -186,7 +188,8 @@ pub(super) mod tests {
     use crate::format::{Builder, Format, Session};
     use crate::json::Reader;
 
-    /// A pi session of `"a; b<a; c<b"`; a name with a dot in front is a label, one with `?` a prompt.
+    /// Builds a pi session of `"a; b<a; c<b"`; a name beginning with a dot is a label, one with `?`
+    /// a prompt.
     pub(in crate::ops) fn session(text: &str) -> (Vec<String>, Session) {
         let mut names = Vec::new();
         let mut file =
@@ -234,7 +237,7 @@ pub(super) mod tests {
         check("?a; b<?a",                      "*b 2/2 fork - leaf b prompt ?a");
         check("?a; b<?a; ?c<?a",               "b 1/2 fork ?a leaf b prompt ?a; *?c 1/2 fork ?a leaf ?c prompt ?c");
         check("?a; b<?a; .l<b",                "*b 3/3 fork - leaf .l prompt ?a");
-        check("?a; b<?a; .l<?a",               "b 2/2 fork - leaf b prompt ?a");     // the label is no branch
+        check("?a; b<?a; .l<?a",               "b 2/2 fork - leaf b prompt ?a");     // the label is not a branch
         check("?a; b<?a; .l<b; c<.l; .m<b",    "c 4/4 fork - leaf c prompt ?a");
         check("a; b<a; c; d<c; e<c",           "b 2/2 fork - leaf b prompt -; d 1/2 fork c leaf d prompt -; *e 1/2 fork c leaf e prompt -");
         check(".l",                            "");

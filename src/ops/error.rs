@@ -1,69 +1,71 @@
+//! Errors of operations on a session.
+
 use std::io;
 
-/// What can go wrong with what was asked of a session.
+/// Errors of operations on a session.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// A revision that is none.
+    /// A revision that does not exist.
     #[error("`{revision}` is not an entry of this session")]
     NoRevision {
-        /// What was asked for.
+        /// The argument.
         revision: String,
     },
     /// A revision that could be several.
     #[error("`{revision}` could be {}", crate::model::Count("entry", "entries", *count))]
     Ambiguous {
-        /// What was asked for.
+        /// The argument.
         revision: String,
         /// Some of the entries that it could be: id, kind, first words.
         candidates: Vec<String>,
         /// How many entries it could be.
         count: usize,
     },
-    /// A revision that is not there for a reason of its own.
+    /// A revision that can't be resolved for a specific reason.
     #[error("`{revision}`: {why}")]
     Unresolved {
-        /// What was asked for.
+        /// The argument.
         revision: String,
         /// Why there is no such entry.
         why: String,
     },
-    /// A revision that can't be read.
+    /// A revision that can't be parsed.
     #[error("invalid revision `{revision}`: {why}")]
     Malformed {
-        /// What was asked for.
+        /// The argument.
         revision: String,
         /// What is wrong with it.
         why: String,
     },
-    /// There is no position.
+    /// There is no HEAD.
     #[error("there is no HEAD: {why}")]
     NoHead {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// The session is of a form that is not written to.
+    /// The session has a format that bough does not write.
     #[error("bough can't write to this session: {why}")]
     ReadOnly {
-        /// Why.
+        /// The reason.
         why: String,
     },
-    /// What was asked for has no place in the format, or could not be followed by its program.
+    /// The format can't represent the request, or its program could not follow it.
     #[error("{what}")]
     NoPlace {
-        /// What is not possible.
+        /// What is impossible.
         what: String,
         /// What the user can do instead.
         instead: Option<String>,
     },
-    /// A label that could not be told from other words.
+    /// A label that could be confused with other syntax.
     #[error("invalid label `{name}`: {why}")]
     BadLabel {
-        /// What was to be the label.
+        /// The intended label.
         name: String,
         /// What is wrong with it.
         why: String,
     },
-    /// A label stands elsewhere.
+    /// Another entry already has the label.
     #[error("the label `{name}` is on {by}")]
     Taken {
         /// The label.
@@ -77,7 +79,7 @@ pub enum Error {
 }
 
 impl Error {
-    /// What the user can do, if anything.
+    /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Error::NoRevision { revision } if is_short(revision) => {
@@ -105,7 +107,7 @@ impl Error {
     }
 }
 
-/// Whether a word looks like the beginning of an id, and is too short to be taken for one.
+/// Returns whether an argument looks like the beginning of an id that is too short to be a prefix.
 fn is_short(word: &str) -> bool {
     !word.is_empty()
         && word.len() < super::revision::FEWEST

@@ -1,21 +1,24 @@
-//! Which entries a listing shows: what belongs to the conversation, and the filters of the agents' own tree views.
+//! Which entries a listing shows: those of the conversation, and the filters of the agents' own
+//! tree views.
 
 use super::revision;
 use crate::format::{Format, Session};
 use crate::model::{Flags, Ix, Kind};
 
-/// Whether an entry belongs to the conversation: what is listed where nothing else is asked for.
+/// Returns whether an entry belongs to the conversation, i.e. is listed by default.
 ///
-/// Bookkeeping does not (labels, settings, names, markers of `switch`, usage), nor what the agent's client notes for itself
-/// (ticks of progress, attachments, system notes of Claude Code), nor the transcripts of agents inside a session
-/// that is not one itself. Tool calls and their results always do.
+/// Bookkeeping does not (labels, settings, names, markers of `switch`, usage), nor do internal
+/// notes of the agent (progress updates, attachments, system notes of Claude Code), nor the
+/// transcripts of subagents inside a session that is not such a transcript itself. Tool calls and
+/// their results always do.
 pub fn conversation(session: &Session, ix: Ix) -> bool {
     let inside = session.head.entry.is_some_and(|head| session.entries.flags(head).has(Flags::SIDECHAIN));
     talk(session, ix)
         && (session.format != Format::Claude || inside || !session.entries.flags(ix).has(Flags::SIDECHAIN))
 }
 
-/// Whether an entry belongs to a conversation: that of the session, or that of an agent inside it.
+/// Returns whether an entry belongs to a conversation: that of the session, or that of a subagent
+/// inside it.
 pub fn talk(session: &Session, ix: Ix) -> bool {
     let flags = session.entries.flags(ix);
     let kind = session.entries.kind(ix);
@@ -27,30 +30,30 @@ pub fn talk(session: &Session, ix: Ix) -> bool {
         || kind != Kind::System && (kind != Kind::Attachment || flags.has(Flags::TEXT))
 }
 
-/// The kind that a listing shows of an entry: a prompt that was typed while the agent was working, which Claude Code stores
-/// as an attachment, is shown as the user's.
+/// Returns the kind that a listing shows for an entry: a prompt that was typed while the agent was
+/// working, which Claude Code stores as an attachment, is shown as the user's.
 pub fn shown_kind(session: &Session, ix: Ix) -> Kind {
     let kind = session.entries.kind(ix);
     if kind == Kind::Attachment && revision::is_prompt(session, ix) { Kind::User } else { kind }
 }
 
-/// The filters of the tree views of pi and oh-my-pi; for the other formats, the same as far as it goes.
+/// The filters of the tree views of pi and oh-my-pi; for the other formats, the closest equivalent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// All but settings and labels.
+    /// Everything except settings and labels.
     Default,
-    /// As [`Mode::Default`], without the results of tools.
+    /// Like [`Mode::Default`], without tool results.
     NoTools,
-    /// What the user said.
+    /// Messages of the user.
     UserOnly,
     /// Entries with a label.
     LabeledOnly,
-    /// All that the views show at all.
+    /// Everything that the views can show.
     All,
 }
 
 impl Mode {
-    /// All modes, with the names by which they are asked for.
+    /// All modes, with their names as options.
     pub const ALL: [(&'static str, Mode); 5] = [
         ("default", Mode::Default),
         ("no-tools", Mode::NoTools),
@@ -59,10 +62,10 @@ impl Mode {
         ("all", Mode::All),
     ];
 
-    /// Whether the tree view of the agent shows an entry in this mode.
+    /// Returns whether the tree view of the agent shows an entry in this mode.
     ///
-    /// In no mode it shows usage, nor a reply without text, unless that is the leaf or it ended badly. Claude Code has
-    /// no such view: there only [`Mode::NoTools`] leaves out replies without text.
+    /// No mode shows usage, nor a reply without text, unless it is the leaf or it ended badly.
+    /// Claude Code has no such view: there only [`Mode::NoTools`] hides replies without text.
     pub fn shows(self, session: &Session, ix: Ix) -> bool {
         let entries = &session.entries;
         let flags = entries.flags(ix);
@@ -96,7 +99,7 @@ impl Mode {
     }
 }
 
-/// Whether an entry is one that the filter `default` leaves out, by the list of its program.
+/// Returns whether the filter `default` hides an entry, according to the list of its program.
 fn setting(session: &Session, ix: Ix) -> bool {
     let ty = session.entries.ty(ix);
     match session.format {

@@ -1,20 +1,23 @@
+//! The tree restricted to the entries that are shown.
+
 use crate::model::{Ix, Tree};
 
 const NONE: u32 = u32::MAX;
 const UNKNOWN: u32 = u32::MAX - 1;
 
-/// The tree over some of the entries: the others are looked through, so that what hangs under a hidden entry
-/// hangs under the nearest one above it that is shown.
+/// The tree over some of the entries. The others are looked through: children of a hidden entry
+/// become children of its nearest shown ancestor.
 pub struct Forest<'t> {
     tree: &'t Tree,
-    /// Of each entry the nearest shown one, itself or above it.
+    /// For each entry, the nearest shown one at or above it.
     at_or_above: Vec<u32>,
-    /// The entries, each before its parent, where the file has a parent behind a child.
+    /// The entries, each before its parent, if the file contains a parent after a child.
     order: Option<Vec<u32>>,
 }
 
 impl<'t> Forest<'t> {
-    /// Makes the forest of the entries for which `shown` holds; entries that another stands for are never shown.
+    /// Creates the forest of the entries for which `shown` is true. Entries that are represented by
+    /// another are never shown.
     ///
     /// Costs a pass over the entries, whatever the depth.
     pub fn new(tree: &'t Tree, count: usize, shown: impl Fn(Ix) -> bool) -> Forest<'t> {
@@ -45,38 +48,38 @@ impl<'t> Forest<'t> {
         Forest { tree, at_or_above, order: forward.then(|| children_first(tree, count)) }
     }
 
-    /// How many entries the session has.
+    /// Returns the number of entries in the session.
     pub fn len(&self) -> usize {
         self.at_or_above.len()
     }
 
-    /// Whether the session has no entries.
+    /// Returns whether the session has no entries.
     pub fn is_empty(&self) -> bool {
         self.at_or_above.is_empty()
     }
 
-    /// Whether no parent stands behind one of its children in the file.
+    /// Returns whether no parent comes after one of its children in the file.
     pub fn in_file_order(&self) -> bool {
         self.order.is_none()
     }
 
-    /// Whether an entry is shown.
+    /// Returns whether an entry is shown.
     pub fn shows(&self, ix: Ix) -> bool {
         self.at_or_above[ix.at()] == ix.0
     }
 
-    /// The nearest entry that is shown, from `ix` upward, `ix` included.
+    /// Returns the nearest shown entry from `ix` upward, including `ix`.
     pub fn at_or_above(&self, ix: Ix) -> Option<Ix> {
         let found = self.at_or_above[ix.at()];
         (found != NONE).then_some(Ix(found))
     }
 
-    /// The nearest shown entry above another.
+    /// Returns the nearest shown ancestor of an entry.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
         self.at_or_above(self.tree.parent(ix)?)
     }
 
-    /// The shown entries, each behind its parent, and otherwise in file order.
+    /// Returns the shown entries, each after its parent, and otherwise in file order.
     pub fn parents_first(&self) -> impl Iterator<Item = Ix> + '_ {
         let count = self.at_or_above.len();
         let order = self.order.as_deref();
@@ -85,7 +88,7 @@ impl<'t> Forest<'t> {
             .filter(|ix| self.shows(*ix))
     }
 
-    /// The shown entries, each before its parent, and otherwise last in the file first.
+    /// Returns the shown entries, each before its parent, and otherwise in reverse file order.
     pub fn children_first(&self) -> impl Iterator<Item = Ix> + '_ {
         let count = self.at_or_above.len() as u32;
         let order = self.order.as_deref();
@@ -98,7 +101,7 @@ impl<'t> Forest<'t> {
     }
 }
 
-/// All entries, each before its parent: last in the file first, as far as that allows.
+/// Returns all entries, each before its parent: in reverse file order, as far as that is possible.
 fn children_first(tree: &Tree, count: usize) -> Vec<u32> {
     let mut waiting = vec![0u32; count];
     for ix in 0..count as u32 {
@@ -106,7 +109,7 @@ fn children_first(tree: &Tree, count: usize) -> Vec<u32> {
             waiting[parent.at()] += 1;
         }
     }
-    // An entry whose children stand above it in the file comes when the last of them has come.
+    // An entry whose children come before it in the file follows the last of them.
     let mut order = Vec::with_capacity(count);
     let mut passed = vec![false; count];
     for from in (0..count as u32).rev() {
@@ -128,7 +131,8 @@ pub(super) mod tests {
     use super::*;
     use crate::model::{Copies, Entries, Entry, Flags, Key, Kind, Time};
 
-    /// `"a; b<a; c<b"`: entries with their parents, in file order; names beginning with `.` are hidden.
+    /// Parses `"a; b<a; c<b"`: entries with their parents, in file order; names beginning with `.`
+    /// are hidden.
     pub(in crate::ops) fn session(text: &str) -> (Vec<String>, Entries, Tree) {
         let (mut names, mut entries) = (Vec::new(), Entries::default());
         entries.begin_file();
@@ -179,6 +183,6 @@ pub(super) mod tests {
         check("c<b; b<a; a",                    "c<b b<a a");
         check("c<.b; .b<a; d<a; a",             "d<a c<a a");
         check("a; b<lost; c<b",                 "c<b b a");
-        check("a; b<a; c<b; b<a; d<b",          "d<b c<b b<a a");   // the later `b` stands for both
+        check("a; b<a; c<b; b<a; d<b",          "d<b c<b b<a a");   // the later `b` represents both
     }
 }

@@ -1,4 +1,4 @@
-//! The ids of entries as text: whole, and as short as they can be.
+//! The ids of entries as text: complete, or as short as possible.
 
 use crate::format::Session;
 use crate::json;
@@ -7,18 +7,20 @@ use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::io;
 
-/// The id of an entry; empty where it has none. Reads the line only where the id is longer than eight bytes.
+/// Returns the id of an entry; empty if it has none. Reads the line only if the id is longer than
+/// eight bytes.
 pub fn id(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
     if !session.entries.flags(ix).has(Flags::LONG_ID) {
         return Ok(String::from_utf8_lossy(&session.entries.id_start(ix)).into_owned());
     }
     let line = source.bytes(session.span(ix))?;
     let stored = json::member(&line, session.format.names().id).unwrap_or_default();
-    // An id that is no string goes by how it is spelled.
+    // An id that is not a string is shown as it is spelled.
     Ok(json::string(stored).unwrap_or_else(|| json::decode(stored)).into_owned())
 }
 
-/// The id of an entry as it stands in its line, quotes and escapes and all; `null` where it has none.
+/// Returns the id of an entry as it is in its line, including quotes and escapes; `null` if it has
+/// none.
 ///
 /// A line that names the entry repeats these bytes, so that the programs see the same id.
 pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>> {
@@ -26,7 +28,7 @@ pub fn raw(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<Vec<u8>
     Ok(json::value(&line, &[session.format.names().id]).unwrap_or(b"null").to_vec())
 }
 
-/// The name by which an entry can be asked for again: its id, or `line:N` where it has none.
+/// Returns a name that can be used as an argument for an entry: its id, or `line:N` if it has none.
 pub fn name(session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
     let id = id(session, source, ix)?;
     Ok(if id.is_empty() { format!("line:{}", session.entries.line(ix)) } else { id })
@@ -37,8 +39,8 @@ pub fn quoted(name: &str) -> String {
     shlex::try_quote(name).map_or_else(|_| name.replace('\0', ""), Cow::into_owned)
 }
 
-/// Returns the name of an entry for a row of output that ends with `end`: `name`, or `line:N` if that would be more
-/// than one row, or more than one field of it.
+/// Returns the name of an entry for a row of output that ends with `end`: `name`, or `line:N` if
+/// that would be more than one row, or more than one field of it.
 pub fn in_row(session: &Session, ix: Ix, name: String, end: char) -> String {
     let breaks = |sign: char| match end {
         '\0' => sign == '\0',
@@ -47,7 +49,7 @@ pub fn in_row(session: &Session, ix: Ix, name: String, end: char) -> String {
     if name.contains(breaks) { format!("line:{}", session.entries.line(ix)) } else { name }
 }
 
-/// The fewest bytes of an id that are shown.
+/// The minimum number of bytes of an id that are shown.
 pub const SHORT: usize = 8;
 
 /// Shortens ids: to the shortest prefix of at least eight bytes that no other entry has.
@@ -58,10 +60,10 @@ pub struct ShortIds {
 }
 
 impl ShortIds {
-    /// The short id of an entry; `line:N` where it has none.
+    /// Returns the short id of an entry; `line:N` if it has none.
     ///
-    /// The first call for a long id costs two passes over the first bytes of all ids; ids whose first eight bytes another
-    /// entry has too are given whole.
+    /// The first call for a long id costs two passes over the first bytes of all ids; an id that
+    /// shares its first eight bytes with another is returned complete.
     pub fn of(&self, session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
         let start = session.entries.id_start(ix);
         if start.is_empty() {
@@ -82,7 +84,7 @@ impl ShortIds {
 fn shared_starts(session: &Session) -> Vec<[u8; 8]> {
     let starts = || session.tree.standing().filter_map(|ix| session.entries.first_eight(ix));
     let key = |start: &[u8; 8]| Key(u64::from_le_bytes(*start));
-    // Few are shared: of nearly all a bitmap tells that they are not.
+    // Only a few are shared: a bitmap rules out nearly all of them.
     let again = Seen::again(starts().map(|start| key(&start)), session.entries.len());
     let mut doubtful: Vec<[u8; 8]> = starts().filter(|start| again.has(key(start))).collect();
     doubtful.sort_unstable();

@@ -1,4 +1,4 @@
-//! Names entries.
+//! Labels entries.
 
 use super::switch::Lines;
 use super::{Error, Whole};
@@ -6,29 +6,29 @@ use crate::format::{Format, Ids, LabelLine, Session};
 use crate::model::{Flags, Ix, Key, Kind, Plan, Time};
 use std::collections::HashMap;
 
-/// What to do with a label.
+/// A change of labels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Wish<'a> {
-    /// Put a name on an entry.
+    /// Set a label on an entry.
     Set {
         /// The name.
         name: &'a str,
         /// The entry.
         target: Ix,
-        /// Whether the name is taken from an entry that has it.
+        /// Whether to move the label if another entry has it.
         take: bool,
     },
-    /// Take the name of an entry away.
+    /// Remove the label of an entry.
     Clear {
         /// The entry.
         target: Ix,
     },
 }
 
-/// Plans a change of labels; the plan is empty where nothing is to do.
+/// Plans a change of labels; the plan is empty if there is nothing to do.
 ///
-/// Where labels are entries, the line hangs under the current leaf, whatever it names: under the named entry it would
-/// switch branches.
+/// If labels are entries, the new line is a child of the current leaf, whatever it names: below the
+/// named entry it would switch branches.
 pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Result<Plan, Error> {
     let session = whole.session;
     super::appendable(session)?;
@@ -36,7 +36,7 @@ pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Res
         && !session.entries.is_empty()
         && !matches!(session.format, Format::Harness | Format::Claude)
     {
-        // A label without a place would be the position, and the model would see nothing.
+        // A label without a parent would become HEAD, and the model would see nothing.
         return Err(Error::NoPlace {
             what: format!("there is no HEAD to append a label to: {}", session.head.rule),
             instead: Some(
@@ -61,7 +61,7 @@ pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Res
     Ok(plan)
 }
 
-/// Adds the lines that put a name on an entry; none where it has the name already.
+/// Adds the lines that set a label on an entry; none if it already has the label.
 pub(super) fn set(
     whole: Whole<'_>,
     lines: &mut Lines<'_>,
@@ -100,14 +100,16 @@ pub(super) fn set(
     Ok(())
 }
 
-/// The entry that a label is put on where none is said: HEAD, or what is above it where that is a label.
+/// Returns the entry that gets a label by default: HEAD, or, if that is a label, the entry above
+/// it.
 ///
-/// A label is itself an entry below HEAD in some formats; two labels in a row must not name each other.
+/// In some formats a label is itself an entry below HEAD; two labels in a row must not name each
+/// other.
 pub fn default_target(session: &Session) -> Result<Ix, Error> {
     Ok(below_labels(session, super::revision::head(session)?))
 }
 
-/// The entry that labels and markers hang under, one below the other.
+/// Returns the entry below which labels and markers form a chain.
 pub(super) fn below_labels(session: &Session, ix: Ix) -> Ix {
     let mut real = session.tree.ancestors(ix).skip_while(|ix| {
         session.entries.kind(*ix) == Kind::Label || session.entries.flags(*ix).has(Flags::MARKER)
@@ -115,8 +117,8 @@ pub(super) fn below_labels(session: &Session, ix: Ix) -> Ix {
     real.next().unwrap_or(ix)
 }
 
-/// The labels in force, in the order in which they came into force; one that was taken away and given again comes where
-/// it was given again.
+/// Returns the current labels, in the order in which they were set; a label that was removed and
+/// set again is at its later position.
 pub(super) fn in_order(session: &Session) -> Vec<(Ix, LabelLine<'_>)> {
     let mut since: HashMap<Key, usize> = HashMap::new();
     for (at, line) in session.labels.lines.iter().enumerate() {

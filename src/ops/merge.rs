@@ -1,4 +1,4 @@
-//! What another branch has and the path to HEAD has not, brought over as copies or as one summary.
+//! Copies the part of another branch that the path to HEAD lacks, as entries or as one summary.
 
 use super::Whole;
 use super::cherry_pick::{Picked, Refusal};
@@ -11,24 +11,26 @@ use std::hash::{DefaultHasher, Hasher};
 use std::io;
 use std::ops::Range;
 
-/// What there is to bring.
+/// What there is to copy.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Bring {
     /// These entries, oldest first.
     Entries(Vec<Picked>),
-    /// Nothing: all of it is on the path to HEAD, or was brought over before.
+    /// Nothing: everything is on the path to HEAD, or was copied before.
     Nothing,
-    /// Nothing has to be brought: HEAD itself is on the path to the revision.
+    /// Nothing: HEAD itself is on the path to the revision.
     Ahead,
 }
 
-/// Finds what the path to `tip` has and that to HEAD has not: no entry that an earlier pick brought over.
+/// Finds the entries on the path to `tip` that the path to HEAD lacks, except those that an earlier
+/// cherry-pick copied.
 ///
-/// Such copies are known by what was noted of them, or by having all bytes in common but those that a copy changes.
+/// Such copies are recognized by the record of their origin, or by being equal in all bytes except
+/// those that a copy changes.
 pub fn missing(side: Whole<'_>, tip: Ix) -> io::Result<Bring> {
     let session = side.session;
     let path = session.whole_path(tip);
-    // What was brought over may stand behind HEAD, where the agent goes on: notes of Claude Code's client.
+    // Copied entries may be after HEAD, from where the agent continues: notes of Claude Code.
     let ours = session.head.leaf.map(|leaf| session.whole_path(leaf)).unwrap_or_default();
     let shared = Tree::shared(&path, &ours);
     let (theirs, ours) = (&path[shared..], &ours[shared..]);
@@ -51,11 +53,11 @@ pub fn missing(side: Whole<'_>, tip: Ix) -> io::Result<Bring> {
     Ok(if talks { Bring::Entries(left) } else { Bring::Nothing })
 }
 
-/// What stands on our side already.
+/// The entries that are already on our side.
 struct Known {
-    /// Ids of entries whose copies were noted.
+    /// Ids of entries whose copies were recorded.
     origins: HashSet<Key>,
-    /// Lines by what a copy keeps of them, with how many there are.
+    /// Lines by the hash of what a copy keeps of them, with their number.
     lines: HashMap<u64, usize>,
 }
 
@@ -80,7 +82,7 @@ impl Known {
         Ok(known)
     }
 
-    /// Which entries of the other side stand on ours already.
+    /// Returns which entries of the other side are already on ours.
     fn among(mut self, side: Whole<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
         let entries = &side.session.entries;
         let mut line = Vec::new();
@@ -95,7 +97,8 @@ impl Known {
             }
             let noted = self.origins.contains(&entries.key(*ix));
             out.push(noted || is_equal);
-            // Chimera's messages have no time of their own: a prompt such as `go on` may be said twice.
+            // Chimera's messages have no time of their own: a prompt such as `go on` may be
+            // repeated.
             if is_equal && !noted && side.session.format == Format::Chimera && entries.kind(*ix) == Kind::User
             {
                 unsure.push(out.len() - 1);
@@ -108,7 +111,7 @@ impl Known {
     }
 }
 
-/// A fingerprint of all bytes of a line but those that a copy changes.
+/// Returns a hash of all bytes of a line except those that a copy changes.
 fn kept_of(format: Format, line: &[u8]) -> u64 {
     let names = format.names();
     let place = |part: &[u8]| place_in(line, part);
@@ -145,9 +148,9 @@ fn kept_of(format: Format, line: &[u8]) -> u64 {
     hasher.finish()
 }
 
-/// Plans one summary of the branch to `tip` in place of its entries; gives its id.
+/// Plans one summary of the branch to `tip` in place of its entries; returns its id.
 ///
-/// Fails where the format has no entry for that.
+/// Fails if the format has no entry for that.
 pub fn squash(
     side: Whole<'_>,
     tip: Ix,

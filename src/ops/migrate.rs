@@ -1,28 +1,30 @@
-//! Old versions of pi's format taken to newer ones, as pi itself does it when it loads a file.
+//! Upgrades old versions of pi's format to newer ones, as pi itself does when it loads a file.
 //!
-//! Version 1 has no ids: each entry gets one, and the entry before for a parent, and a compaction names the first entry that
-//! it keeps by id instead of by its place among the lines that parse, the header being place 0. Version 2 has
-//! the role `hookMessage`, which is `custom` in version 3. The form of the design document has `uuid` for `id`, and its header
-//! is part of the tree.
+//! Version 1 has no ids: each entry gets one, and the entry before becomes its parent. A compaction
+//! of version 1 names the first entry that it keeps by its position among the valid lines, the
+//! header being position 0; the upgraded one names it by id. Version 2 has the role `hookMessage`,
+//! which is `custom` in version 3. The format of the design document has `uuid` instead of `id`,
+//! and its header is part of the tree.
 //!
-//! Fields are set where they stand, or put behind the last one; all other bytes stay, and so do lines that can't be read.
+//! Fields are set in place, or added after the last one; all other bytes stay, and so do unreadable
+//! lines.
 
 use crate::format::{Format, Ids, OtherKind, Session};
 use crate::json::{Edits, Escapes, members, quoted, string_of};
 use crate::model::{Change, Fault, FaultKind, Ix, Piece, Plan, Source, Span, Target};
 use std::io;
 
-/// The version that files are taken to.
+/// The version to which files are upgraded.
 pub const NEWEST: u8 = 3;
 
-/// How a session is migrated.
+/// How a session is upgraded.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
     /// The version to stop at: 2 or 3.
     pub to: u8,
-    /// Does what pi does, also where it loses what the old version kept.
+    /// Does what pi does, even if it loses something that the old version kept.
     pub exact: bool,
-    /// Whether ids that stand in a file of version 1 are kept, where all its entries have one.
+    /// Whether ids in a file of version 1 are kept, if all its entries have one.
     pub keep_ids: bool,
     /// Whether the plan lists each changed field.
     pub list: bool,
@@ -34,18 +36,18 @@ impl Default for Options {
     }
 }
 
-/// How old a session is.
+/// The age of a session's format.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Age {
-    /// It can be taken from this version to a newer one.
+    /// It can be upgraded from this version to a newer one.
     Old(Form),
-    /// It is of the newest version of its format.
+    /// It has the newest version of its format.
     Newest,
-    /// It is of a version that is newer than what is known, or of one that is only read.
+    /// Its version is newer than the known ones, or is read-only.
     Beyond,
 }
 
-/// The old forms.
+/// The old versions.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Form {
     /// Version 1: no ids.
@@ -57,7 +59,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// The form as words: `version 1`.
+    /// Returns the version as text: `version 1`.
     pub fn words(self) -> &'static str {
         match self {
             Form::V1 => "version 1",
@@ -67,7 +69,7 @@ impl Form {
     }
 }
 
-/// Tells how old a session is.
+/// Returns the age of a session's format.
 pub fn age(session: &Session) -> Age {
     match session.format {
         Format::PiV1 => Age::Old(Form::V1),
@@ -78,19 +80,19 @@ pub fn age(session: &Session) -> Age {
     }
 }
 
-/// A migration that is not yet made.
+/// A migration that has not been made yet.
 #[derive(Clone, Debug, Default)]
 pub struct Migration {
-    /// The new content of the main file; empty where there is nothing to do.
+    /// The new content of the main file; empty if there is nothing to do.
     pub pieces: Vec<Piece>,
-    /// The changes, where they were asked for.
+    /// The changes, if they were requested.
     pub changes: Vec<Change>,
-    /// What is worth knowing of it, in file order.
+    /// Notes for the user, in file order.
     pub notes: Vec<Note>,
 }
 
 impl Migration {
-    /// The plan that puts the new content in the place of the old.
+    /// Returns the plan that replaces the old content with the new one.
     pub fn in_place(self) -> Plan {
         let mut plan =
             Plan { verb: "migrate".into(), changes: self.changes, keep_times: true, ..Plan::default() };
@@ -101,34 +103,36 @@ impl Migration {
     }
 }
 
-/// Something about a migration that its user should know.
+/// A note for the user about a migration.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Note {
-    /// The line that it is about; 0 for the whole file.
+    /// The line that it concerns; 0 for the whole file.
     pub line: u64,
-    /// What it is.
+    /// The kind of note.
     pub kind: NoteKind,
 }
 
 /// The kinds of [`Note`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum NoteKind {
-    /// A compaction that counts from the header keeps all before it; pi itself would keep nothing.
+    /// A compaction that counts from the header keeps everything before it; pi itself would keep
+    /// nothing.
     KeptAll,
-    /// A compaction that counts from the header keeps nothing now, as pi has it.
+    /// A compaction that counts from the header now keeps nothing, as in pi.
     KeptNothing,
-    /// A compaction names an entry behind itself; pi itself would name none.
+    /// A compaction names an entry after itself; pi itself would name none.
     Forward,
-    /// A compaction that names an entry behind itself names none now, as pi has it.
+    /// A compaction that names an entry after itself now names none, as in pi.
     ForwardDropped,
-    /// A compaction names a place where nothing is, and so keeps nothing.
+    /// A compaction names a position without an entry, and so keeps nothing.
     Outside {
-        /// The place, as spelled.
+        /// The position, as spelled.
         index: String,
     },
-    /// The entries of a file without a version have ids, which are replaced, and the tree becomes a line.
+    /// The entries of a file without a version have ids, which are replaced, and the tree becomes a
+    /// linear chain.
     Flattened,
-    /// Lines that can't be read stay as they are; how many.
+    /// The number of unreadable lines, which stay as they are.
     Unreadable(usize),
 }
 
@@ -171,9 +175,11 @@ impl std::fmt::Display for NoteKind {
     }
 }
 
-/// Plans to take a session to the version that `options` name. What is not old comes back empty.
+/// Plans the upgrade of a session to the version in `options`. The result is empty if it is not
+/// old.
 ///
-/// Fails where the source does. Costs a pass over the lines that change: all in version 1, few in version 2.
+/// Fails if the source does. Costs a pass over the lines that change: all in version 1, few in
+/// version 2.
 pub fn migrate(
     session: &Session,
     source: &dyn Source,
@@ -215,24 +221,24 @@ struct Work<'s> {
     source: &'s dyn Source,
     options: Options,
     line: Vec<u8>,
-    /// The lines of the main file that are no JSON, sorted.
+    /// The lines of the main file that are not JSON, sorted.
     broken: Vec<u64>,
-    /// How far the old file is taken over.
+    /// Up to which offset the old file has been processed.
     at: u64,
     out: Migration,
 }
 
-/// A line that migration has to do with, in file order.
+/// A line that the migration processes, in file order.
 #[derive(Clone, Copy)]
 enum Item {
     Header(Span, u64),
     Entry(Ix),
-    /// Parses, but is no object.
+    /// Valid JSON, but not an object.
     Other,
 }
 
 impl Work<'_> {
-    /// The lines of the main file that parse, in file order.
+    /// Returns the valid lines of the main file, in file order.
     fn items(&self) -> io::Result<Vec<Item>> {
         let mut out = Vec::with_capacity(self.session.entries.len() + 1);
         let mut entries = self.session.entries.all().peekable();
@@ -245,7 +251,7 @@ impl Work<'_> {
                 OtherKind::Header => out.push(Item::Header(other.span, other.line)),
                 OtherKind::Unknown if !self.is_broken(other.line) => {
                     self.source.read(other.span, &mut bytes)?;
-                    // pi drops these four while it loads, and so does not count them.
+                    // pi drops these four values while it loads, and so does not count them.
                     if !matches!(bytes.trim_ascii(), b"null" | b"0" | b"false" | b"\"\"") {
                         out.push(Item::Other);
                     }
@@ -261,7 +267,7 @@ impl Work<'_> {
         self.broken.binary_search(&line).is_ok()
     }
 
-    /// Version 1, to version 2 or 3.
+    /// Upgrades version 1 to version 2 or 3.
     fn first(&mut self, ids: &mut Ids) -> io::Result<()> {
         let items = self.items()?;
         let own = if self.options.keep_ids { self.own_ids()? } else { None };
@@ -296,7 +302,7 @@ impl Work<'_> {
                     edits.set("parentId", parent.as_deref().unwrap_or(b"null"));
                 }
                 if let Some(back) = popped {
-                    // What was popped is a branch of its own, and this its summary.
+                    // The popped part becomes a separate branch, and this its summary.
                     let name = |ix: Option<usize>| ix.map(|ix| quoted(&names[ix], Escapes::Needed));
                     let before = name(ix.at().checked_sub(1));
                     edits.set("type", b"\"branch_summary\"");
@@ -321,7 +327,7 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// The entry that a `stack_pop` of version 1 goes back to.
+    /// Returns the entry that a `stack_pop` of version 1 goes back to.
     fn popped(&mut self, ix: Ix, items: &[Item]) -> io::Result<Option<Ix>> {
         self.source.read(self.session.span(ix), &mut self.line)?;
         let index = crate::json::value(&self.line, &["backToIndex"]);
@@ -332,7 +338,7 @@ impl Work<'_> {
         })
     }
 
-    /// The entry that a compaction of version 1 keeps first.
+    /// Returns the first entry that a compaction of version 1 keeps.
     fn kept(&mut self, ix: Ix, place: usize, items: &[Item]) -> io::Result<Kept> {
         self.source.read(self.session.span(ix), &mut self.line)?;
         let Some(index) = crate::json::value(&self.line, &["firstKeptEntryIndex"]) else {
@@ -342,7 +348,7 @@ impl Work<'_> {
         if !matches!(index.first(), Some(b'-' | b'0'..=b'9')) {
             return Ok(Kept::NoIndex);
         }
-        // As pi's own language has it: 3.0 is 3, and 3.5 is the place of nothing.
+        // As in pi's own language: 3.0 is 3, and 3.5 matches no position.
         let number = spelled.parse::<f64>().unwrap_or(f64::NAN);
         let whole = number.fract() == 0.0 && number >= 0.0 && number < items.len() as f64;
         let line = self.session.entries.line(ix);
@@ -363,7 +369,8 @@ impl Work<'_> {
                 Ok(Kept::Entry(target))
             }
             _ => {
-                // All from this place on was kept: the first entry behind it says the same.
+                // Everything from this position on was kept: the first entry after it has the same
+                // meaning.
                 let next = items[wanted..place].iter().find_map(|item| match item {
                     Item::Entry(ix) => Some(*ix),
                     _ => None,
@@ -378,7 +385,7 @@ impl Work<'_> {
         }
     }
 
-    /// The ids that stand in the lines; `None` where an entry has none.
+    /// Returns the ids in the lines, or `None` if an entry has none.
     fn own_ids(&mut self) -> io::Result<Option<Vec<String>>> {
         let mut out = Vec::with_capacity(self.session.entries.len());
         for ix in self.session.entries.all() {
@@ -389,7 +396,7 @@ impl Work<'_> {
         Ok(Some(out))
     }
 
-    /// Version 2 to version 3.
+    /// Upgrades version 2 to version 3.
     fn second_to_third(&mut self) -> io::Result<()> {
         for item in self.items()? {
             match item {
@@ -401,13 +408,13 @@ impl Work<'_> {
         Ok(())
     }
 
-    /// Whether an entry can have the role that version 3 renames.
+    /// Returns whether an entry can have the role that version 3 renames.
     fn may_be_hook(&self, ix: Ix) -> bool {
         let entries = &self.session.entries;
         entries.ty(ix) == "message" && entries.kind(ix) == crate::model::Kind::Custom
     }
 
-    /// The form of the design document to version 3.
+    /// Upgrades the format of the design document to version 3.
     fn design(&mut self) -> io::Result<()> {
         let mut header_id = None;
         for item in self.items()? {
@@ -483,7 +490,7 @@ impl Work<'_> {
         self.edit_line(span, self.session.entries.line(ix), id, with)
     }
 
-    /// Edits the line at hand, which stands at `span`.
+    /// Edits the current line, whose span is `span`.
     fn edit_line(
         &mut self,
         span: Span,
@@ -492,7 +499,7 @@ impl Work<'_> {
         with: impl FnOnce(&mut Edits<'_>, Options),
     ) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
-        // What is an entry or a header was read as an object.
+        // Any entry or header was read as an object.
         let Some(mut edits) = Edits::of(&line) else {
             self.line = line;
             return Ok(());
@@ -546,14 +553,14 @@ impl Work<'_> {
     }
 }
 
-/// What a compaction of version 1 comes to keep.
+/// What an upgraded compaction of version 1 keeps.
 #[derive(Clone, Copy)]
 enum Kept {
-    /// It has no index that is a number: nothing is to be done about it.
+    /// It has no numeric index: nothing has to be done.
     NoIndex,
-    /// Its index names nothing.
+    /// Its index matches no entry.
     Nothing,
-    /// It keeps all from this entry on.
+    /// It keeps everything from this entry on.
     Entry(Ix),
 }
 

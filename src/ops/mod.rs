@@ -1,5 +1,6 @@
-//! What the verbs do, apart from how they are asked and shown: pure functions over a session and the
-//! bytes of its lines. A verb that changes something gives a [`crate::model::Plan`].
+//! The operations behind the commands, without their arguments and output: pure functions over a
+//! session and the bytes of its lines. An operation that changes something returns a
+//! [`crate::model::Plan`].
 
 mod branch_of;
 pub mod branches;
@@ -33,7 +34,7 @@ use crate::format::{Format, OtherKind, Session};
 use crate::json::ENDS_IN_STRING;
 use crate::model::{Fault, FaultKind};
 
-/// Refuses to write to a session whose form no program of today writes.
+/// Fails if no current program writes the session's format.
 fn writable(session: &Session) -> Result<(), Error> {
     if let Some(why) = session.read_only() {
         return Err(Error::ReadOnly { why: why.into() });
@@ -47,10 +48,12 @@ fn writable(session: &Session) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses to put lines behind those of a session, where [`writable`] does and where its program would not see them.
+/// Fails if lines can't be appended to a session: because it is not [`writable`], or because its
+/// program would not see them.
 fn appendable(session: &Session) -> Result<(), Error> {
     writable(session)?;
-    // oh-my-pi takes an object over several lines: what is put behind one that is not ended is a part of it.
+    // oh-my-pi accepts an object over several lines: anything appended to an unfinished one becomes
+    // part of it.
     let is_open = |fault: &&Fault| match fault.kind {
         FaultKind::Broken { at, why } => at == fault.len && why != ENDS_IN_STRING,
         _ => false,

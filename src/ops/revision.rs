@@ -1,15 +1,16 @@
 //! Revisions: how entries and sets of entries are named.
 //!
-//! A word is looked up as a whole before it is taken apart, so that an id or a label may hold any of
-//! the signs that have a meaning here: exact id, then label, then unique prefix of an id (of four bytes or more).
+//! A word is looked up as a whole before it is taken apart, so that an id or a label may hold any
+//! of the signs that have a meaning here: exact id, then label, then unique prefix of an id (of
+//! four bytes or more).
 //!
 //! | form | means |
 //! | --- | --- |
-//! | `HEAD`, `@` | the position |
+//! | `HEAD`, `@` | the current entry, from which the agent continues |
 //! | `id:PREFIX`, `label:NAME` | that entry, whatever else has the name |
 //! | `REV~N`, `REV^`, `REV-` | the N-th, the first parent |
 //! | `REV+` | the child, if there is exactly one |
-//! | `-`, `@{-1}` | the position before the last switch |
+//! | `-`, `@{-1}` | HEAD before the last switch |
 //! | `turn:N`, `turn:-N` | the N-th prompt on the path to HEAD, from its start, from its end |
 //! | `line:N` | the entry on a line of the main file |
 //! | `:/TEXT`, `:/re:RE` | the newest entry on any branch whose text contains, matches |
@@ -23,13 +24,13 @@ use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// The fewest bytes of an id that are taken for a prefix.
+/// The minimum length of an id prefix, in bytes.
 pub const FEWEST: usize = 4;
 
-/// How many candidates of a revision that could be several are shown.
+/// The maximum number of candidates shown for an ambiguous revision.
 const SHOWN: usize = 8;
 
-/// How much of the text of a candidate is shown, in characters.
+/// The maximum length of a candidate's text, in characters.
 const WORDS: usize = 60;
 
 /// Returns the one entry that a revision names; a set of another size is an error.
@@ -45,7 +46,7 @@ pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix>
     }
 }
 
-/// The error for a revision that could be any of several entries, of which some are shown.
+/// Returns the error for a revision that could be any of several entries, some of which are shown.
 pub fn ambiguous(whole: Whole<'_>, revision: &str, several: &[Ix]) -> std::io::Result<Error> {
     let session = whole.session;
     let shown = |ix: &Ix| {
@@ -63,8 +64,8 @@ pub fn ambiguous(whole: Whole<'_>, revision: &str, several: &[Ix]) -> std::io::R
     Ok(Error::Ambiguous { revision: revision.into(), candidates, count: several.len() })
 }
 
-/// Returns the entries that revisions and ranges name together, each once, in file order; a path in the
-/// order of its links.
+/// Returns the entries that revisions and ranges name together, without duplicates, in file order;
+/// a path in the order of its links.
 pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Result<Vec<Ix>> {
     let whole = Whole { session, source };
     if let [only] = revisions {
@@ -79,16 +80,16 @@ pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Resu
     Ok(out)
 }
 
-/// Whether a word names a set (a range, or a word such as `leaves`) rather than one entry.
+/// Returns whether an argument names a set (a range, or a word such as `leaves`) and not one entry.
 pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
     let whole = Whole { session, source };
     Ok(named(whole, revision)?.is_none()
         && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
 }
 
-/// Why a word can't be a label, if it can't: it is, or looks like, another revision.
+/// Returns why a word can't be a label, if it can't: it is, or looks like, another revision.
 ///
-/// Labels that agents wrote may look so all the same; `label:NAME` is always the label.
+/// Labels that agents wrote may look like that nevertheless; `label:NAME` is always the label.
 pub fn taken(word: &str) -> Option<&'static str> {
     const ONE: &str = "that is the syntax of an entry";
     const RANGE: &str = "that is the syntax of a range";
@@ -107,7 +108,7 @@ pub fn taken(word: &str) -> Option<&'static str> {
     ["~", "^", "@{"].iter().any(|sign| word.contains(sign)).then_some(ONE)
 }
 
-/// The position, or why there is none.
+/// Returns HEAD, or why there is none.
 pub fn head(session: &Session) -> Result<Ix> {
     session.head.entry.ok_or_else(|| Error::NoHead { why: session.head.rule.into() })
 }
@@ -159,7 +160,7 @@ fn expression(whole: Whole<'_>, text: &str) -> Result<Vec<Ix>> {
     }
 }
 
-/// Cuts a range at its operator.
+/// Splits a range at its operator.
 fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
     if text.starts_with(":/") {
         return None;
@@ -172,9 +173,9 @@ fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
     None
 }
 
-/// One entry: a name, with suffixes.
+/// Resolves one entry: a name with suffixes.
 fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
-    // The error is about what is left without its suffixes.
+    // The error concerns the rest without its suffixes.
     let text = match resolve(whole, text)? {
         Ok(ix) => return Ok(ix),
         Err(rest) => rest,
@@ -195,19 +196,19 @@ fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
 
 /// A step from one entry to another, at the end of a revision.
 enum Suffix {
-    /// So many entries up.
+    /// That many entries up.
     Up(usize),
     /// To the parent.
     Parent,
     /// To the entry itself.
     Same,
-    /// To a parent that no entry has.
+    /// To the parent of an entry without one.
     NoParent,
     /// To the only child.
     Child,
 }
 
-/// Takes the last suffix off a revision: what is before it may have suffixes of its own.
+/// Removes the last suffix from a revision: the rest may have suffixes of its own.
 fn last_suffix(text: &str) -> Option<(&str, Suffix)> {
     let before = text.trim_end_matches(|digit: char| digit.is_ascii_digit());
     let number = &text[before.len()..];
@@ -232,10 +233,10 @@ fn last_suffix(text: &str) -> Option<(&str, Suffix)> {
     }
 }
 
-/// The entry that a name with suffixes stands for; if nothing in it is a name, what is left without
-/// the suffixes.
+/// Returns the entry that a name with suffixes refers to, or, if no part of it is a name, the rest
+/// without the suffixes.
 ///
-/// Suffixes are not a recursion: a revision may have as many as a command line has room for.
+/// Does not recurse over suffixes: a revision may have as many as fit on a command line.
 fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix, &'t str>> {
     let session = whole.session;
     let mut steps: Vec<(&str, Suffix)> = Vec::new();
@@ -282,10 +283,11 @@ fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix
     Ok(Ok(at))
 }
 
-/// A word of more bytes is looked up as a name only if a name begins as it does, since each look costs a pass over all ids.
+/// A longer word is looked up as a name only if a name has the same beginning, because each lookup
+/// costs a pass over all ids.
 const LONG_NAME: usize = 64;
 
-/// Whether an id or a label begins with the first bytes of a long word.
+/// Returns whether an id or a label has the same first bytes as a long word.
 fn begins_a_name(whole: Whole<'_>, word: &str) -> Result<bool> {
     let session = whole.session;
     let word = ["id:", "label:"].iter().find_map(|sort| word.strip_prefix(sort)).unwrap_or(word);
@@ -298,7 +300,7 @@ fn begins_a_name(whole: Whole<'_>, word: &str) -> Result<bool> {
     Ok(session.labels.all().any(|(_, label)| label.text.as_bytes().starts_with(start)))
 }
 
-/// The entry `steps` above; markers of `switch` do not count as steps.
+/// Returns the entry `steps` above; markers of `switch` do not count as steps.
 fn up(session: &Session, from: Ix, steps: usize) -> Option<Ix> {
     let marker = |ix: &Ix| session.entries.flags(*ix).has(Flags::MARKER);
     session
@@ -310,7 +312,7 @@ fn up(session: &Session, from: Ix, steps: usize) -> Option<Ix> {
         .map(|(_, ix)| ix)
 }
 
-/// The entry that a word names as a whole.
+/// Returns the entry that a word names as a whole.
 fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
     let session = whole.session;
     let no = |why: &str| Error::Unresolved { revision: word.into(), why: why.into() };
@@ -384,13 +386,13 @@ fn only(whole: Whole<'_>, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
     }
 }
 
-/// The entry with an id, which may be a number.
+/// Returns the entry with an id, which may be a number.
 fn find(session: &Session, id: &str) -> Option<Ix> {
     let number = || session.find(Key::of_number(id.as_bytes())).filter(|_| id.parse::<f64>().is_ok());
     session.find(Key::of(id.as_bytes())).or_else(number)
 }
 
-/// The entry whose id begins with `prefix`, of `fewest` bytes or more.
+/// Returns the entry whose id begins with `prefix`, of at least `fewest` bytes.
 fn by_id(whole: Whole<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
     let session = whole.session;
     if let Some(ix) = find(session, prefix) {
@@ -416,7 +418,7 @@ fn by_id(whole: Whole<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix
     only(whole, word, found)?.ok_or_else(none)
 }
 
-/// The N-th prompt on the path to HEAD; from 1, or from -1 backwards.
+/// Returns the N-th prompt on the path to HEAD: from 1, or backwards from -1.
 fn turn(session: &Session, number: i64) -> Option<Ix> {
     let prompts: Vec<Ix> = session.path().into_iter().filter(|ix| is_prompt(session, *ix)).collect();
     let at = match number {
@@ -427,10 +429,11 @@ fn turn(session: &Session, number: i64) -> Option<Ix> {
     prompts.get(at).copied()
 }
 
-/// Whether an entry is a prompt: what the user typed. It is what `turn:N` counts.
+/// Returns whether an entry is a prompt, i.e. typed by the user. `turn:N` counts prompts.
 ///
-/// Of Claude Code, commands count, and what was typed while the agent was working; what the client wrote in the user's name
-/// (the output of commands, interruptions, notifications, summaries) does not.
+/// For Claude Code, commands count, and so do prompts that were typed while the agent was working;
+/// messages that the program wrote in the user's name (the output of commands, interruptions,
+/// notifications, summaries) do not.
 pub fn is_prompt(session: &Session, ix: Ix) -> bool {
     let flags = session.entries.flags(ix);
     if session.format == Format::Claude {
@@ -439,7 +442,7 @@ pub fn is_prompt(session: &Session, ix: Ix) -> bool {
     session.entries.kind(ix) == Kind::User
 }
 
-/// The newest entry whose text contains or matches what is wanted.
+/// Returns the newest entry whose text contains or matches the given text.
 fn by_text(whole: Whole<'_>, revision: &str, wanted: &str) -> Result<Ix> {
     let session = whole.session;
     let pattern = match wanted.strip_prefix("re:") {

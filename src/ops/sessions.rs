@@ -7,35 +7,35 @@ use crate::json::{member, string_of};
 use crate::model::{Ix, Source};
 use std::io;
 
-/// What a list tells of a session.
+/// The data of a session in a list.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Summary {
     /// Its id.
     pub id: Option<String>,
-    /// The name or title in force.
+    /// The current name or title.
     pub name: Option<String>,
-    /// The first prompt, in short.
+    /// The first prompt, shortened.
     pub prompt: Option<String>,
-    /// The folder that it belongs to.
+    /// Its working directory.
     pub cwd: Option<String>,
-    /// The session, or its file, that it was forked from or goes on.
+    /// The session, or its file, that it was forked from or continues.
     pub parent: Option<String>,
-    /// What was counted; nothing where only the ends of the file were read.
+    /// The counts; `None` if only the ends of the file were read.
     pub counts: Option<Counts>,
 }
 
-/// What is counted of a session.
+/// The counts of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Counts {
-    /// Its entries.
+    /// The number of entries.
     pub entries: usize,
-    /// Its branches.
+    /// The number of branches.
     pub branches: usize,
-    /// Its faults.
+    /// The number of faults.
     pub faults: usize,
 }
 
-/// Tells a session in short. Reads the line of its first prompt.
+/// Summarizes a session. Reads the line of its first prompt.
 pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
     let mut line = Vec::new();
     let header = session.header.as_ref();
@@ -48,7 +48,7 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
     };
     let first = |wanted: &dyn Fn(Ix) -> bool| session.tree.standing().find(|ix| wanted(*ix));
     if session.format == Format::Claude {
-        // The copies of a fork name the session that they were copied from.
+        // The copied entries of a fork name the session that they were copied from.
         if let Some(entry) = first(&|_| true) {
             source.read(session.span(entry), &mut line)?;
             let from = member(&line, "forkedFrom").and_then(|from| string_of(from, "sessionId"));

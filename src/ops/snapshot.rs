@@ -1,3 +1,5 @@
+//! A session together with the bytes of its files.
+
 use super::ids;
 use crate::format::Session;
 use crate::model::{Ix, Source};
@@ -13,27 +15,27 @@ pub struct Whole<'s> {
 }
 
 impl Whole<'_> {
-    /// The line of an entry.
+    /// Returns the line of an entry.
     pub fn line(self, ix: Ix) -> io::Result<Vec<u8>> {
         self.source.bytes(self.session.span(ix))
     }
 
-    /// Puts the line of an entry into `into`, whose old content is dropped.
+    /// Reads the line of an entry into `into`, replacing its content.
     pub fn read(self, ix: Ix, into: &mut Vec<u8>) -> io::Result<()> {
         self.source.read(self.session.span(ix), into)
     }
 
-    /// The id of an entry, as [`ids::id`].
+    /// Returns the id of an entry, like [`ids::id`].
     pub fn id(self, ix: Ix) -> io::Result<String> {
         ids::id(self.session, self.source, ix)
     }
 
-    /// The id of an entry as it stands in its line, as [`ids::raw`].
+    /// Returns the id of an entry as it is in its line, like [`ids::raw`].
     pub fn raw_id(self, ix: Ix) -> io::Result<Vec<u8>> {
         ids::raw(self.session, self.source, ix)
     }
 
-    /// The name by which an entry can be asked for again, as [`ids::name`].
+    /// Returns a name that can be used as an argument for an entry, like [`ids::name`].
     pub fn name(self, ix: Ix) -> io::Result<String> {
         ids::name(self.session, self.source, ix)
     }

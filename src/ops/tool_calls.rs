@@ -1,17 +1,18 @@
-//! The call that a tool's result answers, in words.
+//! The tool call that a result belongs to, as text.
 
 use crate::format::{Content, Session, call_words};
 use crate::model::{Flags, Ix, Parent, Source};
 use std::collections::VecDeque;
 
-/// How far up the path a call is looked for: results follow their calls closely.
+/// How far up the path a call is searched for: results follow their calls closely.
 const FAR: usize = 64;
 
-/// How many replies with calls are remembered.
+/// How many replies with calls are cached.
 const REMEMBERED: usize = 16;
 
-/// Whether all was read that [`Calls::of`] looks at for `entries`: the calls that their results answer, or all entries in which they
-/// may be. Asks the side columns of a session that was read in part.
+/// Returns whether everything was read that [`Calls::of`] needs for `entries`: the calls that their
+/// results belong to, or all entries that may contain them. For a session that was read in part,
+/// uses the side columns.
 pub fn are_known(session: &Session, mut entries: impl Iterator<Item = Ix>) -> bool {
     let Some(side) = session.side.as_ref().filter(|_| session.partial) else { return !session.partial };
     let of = |ix: Ix| {
@@ -35,14 +36,15 @@ pub fn are_known(session: &Session, mut entries: impl Iterator<Item = Ix>) -> bo
     })
 }
 
-/// Finds the calls of results, and remembers the last replies that it read.
+/// Finds the calls of results, and caches the last replies that it read.
 #[derive(Default)]
 pub struct Calls {
     read: VecDeque<(Ix, Vec<(String, String)>)>,
 }
 
 impl Calls {
-    /// The call that the first result in an entry answers, in words (`bash cargo test`); empty where it is not found.
+    /// Returns the call of the first result in an entry, as text (`bash cargo test`); empty if it
+    /// is not found.
     pub fn of(&mut self, session: &Session, source: &dyn Source, ix: Ix, content: &Content<'_>) -> String {
         let Some(wanted) = content.answers().next() else { return String::new() };
         for above in session.tree.ancestors(ix).skip(1).take(FAR) {
@@ -56,12 +58,13 @@ impl Calls {
         String::new()
     }
 
-    /// The calls in an entry: their ids, and what they are in words.
+    /// Returns the calls in an entry: their ids, and their descriptions.
     fn calls(&mut self, session: &Session, source: &dyn Source, ix: Ix) -> &[(String, String)] {
         if let Some(at) = self.read.iter().position(|(known, _)| *known == ix) {
             return &self.read[at].1;
         }
-        // What can't be read has no words; whoever prints the entry itself says why.
+        // If the line can't be read, there is no text; the code that prints the entry itself
+        // reports the error.
         let line = source.bytes(session.span(ix)).unwrap_or_default();
         let content = Content::of(session.format, &line);
         let calls = content.calls().map(|(id, name, arguments)| (id.to_owned(), call_words(name, arguments)));
@@ -80,7 +83,8 @@ mod tests {
     use crate::json::Reader;
     use std::fmt::Write as _;
 
-    /// Reads lines of pi as the end of a file: `a<b` says something under `b`, `a<b!c` calls `c`, `a<b?c` has its result.
+    /// Reads lines of pi as the end of a file: `a<b` is a message below `b`, `a<b!c` calls `c`,
+    /// `a<b?c` contains its result.
     fn end(lines: &str) -> Session {
         let mut text = String::new();
         for line in lines.split_whitespace() {
@@ -118,11 +122,11 @@ mod tests {
         check("a<z b<a",                 true);  // no result
         check("a<z!c b<a?c",             true);
         check("a<z!c b<a!d x<b?c y<x?d", true);
-        check("a<z b<a?c",               false); // the call stands before what was read
+        check("a<z b<a?c",               false); // the call is before the part that was read
         check("a<z!d b<a?c",             false);
         check("a b<a?c",                 true);  // there is none
         let far = (1..FAR).fold("e0<z".to_owned(), |text, at| format!("{text} e{at}<e{}", at - 1));
-        check(&format!("{far} r<e{}?c", FAR - 1), true);  // it is not looked for so far up
+        check(&format!("{far} r<e{}?c", FAR - 1), true);  // it is not searched for that far up
         check(&format!("{far} r<e{}?c", FAR - 2), false);
     }
 }

@@ -1,4 +1,4 @@
-//! One copy: which fields of its line change, and nothing else.
+//! Making one copy: changes the necessary fields of its line, and nothing else.
 
 use super::{Made, Options, Referred, Refusal, Why, tool_ids_on, translate};
 use crate::format::tools::{ToolRole, tool_ids};
@@ -17,9 +17,10 @@ pub(crate) struct Copier<'c> {
     options: &'c Options<'c>,
     ids: &'c mut Ids,
     referred: Referred,
-    /// Ids of tool calls that stand on the path, copies included.
+    /// Ids of tool calls on the path, including the copies.
     taken: HashSet<String>,
-    /// The new ids of the tool calls of the unit at hand, by the old ones; `last` those of all.
+    /// The new ids of the tool calls of the current unit, by the old ones; `last_ids` contains
+    /// those of all units.
     unit_ids: HashMap<String, String>,
     last_ids: HashMap<String, String>,
     unit: Option<usize>,
@@ -27,16 +28,16 @@ pub(crate) struct Copier<'c> {
     replies: HashMap<String, String>,
     /// The parent of the next copy, as JSON.
     parent: Vec<u8>,
-    /// The entry that says where the copies come from: its id, and its parent.
+    /// The entry that records where the copies come from: its id, and its parent.
     origin: Option<(String, Vec<u8>)>,
     lines: Vec<Vec<u8>>,
     /// The old ids with the new ones, in order.
     map: Vec<(String, String)>,
-    /// The entries copied, with the ids of their copies.
+    /// The copied entries, with the ids of their copies.
     pub(crate) copies: Vec<(Ix, String)>,
-    /// The place of each in that list.
+    /// The index of each in that list.
     copied: HashMap<Ix, usize>,
-    /// The entries by their ids, and which is above which: once a compaction asks for it.
+    /// The entries by their ids, and their ancestry; built when a compaction needs it.
     above: OnceCell<(HashMap<Key, Ix>, Ancestry)>,
     /// How many replies with tokens were copied.
     pub(crate) usage: usize,
@@ -53,7 +54,7 @@ impl<'c> Copier<'c> {
     ) -> Result<Copier<'c>, Refusal> {
         let format = into.session.format;
         let mut parent = match options.onto {
-            // As it is spelled there: the pi family also takes numbers for ids.
+            // As it is spelled there: the pi family also accepts numbers as ids.
             Some(onto) => into.raw_id(onto)?,
             None => b"null".to_vec(),
         };
@@ -89,7 +90,7 @@ impl<'c> Copier<'c> {
         })
     }
 
-    /// Copies an entry, as a part of a unit; gives the reason where it can't be.
+    /// Copies an entry, as a part of a unit; returns the reason if that is impossible.
     pub(crate) fn add(&mut self, ix: Ix, unit: usize) -> io::Result<Result<(), Why>> {
         if self.unit != Some(unit) {
             self.unit = Some(unit);
@@ -134,14 +135,16 @@ impl<'c> Copier<'c> {
         Ok(Ok(()))
     }
 
-    /// The time of the next copy. Claude Code's older clients go by the newest time, so that each is a little later.
+    /// Returns the time of the next copy. Old versions of Claude Code use the newest time, so each
+    /// copy is slightly later.
     fn time(&self) -> Vec<u8> {
         let format = self.into.session.format;
         let later = if format == Format::Claude { self.lines.len() as i64 } else { 0 };
         time_of(format, Time(self.options.now.0 + later))
     }
 
-    /// Maps what the entry refers to. Gives the reason where that is neither copied nor on the receiving path.
+    /// Maps the references of an entry. Returns the reason if a referenced entry is neither copied
+    /// nor on the receiving path.
     fn references(
         &mut self,
         ix: Ix,
@@ -197,8 +200,9 @@ impl<'c> Copier<'c> {
         Ok(Ok(()))
     }
 
-    /// The entry that a copied compaction keeps first: the copy of the one that it kept, the same one where that
-    /// is on the receiving path, or where it was left out, the first behind it that was copied.
+    /// Returns the first entry that a copied compaction keeps: the copy of the old one, or the old
+    /// one itself if it is on the receiving path, or, if it was left out, the first later one that
+    /// was copied.
     fn kept(&self, compaction: Ix, kept: &str) -> io::Result<Option<String>> {
         if let Some(mapped) = self.referred.map(kept) {
             return Ok(Some(mapped));
@@ -209,7 +213,7 @@ impl<'c> Copier<'c> {
         let is_above = |ix: &Ix| *ix != compaction && ancestry.is_above(*ix, compaction);
         let key = crate::model::Key::of(kept.as_bytes());
         let mut at = places.get(&key).copied().filter(is_above);
-        // Only what is never copied may be passed over: else messages would be lost.
+        // Only entries that are never copied may be skipped; otherwise messages would be lost.
         while let Some(ix) = at {
             if let Some(copy) = self.copied.get(&ix) {
                 return Ok(Some(self.copies[*copy].1.clone()));
@@ -222,7 +226,7 @@ impl<'c> Copier<'c> {
         Ok(None)
     }
 
-    /// References of Claude Code's lines.
+    /// Maps the references in Claude Code's lines.
     fn claude_references(&self, edits: &mut Edits<'_>) -> Result<(), Why> {
         let quoted = |id: &str| Format::Claude.quoted(id);
         for key in ["sourceToolAssistantUUID", "logicalParentUuid"] {
@@ -256,7 +260,7 @@ impl<'c> Copier<'c> {
         Ok(())
     }
 
-    /// What only Claude Code's lines have.
+    /// Sets the fields that only Claude Code's lines have.
     fn claude(&mut self, edits: &mut Edits<'_>, old: &str) {
         if let Some(session) = &self.options.session_id
             && edits.at("sessionId").is_some()
@@ -282,7 +286,7 @@ impl<'c> Copier<'c> {
         }
     }
 
-    /// Gives new ids to calls whose ids would stand twice.
+    /// Gives new ids to calls whose ids would otherwise occur twice.
     fn tools(&mut self, line: &[u8], edits: &mut Edits<'_>) {
         let format = self.into.session.format;
         for id in tool_ids(format, line) {
@@ -294,7 +298,7 @@ impl<'c> Copier<'c> {
                         self.last_ids.insert(id.id.clone(), fresh.clone());
                         self.unit_ids.insert(id.id.clone(), fresh);
                     } else if !always && id.role == ToolRole::Call {
-                        // The first of its kind on the path keeps it, and its results do.
+                        // The first one with this id on the path keeps it, and so do its results.
                         self.unit_ids.entry(id.id.clone()).or_insert_with(|| id.id.clone());
                     }
                     if let Some(fresh) = self.unit_ids.get(&id.id).filter(|fresh| **fresh != id.id) {
@@ -311,7 +315,7 @@ impl<'c> Copier<'c> {
         }
     }
 
-    /// Counts replies with tokens, and sets these to zero where that is wanted.
+    /// Counts replies with tokens, and sets the tokens to zero if requested.
     fn usage(&mut self, line: &[u8], edits: &mut Edits<'_>) {
         let Some(usage) = crate::json::value(line, &["message", "usage"]) else { return };
         let zeroed = zeroed(usage);
@@ -324,7 +328,7 @@ impl<'c> Copier<'c> {
         }
     }
 
-    /// The lines, with what stands before and behind them.
+    /// Returns the lines, with the lines before and after them.
     pub(crate) fn finish(self) -> io::Result<Made> {
         let format = self.into.session.format;
         let mut lines = self.lines;
@@ -361,7 +365,7 @@ impl<'c> Copier<'c> {
     }
 }
 
-/// The entry that says where copies come from.
+/// Returns the entry that records where copies come from.
 fn origin_line(
     format: Format,
     id: &str,
@@ -389,7 +393,7 @@ fn origin_line(
     entry.raw("data", &data).end()
 }
 
-/// A time as a format writes it.
+/// Returns a time as a format writes it.
 fn time_of(format: Format, time: Time) -> Vec<u8> {
     match format {
         Format::Chimera => format!("{:?}", time.0 as f64 / 1000.0).into_bytes(),
@@ -397,7 +401,7 @@ fn time_of(format: Format, time: Time) -> Vec<u8> {
     }
 }
 
-/// Takes the blocks of thinking out of a message; `false` where nothing would be left of it.
+/// Removes the thinking blocks from a message; returns `false` if nothing would be left.
 fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
     let Some(content) = crate::json::value(line, &["message", "content"]) else { return true };
     let items: Vec<&[u8]> = each_item(content).collect();
@@ -428,7 +432,7 @@ fn strip_thinking(line: &[u8], edits: &mut Edits<'_>) -> bool {
     true
 }
 
-/// JSON with every number in it zero.
+/// Returns JSON with every number replaced by zero.
 fn zeroed(value: &[u8]) -> Vec<u8> {
     let mut out = Vec::with_capacity(value.len());
     let mut at = 0;
@@ -453,7 +457,8 @@ fn zeroed(value: &[u8]) -> Vec<u8> {
     out
 }
 
-/// An id of a tool call or a reply in the form of another: its first word stays, the rest is made anew.
+/// Returns a new id of a tool call or a reply that looks like an old one: the prefix stays, and the
+/// rest is generated.
 fn fresh_like(old: &str, ids: &mut Ids) -> String {
     let part = |old: &str, ids: &mut Ids| {
         let head = old.find(['_', '-']).filter(|at| *at < 12).map_or("", |at| &old[..=at]);
@@ -464,6 +469,6 @@ fn fresh_like(old: &str, ids: &mut Ids) -> String {
         }
         out
     };
-    // Some services use two ids in one, and tell them apart by the bar.
+    // Some services combine two ids, separated by a bar.
     old.split('|').map(|old| part(old, ids)).collect::<Vec<_>>().join("|")
 }

@@ -1,10 +1,11 @@
-//! Copies of entries under another entry: `cherry-pick`, and what `merge` brings.
+//! Copies entries to another parent: `cherry-pick`, and the entries that `merge` copies.
 //!
-//! A copy has a new id, hangs under the copy before it, and has the time of now; what was said stays byte for byte.
-//! Calls of tools travel with their results, and all lines of one reply together ([`units`]). What a copy refers to is
-//! copied too, or on the receiving path; else it is not copied, with the reason. Ids of calls that would stand
-//! twice on the path are made anew, and for Claude Code all of them, since its loader joins what has one reply's id
-//! anywhere in the file.
+//! A copy has a new id, is a child of the copy before it, and has the current time; its content
+//! stays the same byte for byte. Tool calls travel with their results, and all lines of one reply
+//! together ([`units`]). An entry that a copy refers to must be copied, too, or be on the receiving
+//! path; otherwise the copy is not made, and the reason is reported. Ids of calls that would occur
+//! twice on the path are replaced by new ones; for Claude Code all of them are, because its loader
+//! joins everything with the id of one reply anywhere in the file.
 
 mod copy;
 mod report;
@@ -21,59 +22,61 @@ use copy::Copier;
 use std::collections::{HashMap, HashSet};
 use units::{Tools, Unit};
 
-/// An entry to be copied.
+/// An entry to copy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Picked {
     /// The entry.
     pub ix: Ix,
-    /// Whether it was named by itself, not as a part of a range: then it is an error if it can't be copied.
+    /// Whether it was named by itself, not as a part of a range: then it is an error if it can't be
+    /// copied.
     pub named: bool,
 }
 
 /// Where copies go, and how they are made.
 pub struct Options<'o> {
-    /// The entry that they are put under; `None` begins a root of its own.
+    /// The entry that becomes their parent; `None` starts a new root.
     pub onto: Option<Ix>,
-    /// Says in the session where they come from.
+    /// Records in the session where they come from.
     pub origin: bool,
-    /// Whether what travels together is brought along; else it is refused.
+    /// Whether entries that travel together are added; otherwise the operation fails.
     pub pairs: bool,
-    /// Leaves blocks of thinking out.
+    /// Leaves out thinking blocks.
     pub strip_thinking: bool,
     /// Sets the tokens and costs of the copies to zero.
     pub zero_usage: bool,
-    /// Overrides refusals for safety.
+    /// Overrides safety checks.
     pub force: bool,
-    /// The time.
+    /// The current time.
     pub now: Time,
-    /// The id of the session that receives them, where its lines name it.
+    /// The id of the receiving session, if its lines name it.
     pub session_id: Option<String>,
-    /// Finds the bytes of a picture that oh-my-pi keeps outside of the session, by its hash.
+    /// Returns the bytes of an image that oh-my-pi keeps outside the session, given its hash.
     pub blob: &'o dyn Fn(&str) -> Option<Vec<u8>>,
 }
 
-/// Copies that are not yet made.
+/// Copies that have not been made yet.
 #[derive(Clone, Debug, Default)]
 pub struct Picks {
-    /// The lines to be appended.
+    /// The lines to append.
     pub plan: Plan,
-    /// The entries copied, in order, with the ids of their copies.
+    /// The copied entries, in order, with the ids of their copies.
     pub copies: Vec<(Ix, String)>,
-    /// What is worth knowing.
+    /// Notes for the user.
     pub notes: Vec<Note>,
 }
 
-/// The entry that copies hang under which are to come behind `ix`.
+/// Returns the parent of copies that should come after `ix`.
 ///
-/// The client of Claude Code goes on behind the notes (system lines, attachments) that follow a turn, and behind the
-/// results of its calls. What hung beside these would hide them from the model.
+/// Claude Code continues after the notes (system lines, attachments) that follow a turn, and after
+/// the results of its calls. Copies attached beside these would hide them from the model.
 pub fn behind(session: &Session, ix: Ix) -> Ix {
     if session.format != Format::Claude {
         return ix;
     }
     let mut loader = claude::graph::Loader::new(session);
     let leaf = loader.leaf_at(ix);
-    // Parts and results of a reply may hang on another branch, which was not asked for. A ring is gone round once.
+    // Parts and results of a reply may be on another branch, which was not asked for. A cycle is
+    // walked only once.
     let on_the_way = |end: &Ix| {
         let mut way = std::iter::successors(Some(*end), |at| loader.parent(*at)).take(session.entries.len());
         session.entries.key(*end).is_some() && way.any(|above| above == ix)
@@ -82,10 +85,10 @@ pub fn behind(session: &Session, ix: Ix) -> Ix {
     session.head_at(end, "").entry.unwrap_or(ix)
 }
 
-/// Plans copies of entries of `from` in `into`; both may be one session.
+/// Plans copies of entries of `from` in `into`; both may be the same session.
 ///
-/// The order is that in which they are given, and of what travels together that in which it has to stand. The last
-/// copy becomes the position.
+/// The copies are in the given order, and those that travel together in the order that they need.
+/// The last copy becomes HEAD.
 pub fn cherry_pick(
     from: Whole<'_>,
     into: Whole<'_>,
@@ -127,7 +130,8 @@ pub fn cherry_pick(
     Ok(Picks { plan, copies: made.copies, notes })
 }
 
-/// Refuses sessions that can't be written to, and pairs between which nothing can be brought over.
+/// Fails if the session can't be written to, or if entries can't be transferred between the two
+/// formats.
 fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
     super::appendable(into)?;
     if let Some(why) = from.read_only() {
@@ -143,7 +147,7 @@ fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// Refuses an entry that Claude Code no longer loads: copies under it would be joined to something else.
+/// Fails if Claude Code no longer loads an entry: copies below it would be joined to another entry.
 fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
     let session = into.session;
     if session.format == Format::Claude && claude::graph::Loader::new(session).is_gone(onto) {
@@ -160,17 +164,17 @@ fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
     Ok(())
 }
 
-/// What is to be copied, in order.
+/// The entries to copy, in order.
 struct Chosen {
     units: Vec<Unit>,
     /// The unit of each entry, and the entry.
     order: Vec<(usize, Ix)>,
-    /// Whether calls of tools are among it.
+    /// Whether they contain tool calls.
     calls: bool,
     notes: Vec<Note>,
 }
 
-/// Completes what was picked by what travels with it, and leaves out what is never copied.
+/// Adds the entries that travel with the picked ones, and leaves out those that are never copied.
 fn choose(
     from: Whole<'_>,
     into: Whole<'_>,
@@ -237,7 +241,7 @@ fn choose(
     Ok(chosen)
 }
 
-/// Why an entry is never copied; `None` where it may be.
+/// Returns why an entry is never copied, or `None` if it may be.
 fn never(from: Whole<'_>, into: Whole<'_>, picked: Picked) -> Result<Option<Why>, Refusal> {
     let (entries, ix) = (&from.session.entries, picked.ix);
     let flags = entries.flags(ix);
@@ -285,7 +289,7 @@ fn open_calls(
     notes: &mut Vec<Note>,
 ) -> Result<(), Refusal> {
     let session = into.session;
-    // Claude Code's loader finds the results of a reply wherever they hang.
+    // Claude Code's loader finds the results of a reply wherever they are in the tree.
     if session.format == Format::Claude {
         return Ok(());
     }
@@ -310,7 +314,7 @@ fn open_calls(
     Ok(())
 }
 
-/// What is unusual where the copies begin, and between them.
+/// Returns notes about anything unusual at the beginning of the copies, and between them.
 fn seams(from: Whole<'_>, into: Whole<'_>, receiving: &[Ix], copies: &[(Ix, String)]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let talk = |session: &Session, ix: Ix| {
@@ -334,7 +338,7 @@ fn seams(from: Whole<'_>, into: Whole<'_>, receiving: &[Ix], copies: &[(Ix, Stri
     notes
 }
 
-/// The ids of tool calls that stand on a path.
+/// Returns the ids of tool calls on a path.
 fn tool_ids_on(side: Whole<'_>, path: &[Ix]) -> std::io::Result<HashSet<String>> {
     let mut out = HashSet::new();
     let mut line = Vec::new();
@@ -356,16 +360,16 @@ struct Made {
     copies: Vec<(Ix, String)>,
 }
 
-/// What a copy may refer to in the session that receives it, by id.
+/// The entries that a copy may refer to in the receiving session, by id.
 struct Referred {
-    /// Ids of entries that were copied, with the ids of their copies.
+    /// Ids of copied entries, with the ids of their copies.
     copied: HashMap<String, String>,
     /// The entries of the receiving path.
     receiving: HashSet<Key>,
 }
 
 impl Referred {
-    /// The id by which a copy refers to what had `id`.
+    /// Returns the id with which a copy refers to the entry with `id`.
     fn map(&self, id: &str) -> Option<String> {
         let on_path = || self.receiving.contains(&Key::of(id.as_bytes())).then(|| id.to_owned());
         self.copied.get(id).cloned().or_else(on_path)

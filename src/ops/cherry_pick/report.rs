@@ -1,3 +1,5 @@
+//! Notes about copies, and reasons for refusing them.
+
 use crate::format::Format;
 use crate::model::Count;
 use std::fmt;
@@ -8,7 +10,7 @@ use std::io;
 pub enum Why {
     /// It is a label.
     Label,
-    /// It is about the session as a whole.
+    /// It concerns the session as a whole.
     Header,
     /// It names the session.
     Name,
@@ -16,36 +18,36 @@ pub enum Why {
     Usage,
     /// It names credentials.
     Credentials,
-    /// It was written by bough or stands for a position.
+    /// It was written by bough, or represents HEAD.
     Marker,
     /// It clears the context.
     Reset,
-    /// It is a tick of progress.
+    /// It is a progress update.
     Progress,
-    /// It belongs to an agent's transcript.
+    /// It belongs to a subagent's transcript.
     Agent,
-    /// It hides all before it.
+    /// It hides everything before it.
     Boundary,
     /// It keeps entries that would not be on the path before it.
     Kept,
-    /// It changes, or speaks of, an entry that would not be on the path.
+    /// It changes or mentions an entry that would not be on the path.
     Target,
-    /// It calls a tool whose result is nowhere.
+    /// It calls a tool whose result does not exist.
     OpenCall,
-    /// It is a result whose call is nowhere.
+    /// It is a result whose call does not exist.
     StrayResult,
     /// The other program does not know it.
     Unknown,
-    /// A picture that is kept outside of the session is not there.
+    /// An image that is kept outside the session is missing.
     Blob,
-    /// Nothing is left of it without its thinking.
+    /// Nothing is left without its thinking.
     OnlyThinking,
-    /// Its line is no object.
+    /// Its line is not an object.
     Unreadable,
 }
 
 impl Why {
-    /// Whether leaving it out of a range is worth a word; bookkeeping is not.
+    /// Returns whether leaving it out of a range should be reported; bookkeeping should not.
     pub(crate) fn is_worth_saying(self) -> bool {
         !matches!(self, Why::Label | Why::Header | Why::Name | Why::Usage | Why::Marker | Why::Progress)
     }
@@ -76,17 +78,17 @@ impl fmt::Display for Why {
     }
 }
 
-/// Something about copies that their user should know.
+/// A note for the user about copies.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Note {
     /// An entry of a range was left out.
     LeftOut {
         /// Its id.
         id: String,
-        /// Why.
+        /// The reason.
         why: Why,
     },
-    /// Entries come along that were not asked for.
+    /// Entries were added that were not asked for.
     Along {
         /// The entry that they travel with.
         id: String,
@@ -95,13 +97,13 @@ pub enum Note {
     },
     /// The receiving path ends in a call without a result.
     OpenBefore,
-    /// Two prompts come to stand in a row.
+    /// Two prompts follow each other.
     TwoPrompts,
-    /// Two replies come to stand in a row.
+    /// Two replies follow each other.
     TwoReplies,
     /// The path begins with a reply.
     ReplyFirst,
-    /// The tokens of replies count again.
+    /// The tokens of replies are counted again.
     UsageAgain {
         /// How many replies.
         replies: usize,
@@ -133,7 +135,7 @@ impl fmt::Display for Note {
 }
 
 impl Note {
-    /// Whether it only hints at what else could be done.
+    /// Returns whether it is only a hint at alternatives.
     pub fn is_hint(&self) -> bool {
         matches!(self, Note::UsageAgain { .. } | Note::Along { .. })
     }
@@ -142,10 +144,10 @@ impl Note {
 /// Why nothing is copied.
 #[derive(Debug, thiserror::Error)]
 pub enum Refusal {
-    /// A session that can't be written to, or an entry under which nothing can hang.
+    /// A session that can't be written to, or an entry that can't have children.
     #[error(transparent)]
     Place(#[from] crate::ops::Error),
-    /// Sessions of agents between which nothing can be brought over.
+    /// Sessions of agents between which entries can't be transferred.
     #[error("a session of format `{1}` can't contain entries of format `{0}`", from.name(), into.name())]
     OtherFormat {
         /// The format of the entries.
@@ -158,21 +160,21 @@ pub enum Refusal {
     NotCopied {
         /// Its id.
         id: String,
-        /// Why.
+        /// The reason.
         why: Why,
     },
-    /// An entry only travels with others.
+    /// An entry travels only with others.
     #[error("`{id}` can only be copied together with {} not named", Count("entry that is", "entries that are", *more))]
     Pairs {
         /// Its id.
         id: String,
-        /// With how many.
+        /// How many others.
         more: usize,
     },
-    /// The place for the copies is between a call and its result.
+    /// The parent for the copies is between a call and its result.
     #[error("`{onto}` is between a tool call and its result")]
     InsideCall {
-        /// The place.
+        /// The parent.
         onto: String,
         /// The result.
         result: String,
@@ -183,7 +185,7 @@ pub enum Refusal {
         /// The first of the reasons.
         why: Option<Box<Note>>,
     },
-    /// The format has no form for what is asked.
+    /// The format can't represent what was requested.
     #[error("{} has no branch summary that its agent would send", format.name())]
     NoSummary {
         /// The format.
@@ -195,7 +197,7 @@ pub enum Refusal {
 }
 
 impl Refusal {
-    /// What the user can do, if anything.
+    /// Returns what the user can do, if anything.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             Refusal::Place(error) => return error.hint(),

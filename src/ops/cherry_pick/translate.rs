@@ -1,4 +1,4 @@
-//! Between pi and oh-my-pi: the entries that both know are spelled differently in places.
+//! Translates entries between pi and oh-my-pi, which spell some common entries differently.
 
 use super::Why;
 use crate::format::Format;
@@ -18,18 +18,18 @@ const OMP_ROLES: &[&[u8]] = &[b"\"developer\"", b"\"fileMention\"", b"\"pythonEx
 /// Types that only pi has.
 const PI: &[&str] = &["context_edit", "active_tools_change"];
 
-/// Whether entries have to be translated from one format to another.
+/// Returns whether entries have to be translated from one format to another.
 pub(crate) fn differ(from: Format, into: Format) -> bool {
     (from == Format::Omp) != (into == Format::Omp) && from != Format::Claude && from != Format::Chimera
 }
 
-/// Why an entry has no place with the other agent; `None` where it has one.
+/// Returns why the other agent does not know an entry, or `None` if it does.
 pub(crate) fn unknown(into: Format, ty: &str, line: &[u8]) -> Option<Why> {
     let role = crate::json::value(line, &["message", "role"]).unwrap_or_default();
     let unknown = if into == Format::Omp {
         PI.contains(&ty) || role == b"\"system\""
     } else {
-        // A model of another role than the usual one is nothing to pi.
+        // pi ignores a model of any role except the usual one.
         let other_role = ty == "model_change"
             && crate::json::value(line, &["role"]).is_some_and(|role| role != b"\"default\"");
         OMP.contains(&ty) || OMP_ROLES.contains(&role) || other_role
@@ -37,7 +37,7 @@ pub(crate) fn unknown(into: Format, ty: &str, line: &[u8]) -> Option<Why> {
     unknown.then_some(Why::Unknown)
 }
 
-/// Spells a line as the other agent does; `None` where both spell it the same.
+/// Spells a line as the other agent does; returns `None` if both spell it the same.
 pub(crate) fn translate(
     into: Format,
     line: &[u8],
@@ -86,7 +86,7 @@ pub(crate) fn translate(
     Ok(if edits.is_empty() { None } else { Some(edits.apply()) })
 }
 
-/// The role that oh-my-pi still reads under its old name.
+/// Renames a role that oh-my-pi still reads under its old name.
 fn role(edits: &mut Edits<'_>) {
     let (Some(message), Some(at)) = (edits.value("message"), edits.at("message")) else { return };
     if let Some(role) = member(message, "role").filter(|role| *role == b"\"hookMessage\"") {
@@ -95,10 +95,10 @@ fn role(edits: &mut Edits<'_>) {
     }
 }
 
-/// What stands for the bytes of a picture that is kept outside of the session.
+/// The text in place of the bytes of an image that is kept outside the session.
 const BLOB: &[u8] = b"blob:sha256:";
 
-/// Where pictures are named instead of being there.
+/// Returns the ranges at which images are named instead of included.
 fn blobs(line: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut out = Vec::new();
     let contents =
@@ -114,7 +114,7 @@ fn blobs(line: &[u8]) -> Vec<std::ops::Range<usize>> {
     out
 }
 
-/// Base64, with padding.
+/// Returns base64, with padding.
 fn base64(bytes: &[u8]) -> String {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     let mut out = String::with_capacity(bytes.len().div_ceil(3) * 4);

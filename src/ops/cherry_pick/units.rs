@@ -1,4 +1,5 @@
-//! What only travels together: a call with its result, all calls of one reply, all lines of one reply.
+//! Entries that only travel together: a call with its result, all calls of one reply, all lines of
+//! one reply.
 
 use crate::format::Session;
 use crate::format::tools::{ToolRole, tool_ids};
@@ -7,7 +8,7 @@ use crate::ops::Whole;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-/// Entries that travel together, in the order in which they have to stand.
+/// Entries that travel together, in the order that they need.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Unit {
     /// The lines of the replies, then the results of their calls.
@@ -21,23 +22,24 @@ pub struct Unit {
 /// The tool calls of a session, with their results, and the lines of each reply.
 pub struct Tools {
     ids: HashMap<Ix, Vec<(Key, bool)>>,
-    /// The entry whose call each result answers: the nearest above it, else the only one there is.
+    /// The entry with the call of each result: the nearest above it, or else the only one that
+    /// exists.
     calls: HashMap<(Ix, Key), Ix>,
-    /// The entry that holds the result of each call.
+    /// The entry that contains the result of each call.
     results: HashMap<(Ix, Key), Ix>,
-    /// The lines of each reply, those of agents apart.
+    /// The lines of each reply, separately for subagents.
     replies: HashMap<(Key, bool), Vec<Ix>>,
 }
 
 impl Tools {
     /// Reads the lines with calls and results of a session.
     ///
-    /// If a call has several results, the one that counts is one that is wanted anyhow, else one on the path to HEAD,
-    /// else the first. Costs a walk over the tree, and the reading of these lines.
+    /// If a call has several results, the one that counts is one that is wanted anyway, or else one
+    /// on the path to HEAD, or else the first. Costs a walk over the tree, and reading these lines.
     pub fn of(side: Whole<'_>, wanted: &HashSet<Ix>) -> io::Result<Tools> {
         let session = side.session;
         let (mut ids, mut replies) = (HashMap::<Ix, Vec<(Key, bool)>>::new(), HashMap::<_, Vec<Ix>>::new());
-        // The only entry that has a call of an id; `None` if there are several.
+        // The only entry that has a call with an id; `None` if there are several.
         let mut only: HashMap<Key, Option<Ix>> = HashMap::new();
         let mut line = Vec::new();
         for ix in session.tree.standing() {
@@ -86,13 +88,15 @@ impl Tools {
         Ok(Tools { ids, calls, results, replies })
     }
 
-    /// The ids of the calls in an entry, with the entry that holds the result of each; `None` where there is none.
+    /// Returns the ids of the calls in an entry, with the entry that contains the result of each;
+    /// `None` if there is none.
     pub fn calls_in(&self, ix: Ix) -> Vec<(Key, Option<Ix>)> {
         let ids = self.ids.get(&ix).into_iter().flatten();
         ids.filter(|(_, call)| *call).map(|(id, _)| (*id, self.results.get(&(ix, *id)).copied())).collect()
     }
 
-    /// All that travels with an entry, itself included. Costs no more than what it gives.
+    /// Returns everything that travels with an entry, including itself. The cost is proportional to
+    /// the size of the result.
     pub fn unit(&self, side: Whole<'_>, ix: Ix) -> Unit {
         let entries = &side.session.entries;
         let (mut members, mut todo) = (HashSet::from([ix]), vec![ix]);
@@ -101,7 +105,7 @@ impl Tools {
         while let Some(ix) = todo.pop() {
             let mut partners: Vec<Ix> = Vec::new();
             let reply = (entries.group(ix), entries.flags(ix).has(Flags::SIDECHAIN));
-            // All lines of a reply have the same partners in it.
+            // All lines of a reply have the same partners.
             if let Some(lines) = self.replies.get(&reply).filter(|_| gathered.insert(reply)) {
                 partners.extend(lines);
             }
@@ -125,12 +129,13 @@ impl Tools {
     }
 }
 
-/// The nearest entry at or above each result that has a call of its id, found by one walk down the tree.
+/// Finds the nearest entry at or above each result that has a call with its id, by one walk down
+/// the tree.
 fn nearest_calls(session: &Session, ids: &HashMap<Ix, Vec<(Key, bool)>>) -> HashMap<(Ix, Key), Ix> {
     let mut nearest = HashMap::new();
-    // The calls of each id on the way down, the nearest last.
+    // The calls of each id on the path, the nearest last.
     let mut above: HashMap<Key, Vec<Ix>> = HashMap::new();
-    // An entry is met on the way down, and again, marked, on the way up.
+    // An entry is visited on the way down, and again, marked, on the way up.
     let mut todo: Vec<(Ix, bool)> = session.tree.roots().map(|root| (root, false)).collect();
     while let Some((ix, is_done)) = todo.pop() {
         let here = ids.get(&ix).into_iter().flatten();

@@ -1,15 +1,17 @@
+//! Aligning the items of two sides.
+
 use super::Item;
 use crate::model::Key;
 use std::collections::HashMap;
 use std::ops::Range;
 use std::time::{Duration, Instant};
 
-/// How items of two sides lie beside each other; the numbers are places in the lists of the sides.
+/// A step of the alignment of two sides; the numbers are indexes into the lists of the sides.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Step {
-    /// Both say the same.
+    /// Both have the same content.
     Same(usize, usize),
-    /// Both stand in one place, or have one id, and say something else.
+    /// Both have the same place or id, but different content.
     Changed(usize, usize),
     /// Only the first side has it.
     OnlyA(usize),
@@ -18,18 +20,18 @@ pub enum Step {
 }
 
 impl Step {
-    /// Whether the sides differ in it.
+    /// Returns whether the sides differ in it.
     pub fn differs(self) -> bool {
         !matches!(self, Step::Same(..))
     }
 }
 
-/// Lays the items of two sides beside each other.
+/// Aligns the items of two sides.
 ///
-/// By id, then by what they say, each in an order that both sides have; then, between two that fit, by turn and by
-/// sort. Costs n log n. The sides may be changed for each other: so are then the steps.
+/// By id, then by content, each in an order that both sides share; then, between two aligned pairs,
+/// by turn and kind. Costs O(n log n). Swapping the sides swaps the steps.
 pub fn align(a: &[Item], b: &[Item]) -> Vec<Step> {
-    // Where several ways are equally good, which one is taken must not depend on which side comes first.
+    // If several alignments are equally good, the choice must not depend on which side comes first.
     let weigh = |items: &[Item]| -> Vec<u64> { items.iter().map(|item| item.says).collect() };
     if (b.len(), weigh(b)) < (a.len(), weigh(a)) {
         let turned = pairs(b, a).into_iter().map(|(one, two)| (two, one)).collect();
@@ -39,17 +41,17 @@ pub fn align(a: &[Item], b: &[Item]) -> Vec<Step> {
     steps(a, b, pairs)
 }
 
-/// Which items belong together, in the order of both sides.
+/// Returns the pairs of matching items, in the order of both sides.
 fn pairs(a: &[Item], b: &[Item]) -> Vec<(usize, usize)> {
     let mut pairs = anchors(a, b, (0..a.len(), 0..b.len()), true);
     pairs = filled(pairs, a, b, |gap| anchors(a, b, gap, false));
     filled(pairs, a, b, |gap| by_place(a, b, gap))
 }
 
-/// A stretch of each side.
+/// A range of each side.
 type Gap = (Range<usize>, Range<usize>);
 
-/// Adds the pairs that `fill` finds between those that are known.
+/// Adds the pairs that `fill` finds between the known ones.
 fn filled(
     known: Vec<(usize, usize)>,
     a: &[Item],
@@ -70,17 +72,17 @@ fn filled(
     out
 }
 
-/// What an item is known by: its id where the other side has that too, else what it says.
+/// What identifies an item: its id if the other side has that, too, or else its content.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Token {
     Id(Key),
     Says(u64),
 }
 
-/// Pairs of items that are known by the same, in an order that both sides have.
+/// Returns pairs of items with the same token, in an order that both sides share.
 ///
-/// With `unique` only of what occurs once on each side, which makes for sure pairs; else the first such item of one
-/// side goes with the first of the other, and so on.
+/// With `unique`, only of tokens that occur once on each side, which yields certain pairs;
+/// otherwise the first such item of one side is paired with the first of the other, and so on.
 fn anchors(a: &[Item], b: &[Item], (in_a, in_b): Gap, unique: bool) -> Vec<(usize, usize)> {
     let ids = |items: &[Item]| -> HashMap<Key, u32> {
         let mut ids = HashMap::new();
@@ -113,9 +115,10 @@ fn anchors(a: &[Item], b: &[Item], (in_a, in_b): Gap, unique: bool) -> Vec<(usiz
     longest_rising(&found)
 }
 
-/// The longest run of pairs, sorted by their first, in which the second rises too.
+/// Returns the longest subsequence of pairs, sorted by their first number, in which the second
+/// number rises, too.
 fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
-    // The last pair of the best run of each length, and for each pair the one before it.
+    // The last pair of the best subsequence of each length, and for each pair the one before it.
     let (mut ends, mut before): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::with_capacity(pairs.len()));
     for (at, (_, second)) in pairs.iter().enumerate() {
         let place = ends.partition_point(|end| pairs[*end].1 < *second);
@@ -136,7 +139,7 @@ fn longest_rising(pairs: &[(usize, usize)]) -> Vec<(usize, usize)> {
     out
 }
 
-/// Pairs by turn, and in each turn by sort.
+/// Pairs by turn, and in each turn by kind.
 fn by_place(a: &[Item], b: &[Item], (in_a, in_b): Gap) -> Vec<(usize, usize)> {
     let turns = |items: &[Item], within: Range<usize>| -> Vec<Range<usize>> {
         let mut starts = vec![within.start];
@@ -145,7 +148,7 @@ fn by_place(a: &[Item], b: &[Item], (in_a, in_b): Gap) -> Vec<(usize, usize)> {
         starts.windows(2).map(|pair| pair[0]..pair[1]).collect()
     };
     let (mut turns_a, mut turns_b) = (turns(a, in_a), turns(b, in_b));
-    // What stands before the first prompt goes with what does so on the other side.
+    // Items before the first prompt are paired with those on the other side.
     let begins = |items: &[Item], turns: &[Range<usize>]| items[turns[0].start].sort.begins_turn();
     match (begins(a, &turns_a), begins(b, &turns_b)) {
         (true, false) => turns_a.insert(0, turns_a[0].start..turns_a[0].start),
@@ -156,10 +159,10 @@ fn by_place(a: &[Item], b: &[Item], (in_a, in_b): Gap) -> Vec<(usize, usize)> {
     pairs.flat_map(|(turn_a, turn_b)| by_sort(a, b, turn_a, turn_b)).collect()
 }
 
-/// How long a turn may take at the most before what was found stands.
+/// The time limit for one turn, after which the pairs found so far are used.
 const PATIENCE: Duration = Duration::from_millis(200);
 
-/// Pairs items of one sort, in order, as many as can be.
+/// Pairs items of one kind, in order, as many as possible.
 fn by_sort(a: &[Item], b: &[Item], turn_a: Range<usize>, turn_b: Range<usize>) -> Vec<(usize, usize)> {
     let sorts =
         |items: &[Item], turn: &Range<usize>| items[turn.clone()].iter().map(|item| item.sort).collect();
@@ -176,7 +179,7 @@ fn by_sort(a: &[Item], b: &[Item], turn_a: Range<usize>, turn_b: Range<usize>) -
     out
 }
 
-/// The steps over both sides, given what belongs together.
+/// Returns the steps over both sides, given the matching pairs.
 fn steps(a: &[Item], b: &[Item], pairs: Vec<(usize, usize)>) -> Vec<Step> {
     let mut out = Vec::with_capacity(a.len().max(b.len()));
     let (mut next_a, mut next_b) = (0, 0);
@@ -198,7 +201,8 @@ mod tests {
     use crate::model::{Ix, Kind};
     use crate::ops::diff::Sort;
 
-    /// `u1 a2 t3`: a prompt, a reply and a result that say 1, 2 and 3; `u1@x` has the id `x`.
+    /// Parses `u1 a2 t3`: a prompt, a reply and a result with the contents 1, 2 and 3; `u1@x` has
+    /// the id `x`.
     fn items(text: &str) -> Vec<Item> {
         let item = |(at, word): (usize, &str)| {
             let (word, id) = word.split_once('@').unwrap_or((word, ""));
@@ -235,7 +239,7 @@ mod tests {
         check("u1 a2",                "u9 a2",             "u1~u9 a2");          // an edited prompt
         check("u1 a2 t3 a4",          "u1 a4",             "u1 -a2 -t3 a4");
         check("u1 a2 u5 a6",          "u1 a9 t8 a7 u5 a6", "u1 a2~a9 +t8 +a7 u5 a6");
-        check("u1@x a2@y",            "u7@x a2@z",         "u1@x~u7@x a2@y");    // by id, then by what is said
+        check("u1@x a2@y",            "u7@x a2@z",         "u1@x~u7@x a2@y");    // by id, then by content
         check("u1 a2 u1 a3",          "u1 a3",             "u1 -a2 -u1 a3");
         check("u1 u2",                "u2 u1",             "-u1 u2 +u1");
         check("a1 u2",                "u2 a1",             "-a1 u2 +a1");

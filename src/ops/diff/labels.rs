@@ -1,13 +1,15 @@
+//! The text of an entry, as `diff` compares and shows it.
+
 use super::is_thinking;
 use crate::format::{Block, Content};
 use crate::json::{each_member, string};
 
-/// What an entry says, as it is compared and shown; thinking only where it is wanted.
+/// Returns the content of an entry, as it is compared and shown; thinking only if requested.
 pub fn says(content: &Content<'_>, thinking: bool) -> String {
     said_of(&content.blocks, &content.text, thinking)
 }
 
-/// The same of blocks, with the text of the whole where these say nothing.
+/// Does the same for blocks, using the text of the whole if they are empty.
 pub fn said_of(blocks: &[Block<'_>], text: &str, thinking: bool) -> String {
     let mut out = String::new();
     for block in blocks.iter().filter(|block| thinking || !is_thinking(block)) {
@@ -34,7 +36,7 @@ pub fn said_of(blocks: &[Block<'_>], text: &str, thinking: bool) -> String {
     out
 }
 
-/// A call: the tool, and its arguments one below the other, texts as they read.
+/// Formats a call: the tool, and its arguments one per line, texts unescaped.
 fn call(out: &mut String, name: &str, arguments: &[u8]) {
     line(out, &format!("→ {name}"));
     let mut any = false;

@@ -1,8 +1,9 @@
-//! What two paths have that the other has not, and what is on both in another form.
+//! Compares two paths: what is only on one of them, and what differs between them.
 //!
-//! Entries are compared by what they say (`say`): the text, calls of tools by name and arguments, results by text; not
-//! by id, parent or time, nor by the model's thinking. They are laid beside each other by their ids, then by what they
-//! say, and what is left between two that fit by its place in the turn and its role (`align`).
+//! Entries are compared by their content (`labels`): the text, tool calls by name and arguments,
+//! results by text; not by id, parent or time, nor by the model's thinking. They are aligned by
+//! their ids, then by their content, and the rest between two aligned pairs by position in the turn
+//! and by role (`align`).
 
 mod align;
 mod labels;
@@ -22,30 +23,31 @@ use std::io;
 /// An entry of one side, as far as it is compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Item {
-    /// Where it is found again: the entry, or the place of a message in a context.
+    /// Where to find it: the entry, or the index of a message in a context.
     pub ix: Ix,
-    /// Its id; none for what the agent makes up.
+    /// Its id; none if the agent invents the message.
     pub key: Key,
-    /// A fingerprint of what it says.
+    /// A hash of its content.
     pub says: u64,
-    /// What it is: only items of one sort are laid beside each other.
+    /// Its kind: only items of the same kind are aligned.
     pub sort: Sort,
 }
 
-/// What an [`Item`] is.
+/// The kind of an [`Item`].
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Sort(pub Kind);
 
 impl Sort {
-    /// Whether a turn begins with it.
+    /// Returns whether a turn begins with it.
     fn begins_turn(self) -> bool {
         self.0 == Kind::User
     }
 }
 
-/// The items of a path that are compared; with `all` also settings, labels, markers and thinking.
+/// Returns the items of a path that are compared; with `all` also settings, labels, markers and
+/// thinking.
 ///
-/// Costs a look at each of their lines.
+/// Reads each of their lines.
 pub fn items(side: Whole<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
     let session = side.session;
     let (mut out, mut line) = (Vec::new(), Vec::new());
@@ -67,7 +69,7 @@ pub fn items(side: Whole<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
     Ok(out)
 }
 
-/// Pictures count as they are stored.
+/// Images are compared as they are stored.
 fn images(line: &[u8], into: &mut DefaultHasher) {
     let content = crate::json::value(line, &["message", "content"]).unwrap_or_default();
     let mut todo: Vec<&[u8]> = each_item(content).collect();
@@ -81,7 +83,7 @@ fn images(line: &[u8], into: &mut DefaultHasher) {
     }
 }
 
-/// The items of what would be sent: the place of an item is that of its message.
+/// Returns the items of a context: the index of an item is that of its message.
 pub fn sent_items(side: Whole<'_>, context: &Context) -> io::Result<Vec<Item>> {
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for (place, message) in context.messages.iter().enumerate() {
@@ -105,14 +107,14 @@ pub fn sent_items(side: Whole<'_>, context: &Context) -> io::Result<Vec<Item>> {
     Ok(out)
 }
 
-/// What a side comes to.
+/// Statistics of a side.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Stat {
-    /// How many entries are compared.
+    /// The number of compared entries.
     pub entries: usize,
-    /// How many of each kind, by its word.
+    /// How many of each kind, by the name of the kind.
     pub kinds: BTreeMap<&'static str, usize>,
-    /// What the replies took together; each reply once.
+    /// The total usage of the replies; each reply counts once.
     pub usage: Usage,
     /// How often each tool was called.
     pub tools: BTreeMap<String, usize>,
@@ -144,12 +146,12 @@ pub fn stat(side: Whole<'_>, items: &[Item]) -> io::Result<Stat> {
     Ok(stat)
 }
 
-/// What an entry says, as lines of text.
+/// Returns the content of an entry, as lines of text.
 pub fn text_of(format: Format, line: &[u8], all: bool) -> String {
     says(&Content::of(format, line), all)
 }
 
-/// Whether a block is the model's thinking.
+/// Returns whether a block is the model's thinking.
 fn is_thinking(block: &Block<'_>) -> bool {
     matches!(block, Block::Thinking { .. })
 }

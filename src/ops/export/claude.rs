@@ -1,8 +1,9 @@
-//! The export of Claude Code's transcripts: the trunk in a straight line, under a new session id.
+//! Export of Claude Code's transcripts: the main path as a linear chain, under a new session id.
 //!
-//! The trunk has the other parts and the results of its replies; messages that a compaction kept are hung behind its
-//! summary, as the client does when it loads them, and the lists that would ask it to are left out. Of the lines that are no
-//! entries those come along that say how the session is to be gone on with.
+//! The main path includes the other parts and the results of its replies. Messages that a
+//! compaction kept become children of its summary, as in Claude Code when it loads them, and the
+//! lists that would make it do so are left out. Of the lines that are not entries, those are copied
+//! that are needed to continue the session.
 
 use super::{Export, MovedResults, Wish, changes_of, created, pieces_of};
 use crate::format::claude::compactions::before_it_was_gone;
@@ -23,7 +24,8 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
             instead: None,
         });
     }
-    // What a compaction replaced is gone for the client; to get at it, the compaction is looked away from.
+    // Claude Code does not load anything that a compaction replaced; to get at it, the compaction
+    // is ignored.
     let plain = before_it_was_gone(whole.session, whole.source, wish.entry)?;
     let mut loader = Loader::new(plain.as_ref().unwrap_or(session));
     let (entries, beside, head) = if wish.subtree {
@@ -55,7 +57,8 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         (trunk.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
     };
     let taken: HashSet<Ix> = entries.iter().copied().collect();
-    // The client opens no session that ends in a sidechain: what an agent said becomes the conversation.
+    // Claude Code does not open a session that ends in a sidechain: the messages of a subagent
+    // become the conversation.
     let is_side = |ix: &Ix| session.entries.flags(*ix).has(Flags::SIDECHAIN);
     let opens = match head {
         Some(head) => !is_side(&head),
@@ -83,7 +86,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         .iter()
         .map(|ix| {
             let above = std::iter::successors(loader.parent(*ix), |ix| loader.parent(*ix));
-            // A ring that the client cuts must not be walked for ever.
+            // A cycle that Claude Code cuts must not be walked forever.
             above.take(session.entries.len()).find(|ix| taken.contains(ix))
         })
         .collect();
@@ -98,7 +101,8 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
     Ok(Export { plan, entries: entries.len(), beside, head, taken })
 }
 
-/// The lines about the session of which the last of each type comes along; those of the last type all do.
+/// The types of lines about the session of which the last line is copied; of the last type, all
+/// lines are.
 const STATE: &[&str] = &[
     "custom-title",
     "ai-title",
@@ -110,12 +114,13 @@ const STATE: &[&str] = &[
     "content-replacement",
 ];
 
-/// The links that close a ring, by the numbers of their entries: of each ring that of the entry that comes first.
+/// Returns the links that close a cycle, by the indexes of their entries: in each cycle, that of
+/// the entry that comes first.
 fn closed_by(entries: &[Ix], links: &[Option<Ix>]) -> HashSet<usize> {
     let numbers: HashMap<Ix, usize> = entries.iter().enumerate().map(|(at, ix)| (*ix, at)).collect();
     let above = |at: usize| links[at].and_then(|above| numbers.get(&above).copied());
     let mut cut = HashSet::new();
-    // By which walk an entry was met first.
+    // The walk that visited an entry first.
     let mut met = vec![usize::MAX; entries.len()];
     for walk in 0..entries.len() {
         let mut at = Some(walk);
@@ -123,7 +128,7 @@ fn closed_by(entries: &[Ix], links: &[Option<Ix>]) -> HashSet<usize> {
             met[now] = walk;
             at = above(now);
         }
-        // Back on its own way: all from here on is a ring.
+        // The walk met its own path: everything from here on is a cycle.
         if let Some(start) = at.filter(|at| met[*at] == walk) {
             let ring =
                 std::iter::successors(above(start), |at| Some(*at).filter(|at| *at != start).and_then(above));
@@ -133,12 +138,14 @@ fn closed_by(entries: &[Ix], links: &[Option<Ix>]) -> HashSet<usize> {
     cut
 }
 
-/// An entry and all below it, as the client links them, with the rest of the replies at its edge.
+/// Returns an entry and everything below it, as Claude Code links it, with the rest of the replies
+/// at its edge.
 fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Option<Ix>) {
     let entries = &session.entries;
     let count = entries.count_in(0);
     let mut top = top;
-    // From inside a reply, or from a result, up to where the reply begins; not for ever, where links form a ring.
+    // From inside a reply, or from a result, up to the beginning of the reply; not forever, because
+    // links may form a cycle.
     for _ in 0..count {
         match loader.parent(top) {
             Some(parent)
@@ -150,14 +157,14 @@ fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Opt
             _ => break,
         }
     }
-    // 0: not known yet, 1: below, 2: elsewhere.
+    // 0: unknown, 1: below, 2: elsewhere.
     let mut known = vec![0u8; count as usize];
     known[top.at()] = 1;
     let mut way = Vec::new();
     for ix in (0..count).map(Ix) {
         let mut at = Some(ix);
         while let Some(now) = at.filter(|now| known[now.at()] == 0) {
-            // Walked through, until an answer is found; a ring leads nowhere.
+            // Visited until the answer is found; a cycle leads nowhere.
             known[now.at()] = 2;
             way.push(now);
             at = loader.parent(now);
@@ -177,12 +184,12 @@ struct Copy<'a> {
     session: &'a Session,
     source: &'a dyn Source,
     wish: &'a Wish,
-    /// Sidechains become the conversation.
+    /// Whether sidechains become the conversation.
     to_trunk: bool,
     taken: &'a HashSet<Ix>,
     /// New ids, as JSON.
     names: HashMap<Ix, Vec<u8>>,
-    /// The id of the session that is cut.
+    /// The id of the exported session.
     old: Option<String>,
     pieces: Vec<Piece>,
     changes: Vec<Change>,
@@ -194,7 +201,7 @@ impl Copy<'_> {
         let line = self.source.bytes(span)?;
         let stripped = KeptLists::stripped(&line);
         let Some(mut edits) = Edits::of(&line) else {
-            // A whole object with something behind it: the client reads the object.
+            // A complete object followed by something else: Claude Code reads the object.
             return self.first_object(ix, &line, above);
         };
         if let Some(stripped) = &stripped
@@ -208,7 +215,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Copies the object that a line begins with.
+    /// Copies the object at the start of a line.
     fn first_object(&mut self, ix: Ix, line: &[u8], above: Option<Ix>) -> Result<(), Error> {
         let mut stream = serde_json::Deserializer::from_slice(line).into_iter::<serde::de::IgnoredAny>();
         let whole = matches!(stream.next(), Some(Ok(_)));
@@ -221,7 +228,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Sets what an entry says of others and of its session.
+    /// Sets the fields of an entry that name other entries and the session.
     fn links(&self, ix: Ix, line: &[u8], above: Option<Ix>, edits: &mut Edits<'_>) -> Result<(), Error> {
         let parent = match above {
             Some(above) => self.name(above)?,
@@ -236,7 +243,7 @@ impl Copy<'_> {
             match target {
                 Some(target) if self.wish.new_ids => edits.set(key, &self.name(target)?),
                 Some(_) => {}
-                // A reader that follows it must not look for what is not here.
+                // A reader that follows it must not search for an entry that is not here.
                 None if key == "logicalParentUuid" => edits.set(key, b"null"),
                 None => {}
             }
@@ -263,7 +270,7 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// Puts the new session's id where the old one's was.
+    /// Replaces the old session id with the new one.
     fn session_of(&self, edits: &mut Edits<'_>) {
         let new = Format::Claude.quoted(&self.wish.session);
         if edits.value("sessionId").is_some() {
@@ -282,13 +289,13 @@ impl Copy<'_> {
         }
     }
 
-    /// Takes along the last line of each of these types; of what was put aside of tool results, all.
+    /// Copies the last line of each of these types, and all lines about replaced tool results.
     fn notes(&mut self, types: &[&'static str]) -> Result<(), Error> {
         let mut found: Vec<(usize, Span, u64)> = Vec::new();
         for other in
             self.session.others.iter().filter(|other| other.kind == OtherKind::Note && other.span.file == 0)
         {
-            // The lines that are wanted are short, but for one type whose lines begin with it.
+            // The wanted lines are short, except those of one type, which begin with it.
             let short = Span { len: other.span.len.min(4096), ..other.span };
             let head = self.source.bytes(short)?;
             let long = head.starts_with(b"{\"type\":\"content-replacement\"");
@@ -332,7 +339,8 @@ impl Copy<'_> {
         Ok(())
     }
 
-    /// The pointer that the client writes, too: where the session stands, and the newest prompt as a title.
+    /// Writes the same pointer as Claude Code: HEAD of the session, and the newest prompt as a
+    /// title.
     fn pointer(&mut self, head: Option<Ix>) -> Result<(), Error> {
         let Some(head) = head else { return Ok(()) };
         let prompt =
@@ -353,7 +361,8 @@ impl Copy<'_> {
     }
 }
 
-/// The lines of another file of the session under the new session's id. `lines` are the spans of its lines.
+/// Returns the lines of another file of the session with the new session id. `lines` are the spans
+/// of its lines.
 pub fn under_new_id(
     source: &dyn Source,
     lines: &[Span],
@@ -387,7 +396,7 @@ pub fn under_new_id(
     Ok(pieces)
 }
 
-/// The calls of tools in entries, and the agents that their results name.
+/// Returns the tool calls in entries, and the subagents that their results name.
 pub fn anchors<'e>(
     session: &Session,
     source: &dyn Source,

@@ -1,7 +1,8 @@
-//! Cuts a branch out: a new session of the same format that stands on its own.
+//! Exports a branch: a new session of the same format that is complete by itself.
 //!
-//! What is copied is copied byte for byte but for the fields that must change: the link where an entry before was
-//! left out, ids where new ones are wanted, what names an entry that is not there any more.
+//! Lines are copied byte for byte, except for the fields that must change: the parent if the entry
+//! before was left out, ids if new ones are requested, and references to entries that no longer
+//! exist.
 
 pub mod claude;
 mod moved_results;
@@ -20,38 +21,39 @@ use std::path::PathBuf;
 /// What to export, and how.
 #[derive(Clone, Debug)]
 pub struct Wish {
-    /// The entry to whose path the new session is cut.
+    /// The entry whose path is exported.
     pub entry: Ix,
-    /// The entry and all below it, instead of the path to it.
+    /// Export the entry and everything below it, instead of the path to it.
     pub subtree: bool,
     /// New ids for all entries.
     pub new_ids: bool,
     /// The id of the new session.
     pub session: String,
-    /// Where the new file goes; `None` is standard output.
+    /// The path of the new file; `None` is standard output.
     pub to: Option<PathBuf>,
-    /// The file of the session that is cut, as the new one names it.
+    /// The file of the exported session, as the new one names it.
     pub from: Option<PathBuf>,
-    /// The stored results that are copied beside the new session.
+    /// The stored results that are copied with the new session.
     pub moved: Option<MovedResults>,
 }
 
-/// An export that is not yet made.
+/// An export that has not been made yet.
 #[derive(Clone, Debug)]
 pub struct Export {
     /// What is written.
     pub plan: Plan,
-    /// How many entries come along.
+    /// How many entries are copied.
     pub entries: usize,
-    /// How many of them are no part of what was asked for, and come along to keep replies and results whole.
+    /// How many of them were not asked for, and are copied to keep replies and results complete.
     pub beside: usize,
-    /// The entry at which the new session stands.
+    /// HEAD of the new session.
     pub head: Option<Ix>,
-    /// The entries that come along.
+    /// The entries that are copied.
     pub taken: HashSet<Ix>,
 }
 
-/// The id of a new session: as the agents make them, a UUID; for the pi family one that begins with the time.
+/// Returns an id for a new session in the agents' style: a UUID, for the pi family one that begins
+/// with the time.
 pub fn session_id(format: Format, fresh: &mut Ids, now: Time) -> String {
     let random = fresh.uuid();
     if format == Format::Claude {
@@ -64,7 +66,7 @@ pub fn session_id(format: Format, fresh: &mut Ids, now: Time) -> String {
     uuid::Builder::from_unix_timestamp_millis(millis, &bytes).into_uuid().to_string()
 }
 
-/// The name that the agent gives to the file of a session.
+/// Returns the name that the agent gives to the file of a session.
 pub fn file_name(format: Format, session: &str, now: Time) -> String {
     match format {
         Format::Claude | Format::Chimera => format!("{session}.jsonl"),
@@ -101,14 +103,14 @@ pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result
     Ok(Export { plan, entries: count, beside, head, taken })
 }
 
-/// The entries that come along, each behind its parent, and how many of them were not asked for.
+/// Returns the entries to copy, each after its parent, and how many of them were not asked for.
 fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
     let session = whole.session;
     let tree = &session.tree;
     let mut top = wish.entry;
     let (mut all, asked) = if wish.subtree {
         let asked = tree.subtree(top).len();
-        // A result without its call makes a session that no model takes: the call comes along.
+        // No model accepts a session with a result but not its call: the call is added.
         while session.entries.flags(top).has(Flags::RESULT)
             && let Some(parent) = tree.parent(top)
         {
@@ -135,7 +137,8 @@ fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
     Ok((all, beside))
 }
 
-/// In file order, where that has each entry behind its parent; else each before its children.
+/// Sorts entries by file order, if each parent then comes before its children; otherwise keeps the
+/// given order, in which it does.
 fn in_order(session: &Session, all: Vec<Ix>) -> Vec<Ix> {
     let forward = all.iter().any(|ix| session.tree.parent(*ix).is_some_and(|parent| parent > *ix));
     if forward {
@@ -146,14 +149,15 @@ fn in_order(session: &Session, all: Vec<Ix>) -> Vec<Ix> {
     sorted
 }
 
-/// Entries that are made anew, or that make no sense in another file: labels, and where the harness stood.
+/// Returns whether an entry is created anew, or makes no sense in another file: labels, and HEAD
+/// markers of the harness.
 fn is_left_out(session: &Session, ix: Ix) -> bool {
     session.entries.kind(ix) == Kind::Label
         || session.entries.kind(ix) == Kind::Header
         || session.format == Format::Harness && session.entries.ty(ix) == "leaf"
 }
 
-/// The results of the calls in a reply that the path ends with, so that none is left open.
+/// Returns the results of the calls in a reply at the end of the path, so that none is left open.
 fn answers_below(whole: Whole<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
     let session = whole.session;
     let entries = &session.entries;
@@ -190,42 +194,43 @@ fn answers_below(whole: Whole<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
     Ok(out)
 }
 
-/// A new session on its way into a plan.
+/// A new session that is being built.
 struct Copy<'a> {
     session: &'a Session,
     source: &'a dyn Source,
     wish: &'a Wish,
     fresh: &'a mut Ids,
-    /// The entries that come along, and the one that is written last.
+    /// The entries that are copied, and the one that is written last.
     taken: HashSet<Ix>,
     last: Option<Ix>,
-    /// What they are called in the new session, as JSON, where that is another name.
+    /// Their ids in the new session, as JSON, if they differ.
     names: HashMap<Ix, Vec<u8>>,
-    /// Chimera's header is an entry, and gets an id of its own.
+    /// Chimera's header is an entry, and gets a new id.
     header: Option<Vec<u8>>,
-    /// How to come from each entry that comes along to those above it.
+    /// How to get from each copied entry to those above it.
     climb: HashMap<Ix, Steps>,
-    /// The entries by their ids, and which is above which: once a compaction asks for it.
+    /// The entries by their ids, and their ancestry; built when a compaction needs it.
     places: OnceCell<(HashMap<Key, Ix>, Ancestry)>,
     pieces: Vec<Piece>,
     changes: Vec<Change>,
 }
 
-/// The entries above one that come along, too.
+/// The copied ancestors of an entry.
 #[derive(Clone, Copy)]
 struct Steps {
     /// The nearest.
     up: Option<Ix>,
-    /// One further up, so that each of them is reached in few steps, however many there are.
+    /// One further up, so that each ancestor can be reached in few steps, however many there are.
     jump: Option<Ix>,
-    /// How many there are.
+    /// Their number.
     depth: usize,
 }
 
-/// Tells of each entry that comes along how to climb from it. Each of `entries` is behind those above it.
+/// Computes the steps up from each copied entry. Each of `entries` must come after its ancestors.
 fn climb(session: &Session, entries: &[Ix], taken: &HashSet<Ix>) -> HashMap<Ix, Steps> {
     let mut out: HashMap<Ix, Steps> = HashMap::with_capacity(entries.len());
-    // Of what stays behind, the nearest above it that does not; so that no stretch is walked twice.
+    // For entries that are not copied, the nearest copied ancestor; so that no part of a path is
+    // walked twice.
     let mut known: HashMap<Ix, Option<Ix>> = HashMap::new();
     for ix in entries {
         let (mut way, mut up) = (Vec::new(), None);
@@ -244,7 +249,7 @@ fn climb(session: &Session, entries: &[Ix], taken: &HashSet<Ix>) -> HashMap<Ix, 
         let (depth, jump) = match up.and_then(|up| Some((up, *out.get(&up)?))) {
             None => (0, None),
             Some((up, of_up)) => {
-                // The jump of its jump is as long as its own: both together are one.
+                // The jump of its jump has the same length as its own: both are combined into one.
                 let of_jump = of_up.jump.and_then(|jump| out.get(&jump).copied());
                 let twice = of_jump.filter(|of_jump| {
                     let far = of_jump.jump.and_then(|far| out.get(&far)).map(|far| far.depth);
@@ -288,7 +293,7 @@ impl<'a> Copy<'a> {
         })
     }
 
-    /// The lines above the entries: the header under a new id, and the title of oh-my-pi.
+    /// Writes the lines before the entries: the header with a new id, and the title of oh-my-pi.
     fn header(&mut self, now: Time) -> Result<(), Error> {
         let session = self.session;
         for other in session.others.iter().filter(|other| other.kind == crate::format::OtherKind::Title) {
@@ -319,13 +324,14 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// An entry, hung under the nearest above it that comes along.
+    /// Writes an entry as a child of the nearest copied ancestor.
     fn entry(&mut self, ix: Ix) -> Result<(), Error> {
         let (session, format) = (self.session, self.session.format);
         let span = session.span(ix);
         let line = self.source.bytes(span)?;
         let Some(mut edits) = Edits::of(&line) else {
-            // The first object of a line with more on it is an entry to some programs; it is copied as it is.
+            // The first object of a line with more on it is an entry to some programs; the line is
+            // copied unchanged.
             self.keep(span);
             return Ok(());
         };
@@ -348,12 +354,13 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// The nearest entry above one that comes along.
+    /// Returns the nearest copied ancestor of an entry.
     fn above(&self, ix: Ix) -> Option<Ix> {
         self.climb.get(&ix).and_then(|steps| steps.up)
     }
 
-    /// Where a compaction says from which entry on it keeps: where that one stays behind, the next below it that comes along.
+    /// Sets the first entry that a compaction keeps: if that one is not copied, the next copied one
+    /// below it.
     fn first_kept(&mut self, ix: Ix, edits: &mut Edits<'_>, key: &str) -> Result<(), Error> {
         let Some(value) = edits.value(key).filter(|value| value.len() > 2) else { return Ok(()) };
         let Some(named) = crate::json::string(value) else { return Ok(()) };
@@ -366,7 +373,7 @@ impl<'a> Copy<'a> {
         let is_below = |other: &Ix| ancestry.is_above(kept, *other);
         let mut first = ix;
         while let Some(steps) = self.climb.get(&first) {
-            // A long step as long as that is not too far, else a short one.
+            // The long step if it is not too far, or else the short one.
             match [steps.jump, steps.up].into_iter().flatten().find(is_below) {
                 Some(higher) => first = higher,
                 None => break,
@@ -379,7 +386,7 @@ impl<'a> Copy<'a> {
         Ok(())
     }
 
-    /// Gives the other fields that name entries the new names.
+    /// Sets the new ids in the other fields that name entries.
     fn rename(&self, ix: Ix, edits: &mut Edits<'_>) {
         for key in ["targetId", "target_id", "fromId", "providerReplayThroughEntryId"] {
             if let Some(name) = edits.value(key).and_then(|value| self.new_name(value)) {
@@ -406,7 +413,7 @@ impl<'a> Copy<'a> {
         self.names.get(&ix).cloned()
     }
 
-    /// What an entry is called in the new session.
+    /// Returns the id of an entry in the new session.
     fn name(&self, ix: Ix) -> io::Result<Vec<u8>> {
         match self.names.get(&ix) {
             Some(name) => Ok(name.clone()),
@@ -414,7 +421,8 @@ impl<'a> Copy<'a> {
         }
     }
 
-    /// The lines behind the entries: the labels in force, or a marker, so that the session stands at `head`.
+    /// Writes the lines after the entries: the current labels, or a marker, so that HEAD is at
+    /// `head`.
     fn ending(&mut self, head: Option<Ix>, now: Time) -> Result<(), Error> {
         let Some(head) = head else { return Ok(()) };
         let mut leaf = self.name(head)?;
@@ -462,7 +470,7 @@ impl<'a> Copy<'a> {
     }
 }
 
-/// The plan that makes one new file.
+/// Returns the plan that creates one new file.
 fn created(wish: &Wish, pieces: Vec<Piece>, changes: Vec<Change>) -> Plan {
     let mut plan = Plan { verb: "export-branch".into(), ..Plan::default() };
     plan.changes.push(Change {
@@ -477,7 +485,7 @@ fn created(wish: &Wish, pieces: Vec<Piece>, changes: Vec<Change>) -> Plan {
     plan
 }
 
-/// How many bytes pieces are together.
+/// Returns the total size of pieces in bytes.
 pub fn size_of(pieces: &[Piece]) -> i64 {
     pieces
         .iter()
@@ -488,7 +496,7 @@ pub fn size_of(pieces: &[Piece]) -> i64 {
         .sum()
 }
 
-/// The changes that edits of a line make, as they are shown.
+/// Returns the changes that edits of a line make, as they are shown.
 fn changes_of<'e>(
     edits: &'e Edits<'_>,
     file: u16,
@@ -507,7 +515,8 @@ fn changes_of<'e>(
     })
 }
 
-/// A line with its edits as pieces: what is not edited is copied from the file, however long it is.
+/// Returns a line with its edits as pieces: unedited parts are copied from the file, however long
+/// they are.
 pub(super) fn pieces_of(span: Span, edits: &Edits<'_>, into: &mut Vec<Piece>) {
     let mut at = 0;
     for (range, new) in edits.stretches() {

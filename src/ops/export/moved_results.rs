@@ -1,7 +1,8 @@
-//! Stored tool results that come along with an export: the new session names the new files.
+//! Stored tool results that are copied with an export: the new session names the new files.
 //!
-//! The model reads such a file by the path in the transcript. The files are copied beside the new session, so a path into the old
-//! session's folder would lead to a file that is deleted with the old session.
+//! The model reads such a file by the path in the transcript. The files are copied beside the new
+//! session, because a path into the old session's folder would lead to a file that is deleted with
+//! the old session.
 
 use crate::format::claude::stored_results::{self, FOLDER};
 use crate::format::{Content, Format};
@@ -10,22 +11,23 @@ use std::cell::Cell;
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-/// The files of results that are copied, and from where to where.
+/// The files of results that are copied, with their old and new folders.
 #[derive(Clone, Debug)]
 pub struct MovedResults {
-    /// The old folder, as it may be named: with a slash at its end.
+    /// The spellings of the old folder, with a slash at the end.
     old: Vec<String>,
-    /// The new folder, with a slash at its end.
+    /// The new folder, with a slash at the end.
     new: String,
     /// The names of the files.
     names: HashSet<String>,
-    /// How many results name one of the files in another folder than the old one.
+    /// How many results name one of the files in a folder other than the old one.
     elsewhere: Cell<usize>,
 }
 
 impl MovedResults {
-    /// Returns what moves if the files `names` are copied from the folder of the old session to that of the new one; `old` are
-    /// the absolute paths of the folder. `None` if nothing moves, or if a path is not a text.
+    /// Returns the moved files if the files `names` are copied from the folder of the old session
+    /// to that of the new one; `old` are the absolute paths of the folder. Returns `None` if
+    /// nothing moves, or if a path is not UTF-8.
     pub fn new(old: &[PathBuf], new: &Path, names: HashSet<String>) -> Option<MovedResults> {
         let results = |folder: &Path| Some(format!("{}/{FOLDER}/", folder.to_str()?));
         let mut old: Vec<String> = old.iter().filter_map(|folder| results(folder)).collect();
@@ -35,12 +37,12 @@ impl MovedResults {
         (!is_empty).then_some(MovedResults { old, new, names, elsewhere: Cell::new(0) })
     }
 
-    /// Returns how many results were met that name a copied file in another folder, and so keep the path.
+    /// Returns how many results name a copied file in another folder, and so keep the path.
     pub fn elsewhere(&self) -> usize {
         self.elsewhere.get()
     }
 
-    /// Changes the paths in a line that holds results of tools, or what was put in their place.
+    /// Changes the paths in a line with tool results, or with their replacements.
     pub(super) fn rename(&self, line: &[u8], edits: &mut Edits<'_>) {
         if memchr::memmem::find(line, FOLDER.as_bytes()).is_none() {
             return;
@@ -74,7 +76,8 @@ impl MovedResults {
         }
     }
 
-    /// Changes the paths in one value. Only the folder is replaced: all other bytes of the value stay.
+    /// Changes the paths in one value. Only the folder is replaced: all other bytes of the value
+    /// stay.
     fn rename_in(&self, line: &[u8], value: std::ops::Range<usize>, old: &str, edits: &mut Edits<'_>) {
         let spelled = |folder: &str| {
             let quoted = quoted(folder, Escapes::Needed);
@@ -105,7 +108,8 @@ impl MovedResults {
     }
 }
 
-/// Whether a path can begin after these bytes of a JSON text: they do not end in a part of a longer path.
+/// Returns whether a path can begin after these bytes of JSON text, i.e. they do not end in a part
+/// of a longer path.
 fn begins_a_path(before: &[u8]) -> bool {
     match before {
         [.., b'\\', b'n' | b't' | b'r' | b'"'] => true,

@@ -1,18 +1,18 @@
-//! Texts of which one must stand in whatever a pattern matches.
+//! Literals, one of which every match of a pattern must contain.
 
 use crate::json::{Run, is_plain};
 use regex_syntax::hir::{Class, Hir, HirKind};
 
-/// How many characters one place of a text may have: more find too much.
+/// The maximum number of alternatives for one character: with more, too much is found.
 const CHOICES: usize = 4;
 
-/// How many texts are looked for at once.
+/// The maximum number of texts that are searched at once.
 const TEXTS: usize = 64;
 
-/// Texts of plain characters of which at least one stands in every match, each in one stretch between characters that
-/// are not plain; `None` where nothing is known.
+/// Returns texts of plain characters of which every match contains at least one, each as a
+/// contiguous run between characters that are not plain; `None` if nothing is known.
 ///
-/// Of what is needed the longest is taken, since it is the rarest.
+/// Of several required texts, the longest is used, because it is the rarest.
 pub(super) fn needed(hir: &Hir) -> Option<Vec<Run>> {
     match hir.kind() {
         HirKind::Literal(_) | HirKind::Class(_) | HirKind::Concat(_) => {
@@ -34,11 +34,11 @@ pub(super) fn needed(hir: &Hir) -> Option<Vec<Run>> {
     }
 }
 
-/// The best that a row of parts needs, as far as it was walked.
+/// The best required text of a sequence of parts, as far as it was walked.
 #[derive(Default)]
 struct Best {
     texts: Option<Vec<Run>>,
-    /// The text that the parts walked last spell.
+    /// The text spelled by the last parts.
     run: Run,
 }
 
@@ -55,7 +55,7 @@ impl Best {
             },
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.walk(part)),
             HirKind::Capture(capture) => self.walk(&capture.sub),
-            // An assertion takes no place.
+            // An assertion matches no characters.
             HirKind::Empty | HirKind::Look(_) => {}
             _ => {
                 self.end();
@@ -89,7 +89,7 @@ impl Best {
     }
 }
 
-/// The characters of a small class.
+/// Returns the characters of a small class.
 fn characters(class: &Class) -> Option<Vec<char>> {
     let mut out = Vec::new();
     let Class::Unicode(class) = class else { return None };

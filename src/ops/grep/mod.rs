@@ -1,8 +1,9 @@
-//! `bough grep`: what entries say, searched.
+//! `bough grep`: searches the contents of entries.
 //!
-//! A [`Pattern`] is matched against the strings of an entry that say something, escapes resolved: texts, thinking,
-//! arguments and results of tools, summaries, names. Keys, ids and what else makes up a line are no part of it. Before a
-//! line is read its bytes are sifted ([`Pattern::sieve`]), so that most lines cost no more than their passing.
+//! A [`Pattern`] is matched against the strings of an entry that have content, with escapes
+//! resolved: texts, thinking, arguments and results of tools, summaries, names. Keys, ids and the
+//! rest of a line are not searched. A prefilter checks the bytes of a line before it is read
+//! ([`Pattern::sieve`]), so that most lines only cost the scan.
 
 mod literals;
 mod queued;
@@ -17,36 +18,36 @@ use regex::Regex;
 use std::borrow::Cow;
 use std::ops::Range;
 
-/// What is searched for.
+/// A search pattern.
 pub struct Pattern {
     regex: Regex,
     sieve: Option<Sieve>,
 }
 
-/// How a pattern is read.
+/// How a pattern is interpreted.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Options {
-    /// Whether upper and lower case are the same.
+    /// Whether to ignore case.
     pub ignore_case: bool,
-    /// Whether it must stand between the bounds of words.
+    /// Whether it must match whole words.
     pub word: bool,
-    /// Whether it is a plain text, no expression.
+    /// Whether it is a literal string instead of a regular expression.
     pub fixed: bool,
 }
 
-/// A line of text in which the pattern was found.
+/// A line of text that matches.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Hit {
-    /// In which part of the entry.
+    /// The part of the entry that contains it.
     pub part: Part,
     /// The line, or the lines that a match spans.
     pub text: String,
-    /// Where in `text` the matches stand, as bytes.
+    /// The byte ranges of the matches in `text`.
     pub at: Vec<Range<usize>>,
 }
 
 impl Pattern {
-    /// Reads a pattern; fails with what is wrong with it.
+    /// Parses a pattern; fails with the error in it.
     pub fn new(pattern: &str, options: Options) -> Result<Pattern, regex::Error> {
         let mut pattern: Cow<'_, str> = match options.fixed {
             true => regex::escape(pattern).into(),
@@ -59,7 +60,7 @@ impl Pattern {
             .multi_line(true)
             .case_insensitive(options.ignore_case)
             .build()?;
-        // The expression is known to be one: where its parts can't be had, all lines are looked at.
+        // The expression is known to be valid: if its parts are not available, all lines are read.
         let sieve = regex_syntax::ParserBuilder::new()
             .multi_line(true)
             .case_insensitive(options.ignore_case)
@@ -70,12 +71,12 @@ impl Pattern {
         Ok(Pattern { regex, sieve })
     }
 
-    /// What finds the lines that may match; `None` where all may.
+    /// Returns the prefilter that finds the lines that may match, or `None` if all may.
     pub fn sieve(&self) -> Option<&Sieve> {
         self.sieve.as_ref()
     }
 
-    /// Whether an entry matches, given its line.
+    /// Returns whether an entry matches, given its line.
     pub fn is_in(&self, format: Format, line: &[u8]) -> bool {
         let mut found = false;
         each_said(format, line, &mut |_, text| {
@@ -84,19 +85,19 @@ impl Pattern {
         found
     }
 
-    /// The lines of an entry's text that match, in order, given its line.
+    /// Returns the lines of an entry's text that match, in order, given its line.
     pub fn hits(&self, format: Format, line: &[u8]) -> Vec<Hit> {
         let mut hits = Vec::new();
         each_said(format, line, &mut |part, text| self.hits_in(part, text, &mut hits));
         hits
     }
 
-    /// Whether a text matches.
+    /// Returns whether a text matches.
     pub fn is_in_text(&self, text: &str) -> bool {
         self.regex.is_match(text)
     }
 
-    /// The lines of a text that match, as a part of an entry.
+    /// Returns the lines of a text that match, as a part of an entry.
     pub fn hits_in_text(&self, part: Part, text: &str) -> Vec<Hit> {
         let mut hits = Vec::new();
         self.hits_in(part, text, &mut hits);
@@ -105,7 +106,7 @@ impl Pattern {
 
     fn hits_in(&self, part: Part, text: &str, hits: &mut Vec<Hit>) {
         let from = hits.len();
-        // Where the lines of the last hit end in the text, and where they begin.
+        // The range of the lines of the last hit in the text.
         let mut lines = 0..0;
         for found in self.regex.find_iter(text) {
             if hits.len() > from && found.start() < lines.end {
@@ -125,7 +126,7 @@ impl Pattern {
     }
 }
 
-/// The end of the line in which a match ends at `at`.
+/// Returns the end of the line in which a match ends at `at`.
 fn line_end(text: &str, at: usize) -> usize {
     text[at..].find('\n').map_or(text.len(), |more| at + more)
 }
@@ -162,7 +163,7 @@ mod tests {
         check("a/b",          user, &["text: three \"two\" a/b [a/b]"]);
         check(r"two\nthree",  user, &["text: one a two\nthree \"two\" a/b [two\nthree]"]);
         check("^three",       user, &["text: three \"two\" a/b [three]"]);
-        check("needle",       user, &[]);      // an id is not said
+        check("needle",       user, &[]);      // an id is not content
         check("content",      user, &[]);      // nor is a key
         check("e",            user, &["text: one a two [e]", "text: three \"two\" a/b [e,e]"]);
         let reply = r#"{"type":"message","message":{"role":"assistant","content":[{"type":"thinking","thinking":"Hmm, ls"},{"type":"toolCall","id":"c","name":"bash","arguments":{"command":"ls -l","opts":{"n":[8080,true]}}}]}}"#;
@@ -184,7 +185,7 @@ mod tests {
         assert_eq!(hits("A.C", Options { fixed: true, ..Options::default() }, line).len(), 0);
     }
 
-    /// Spells a text as JSON, each character in the way that a number chooses.
+    /// Spells a text as JSON, each character in the way selected by a number.
     fn spelled(text: &str, ways: &[u8]) -> String {
         let mut out = String::new();
         for (character, way) in text.chars().zip(ways.iter().cycle()) {

@@ -1,8 +1,9 @@
-//! Prompts that were typed while the agent worked, and that the transcript keeps only as a line of the input queue.
+//! Prompts that were typed while the agent worked, and that the transcript contains only as a line
+//! of the input queue.
 //!
-//! Claude Code writes `{"type":"queue-operation","operation":"enqueue","content":…}` for such a prompt. Newer versions then write an
-//! entry with the same text: a prompt, or an attachment `queued_command`. Older ones wrote none if the prompt went into the turn that
-//! was running.
+//! Claude Code writes `{"type":"queue-operation","operation":"enqueue","content":…}` for such a
+//! prompt. Newer versions then write an entry with the same text: a prompt, or an attachment
+//! `queued_command`. Older ones wrote none if the prompt became part of the running turn.
 
 use crate::format::{Content, Format};
 use crate::json::{member, string, text};
@@ -10,20 +11,21 @@ use crate::json::{member, string, text};
 /// A prompt in the input queue.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Queued {
-    /// Where its line begins in the file.
+    /// The offset of its line in the file.
     pub offset: u64,
-    /// What was typed.
+    /// The text.
     pub text: String,
 }
 
-/// The prompts in the input queue for which no entry was met yet.
+/// The prompts in the input queue for which there was no entry so far.
 #[derive(Default, Debug)]
 pub struct Queue {
     waiting: Vec<Queued>,
 }
 
 impl Queue {
-    /// Takes the next line of a session of Claude Code. Lines that have no text in common with what is searched for can be left out.
+    /// Processes the next line of a session of Claude Code. Lines that have no text in common with
+    /// the search may be left out.
     pub fn line(&mut self, offset: u64, line: &[u8]) {
         match &*text(line, "type") {
             "queue-operation" if text(line, "operation") == "enqueue" => {
@@ -34,7 +36,7 @@ impl Queue {
             }
             "user" | "attachment" if !self.waiting.is_empty() => {
                 let said = Content::of(Format::Claude, line).text;
-                // One entry may have several prompts. Of two that are alike, an entry takes one.
+                // One entry may contain several prompts. Of two equal ones, an entry matches one.
                 let mut taken: Vec<String> = Vec::new();
                 self.waiting.retain(|queued| {
                     let prompt = queued.text.trim();
@@ -49,13 +51,13 @@ impl Queue {
         }
     }
 
-    /// Returns the prompts that are in no entry, in file order.
+    /// Returns the prompts without an entry, in file order.
     pub fn left(self) -> Vec<Queued> {
         self.waiting
     }
 }
 
-/// Whether a text contains another as whole lines.
+/// Returns whether a text contains another as whole lines.
 fn has_lines(text: &str, wanted: &str) -> bool {
     text.match_indices(wanted).any(|(at, found)| {
         let (before, after) = (&text[..at], &text[at + found.len()..]);

@@ -1,27 +1,27 @@
-//! The strings of an entry that say something.
+//! The strings of an entry that have content.
 
 use crate::format::Format;
 use crate::json::{each_item, each_member, member, string, text};
 
-/// Which part of an entry a text is.
+/// The part of an entry that a text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Part {
     /// The text of a message.
     Text,
-    /// What the model thought.
+    /// The thinking of the model.
     Thinking,
     /// An argument of a tool.
     Call,
-    /// What a tool gave, or a command of the user.
+    /// The output of a tool, or a command of the user.
     Result,
     /// A summary.
     Summary,
-    /// Words of another entry: a label, a name, a note.
+    /// The text of any other entry: a label, a name, a note.
     Note,
 }
 
 impl Part {
-    /// The part as one word, as `--json` gives it.
+    /// Returns the name of the part, as in `--json`.
     pub fn word(self) -> &'static str {
         match self {
             Part::Text => "text",
@@ -34,10 +34,11 @@ impl Part {
     }
 }
 
-/// Gives each string of a line that says something, escapes resolved; and numbers among the arguments of tools.
+/// Passes each string of a line that has content to `each`, with escapes resolved, and numbers
+/// among the arguments of tools.
 ///
-/// Each is a single string of the line, or several joined by line feeds: a text without escapes that stands in it
-/// stands in the bytes of the line too.
+/// Each is a single string of the line, or several joined by line feeds: if it contains a text
+/// without escapes, the bytes of the line contain that text, too.
 pub fn each_said(format: Format, line: &[u8], each: &mut dyn FnMut(Part, &str)) {
     let ty = text(line, "type");
     match (format, &*ty) {
@@ -87,7 +88,7 @@ fn message(message: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     }
 }
 
-/// The content of a message: a string, or a list of blocks.
+/// Passes the content of a message: a string, or a list of blocks.
 fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     let Some(value) = content else { return };
     say(part, content, each);
@@ -104,7 +105,7 @@ fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str))
     }
 }
 
-/// The content of a result, which holds no further results.
+/// Passes the content of a result, which contains no further results.
 fn result(content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     say(Part::Result, content, each);
     for block in each_item(content.unwrap_or_default()) {
@@ -129,9 +130,9 @@ fn say(part: Part, value: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     }
 }
 
-/// All strings and numbers in a value, however deep, in order; keys are left out.
+/// Passes all strings and numbers in a value, at any depth, in order, without keys.
 fn leaves(part: Part, value: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
-    // Not by recursion: how deep a value goes is the file's choice.
+    // Without recursion, because the file determines the depth of a value.
     let mut open: Vec<&[u8]> = value.into_iter().collect();
     while let Some(value) = open.pop() {
         match value.first() {

@@ -3,18 +3,21 @@
 use super::Rows;
 use std::collections::BTreeSet;
 
-/// The folded rows of a tree. A visible row has an index, counted from 0 over the visible rows only.
+/// The folded rows of a tree. A visible row has an index, counted from 0 over the visible rows
+/// only.
 ///
 /// Costs memory and time by the number of folds, not of rows.
 #[derive(Clone, Debug, Default)]
 pub struct Folds {
     folded: BTreeSet<usize>,
-    /// Runs of hidden rows in their order: the first row, the row after the last, and how many rows are hidden before.
+    /// Runs of hidden rows in their order: the first row, the row after the last, and how many rows
+    /// are hidden before.
     hidden: Vec<(usize, usize, usize)>,
 }
 
 impl Folds {
-    /// Folds a row, or unfolds it. Gives whether it is folded now; a row that can't be folded stays as it is.
+    /// Folds a row, or unfolds it. Returns whether it is now folded; a row that can't be folded
+    /// does not change.
     pub fn toggle(&mut self, rows: &Rows, row: usize) -> bool {
         if self.folded.remove(&row) {
             self.hide(rows);
@@ -37,27 +40,27 @@ impl Folds {
         }
     }
 
-    /// Unfolds all.
+    /// Unfolds all rows.
     pub fn clear(&mut self) {
         *self = Folds::default();
     }
 
-    /// Whether a row is folded.
+    /// Returns whether a row is folded.
     pub fn is_folded(&self, row: usize) -> bool {
         self.folded.contains(&row)
     }
 
-    /// The folded rows, from the top.
+    /// Returns the folded rows, from the top.
     pub fn all(&self) -> impl Iterator<Item = usize> + '_ {
         self.folded.iter().copied()
     }
 
-    /// How many rows are visible.
+    /// Returns the number of visible rows.
     pub fn visible(&self, rows: &Rows) -> usize {
         rows.len() - self.hidden.last().map_or(0, |(first, end, before)| before + end - first)
     }
 
-    /// The visible row of an index.
+    /// Returns the visible row with an index.
     pub fn row(&self, index: usize) -> usize {
         let after = self.hidden.partition_point(|(first, _, before)| first - before <= index);
         match after.checked_sub(1).map(|at| self.hidden[at]) {
@@ -66,7 +69,7 @@ impl Folds {
         }
     }
 
-    /// The index of a row; of a hidden one, that of the folded row which hides it.
+    /// Returns the index of a row; for a hidden one, that of the folded row that hides it.
     pub fn index(&self, row: usize) -> usize {
         let after = self.hidden.partition_point(|(first, ..)| *first <= row);
         match after.checked_sub(1).map(|at| self.hidden[at]) {
@@ -81,7 +84,7 @@ impl Folds {
         let mut before = 0;
         for row in &self.folded {
             let hides = rows.descendants(*row);
-            // What is below a folded row is hidden already.
+            // Rows below a folded row are already hidden.
             if self.hidden.last().is_none_or(|(_, end, _)| hides.start >= *end) {
                 self.hidden.push((hides.start, hides.end, before));
                 before += hides.len();

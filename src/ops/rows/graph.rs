@@ -1,17 +1,19 @@
 //! The order and the columns in which `log --graph` draws a tree.
 //!
-//! Newest first along each branch, no entry before what hangs under it. At a branch point one child goes straight
-//! on in the column of its parent; the others are drawn one after the other in the column to the right, each joined
-//! to its parent's column where it ends, so that their columns are free for the next. Straight on goes the path to
-//! the position; elsewhere the child with most branches below it, the newest of equals. So a side branch has at most
-//! half of the branches of what it hangs from, and a tree of 10,000 branches needs no more than 15 columns.
+//! Newest first along each branch, with no entry before its children. At a branch point, one child
+//! continues in the column of its parent; the others are drawn one after the other in the column to
+//! the right, each joined to its parent's column where it ends, so that the columns are free for
+//! the next branch. The straight child is the one on the path to HEAD; elsewhere it is the one with
+//! the most branches below it, and among equals the newest. So a side branch has at most half of
+//! the branches of the branch that it leaves, and a tree of 10,000 branches needs at most 15
+//! columns.
 
 use crate::model::Ix;
 use crate::ops::Forest;
 
 const NONE: u32 = u32::MAX;
 
-/// A line of the picture.
+/// A line of the graph.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Row {
     /// An entry; the columns to its left pass by.
@@ -20,7 +22,7 @@ pub enum Row {
         ix: Ix,
         /// Its column, from 0.
         column: usize,
-        /// Whether it is on the path to the position.
+        /// Whether it is on the path to HEAD.
         on_path: bool,
     },
     /// A branch ends: this column is joined to the one on its left.
@@ -32,16 +34,16 @@ pub enum Row {
     Gap,
 }
 
-/// The tree as it will be drawn.
+/// The layout of a tree.
 pub struct Graph<'f> {
     forest: &'f Forest<'f>,
-    /// Of each shown entry the child that is drawn in the same column.
+    /// For each shown entry, the child that is drawn in the same column.
     straight: Vec<u32>,
-    /// The other children, with their parents: by parent, the newest branch first.
+    /// The other children, with their parents: sorted by parent, the newest branch first.
     sides: Vec<(u32, u32)>,
     /// The entries without a parent, in the order in which their trees are drawn.
     tops: Vec<u32>,
-    /// The path to the position, sorted.
+    /// The path to HEAD, sorted.
     path: Vec<u32>,
 }
 
@@ -55,11 +57,12 @@ impl<'f> Graph<'f> {
                 .map(|ix| ix.0)
                 .collect();
         let mut straight = vec![NONE; forest.len()];
-        // How many branches an entry and all below it have, and the last of these entries in the file.
+        // The number of branches at and below each entry, and the last of these entries in the
+        // file.
         let mut weight = vec![0u32; forest.len()];
         let mut newest = vec![0u32; forest.len()];
         let (mut sides, mut tops) = (Vec::new(), Vec::new());
-        // The path goes straight on, so its children are settled before all others.
+        // The path continues straight, so its children are placed before all others.
         for pair in path.windows(2) {
             straight[pair[1] as usize] = pair[0];
         }
@@ -93,12 +96,12 @@ impl<'f> Graph<'f> {
         Graph { forest, straight, sides, tops, path }
     }
 
-    /// The lines of the picture, from the top.
+    /// Returns the lines of the graph, from the top.
     pub fn rows(&self) -> Rows<'_> {
         Rows { graph: self, tops: 0, turns: Vec::new(), next: Next::Top }
     }
 
-    /// The child that is drawn first, down to an entry that has none.
+    /// Follows the straight children down to an entry that has none.
     fn end_of(&self, mut ix: u32) -> u32 {
         while self.straight[ix as usize] != NONE {
             ix = self.straight[ix as usize];
@@ -106,7 +109,7 @@ impl<'f> Graph<'f> {
         ix
     }
 
-    /// Where the side branches of an entry stand in `sides`.
+    /// Returns the range of an entry's side branches in `sides`.
     fn sides_of(&self, parent: u32) -> (usize, usize) {
         let from = self.sides.partition_point(|(other, _)| *other < parent);
         let count = self.sides[from..].iter().take_while(|(other, _)| *other == parent).count();
@@ -117,10 +120,10 @@ impl<'f> Graph<'f> {
 /// The lines of a [`Graph`], one after the other.
 pub struct Rows<'g> {
     graph: &'g Graph<'g>,
-    /// How many trees were begun.
+    /// How many trees were started.
     tops: usize,
-    /// The branch points whose side branches are being drawn, outermost first: the column of a side branch is
-    /// their number.
+    /// The branch points whose side branches are being drawn, outermost first: the column of a side
+    /// branch is their number.
     turns: Vec<Turn>,
     next: Next,
 }
@@ -128,14 +131,14 @@ pub struct Rows<'g> {
 /// A branch point whose side branches are being drawn.
 struct Turn {
     at: u32,
-    /// The side branches to come.
+    /// The remaining side branches.
     rest: (usize, usize),
 }
 
 #[derive(Clone, Copy)]
 enum Next {
     Top,
-    /// This entry is drawn, once its side branches are.
+    /// Draws this entry after its side branches.
     Reach(u32),
     Draw(u32),
     Join,
@@ -206,7 +209,7 @@ mod tests {
     use super::*;
     use crate::ops::forest::tests::session;
 
-    /// The picture as letters: `*` on the path, `o` off it.
+    /// Draws the graph as letters: `*` on the path, `o` off it.
     fn picture(text: &str, position: &str) -> String {
         let (names, entries, tree) = session(text);
         let forest = Forest::new(&tree, entries.len(), |ix| !names[ix.at()].starts_with('.'));
@@ -240,7 +243,7 @@ mod tests {
     fn the_current_path_is_leftmost_and_first() {
         check("a; b<a; c<b; d<a; e<d", "e", &["* e", "* d", "| o c", "| o b", "|/", "* a"]);
         check("a; b<a; c<b; d<a; e<d", "c", &["* c", "* b", "| o e", "| o d", "|/", "* a"]);
-        // The position is no leaf: what hangs under it goes on above it.
+        // HEAD is not a leaf: its children are drawn above it in the same column.
         check("a; b<a; c<b; d<b", "b", &["o d", "| o c", "|/", "* b", "* a"]);
         check("a; b<a; c<b", "", &["o c", "o b", "o a"]);
     }
@@ -248,7 +251,7 @@ mod tests {
     #[test]
     fn columns_are_used_again() {
         check("a; b<a; c<a; d<a; e<a", "e", &["* e", "| o d", "|/", "| o c", "|/", "| o b", "|/", "* a"]);
-        // A side branch with a branch of its own.
+        // A side branch with its own branch.
         check(
             "a; b<a; c<b; d<b; e<d; f<a",
             "f",
@@ -276,7 +279,7 @@ mod tests {
 
     #[test]
     fn ten_thousand_branches_need_few_columns() {
-        // Pseudo-random parents, and the two shapes that are worst for a drawing: a comb and a star.
+        // Pseudo-random parents, and the two worst shapes for a drawing: a comb and a star.
         let mut seed = 7u64;
         let mut random = |below: usize| {
             seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);

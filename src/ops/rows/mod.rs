@@ -1,10 +1,11 @@
 //! The rows of a session's tree, as `log --graph`, `tree` and the exported page show them.
 //!
-//! The order is that of the tree views of pi and oh-my-pi: roots down, each entry before its descendants, and at a branch point
-//! the branch with the agent's leaf first. [`Order`] has all entries in that order. [`Rows`] keeps those that a filter shows;
-//! a hidden entry's descendants move up to the nearest shown entry. [`Folds`] hides the descendants of folded rows.
-//! [`Search`] decides whether an entry has the words that a user looks for. [`graph`] draws the same entries from their newest up, in
-//! columns.
+//! The order is that of the tree views of pi and oh-my-pi: roots down, each entry before its
+//! descendants, and at a branch point the branch with the agent's leaf first. [`Order`] contains
+//! all entries in that order. [`Rows`] keeps those that a filter shows; descendants of a hidden
+//! entry move up to the nearest shown entry. [`Folds`] hides the descendants of folded rows.
+//! [`Search`] decides whether an entry contains the words that a user searches for. [`graph`] draws
+//! the same entries from the newest up, in columns.
 
 mod folds;
 pub mod graph;
@@ -28,13 +29,13 @@ pub struct Rows {
     /// The chain of each row.
     chain: Vec<u32>,
     chains: Vec<Chain>,
-    /// The row of each entry; of a hidden entry, that of the nearest shown one above it.
+    /// The row of each entry; for a hidden entry, that of its nearest shown ancestor.
     row: Vec<u32>,
     /// How many of the rows are on the path to the leaf. They come first.
     on_path: usize,
 }
 
-/// A run of rows without a branch point but for its last row: a chain does not indent.
+/// A run of rows in which only the last may be a branch point: a chain does not indent.
 #[derive(Clone, Copy, Debug)]
 struct Chain {
     first: u32,
@@ -50,7 +51,7 @@ struct Chain {
 }
 
 impl Rows {
-    /// Keeps the entries of an order for which `shown` holds.
+    /// Keeps the entries of an order for which `shown` is true.
     ///
     /// Costs two passes over the entries, whatever the depth.
     pub fn new(tree: &Tree, order: &Order, shown: impl Fn(Ix) -> bool) -> Rows {
@@ -80,7 +81,7 @@ impl Rows {
         }
         rows.entries.shrink_to_fit();
         rows.chain.reserve_exact(rows.entries.len());
-        // The chains that the row at hand is in or below.
+        // The chains that contain the current row, or have it below them.
         let mut open: Vec<u32> = Vec::new();
         for (row, parent) in above.into_iter().enumerate() {
             let continues =
@@ -110,7 +111,7 @@ impl Rows {
         for chain in open {
             rows.chains[chain as usize].end = rows.entries.len() as u32;
         }
-        // A chain that is followed by another of the same branch point is not the last one.
+        // A chain that is followed by another from the same branch point is not the last one.
         for at in 0..rows.chains.len() {
             let Chain { end, above, .. } = rows.chains[at];
             let next = rows.chain.get(end as usize).map(|next| rows.chains[*next as usize].above);
@@ -119,82 +120,86 @@ impl Rows {
         rows
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is shown.
+    /// Returns whether nothing is shown.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// The entry of a row.
+    /// Returns the entry of a row.
     pub fn entry(&self, row: usize) -> Ix {
         self.entries[row]
     }
 
-    /// The entries of all rows.
+    /// Returns the entries of all rows.
     pub fn entries(&self) -> &[Ix] {
         &self.entries
     }
 
-    /// The row of an entry, if it is shown.
+    /// Returns the row of an entry, if it is shown.
     pub fn row(&self, ix: Ix) -> Option<usize> {
         self.row_at_or_above(ix).filter(|row| self.entries[*row] == ix)
     }
 
-    /// The row of an entry, or of the nearest shown one above it.
+    /// Returns the row of an entry, or of its nearest shown ancestor.
     pub fn row_at_or_above(&self, ix: Ix) -> Option<usize> {
         self.row.get(ix.at()).filter(|row| **row != NONE).map(|row| *row as usize)
     }
 
-    /// The row on which the tree views start: that of the leaf or above it, else the last row.
+    /// Returns the row on which the tree views start: that of the leaf or above it, or else the
+    /// last row.
     pub fn start(&self, leaf: Option<Ix>) -> usize {
         leaf.and_then(|leaf| self.row_at_or_above(leaf)).unwrap_or(self.len().saturating_sub(1))
     }
 
-    /// Whether a row is on the path to the leaf.
+    /// Returns whether a row is on the path to the leaf.
     pub fn is_on_path(&self, row: usize) -> bool {
         row < self.on_path
     }
 
-    /// How many branch points are above a row.
+    /// Returns how many branch points are above a row.
     pub fn depth(&self, row: usize) -> usize {
         self.chain_of(row).depth as usize
     }
 
-    /// Whether a row is the first one after a branch point.
+    /// Returns whether a row is the first one after a branch point.
     pub fn begins_branch(&self, row: usize) -> bool {
         let chain = self.chain_of(row);
         chain.first as usize == row && chain.above != NONE
     }
 
-    /// Whether no shown entry is above a row.
+    /// Returns whether no shown entry is above a row.
     pub fn is_root(&self, row: usize) -> bool {
         let chain = self.chain_of(row);
         chain.first as usize == row && chain.above == NONE
     }
 
-    /// Whether a row has more than one child.
+    /// Returns whether a row has more than one child.
     pub fn is_branch_point(&self, row: usize) -> bool {
         let chain = self.chain_of(row);
         chain.own_end as usize == row + 1 && chain.end > chain.own_end
     }
 
-    /// The descendants of a row. They follow it.
+    /// Returns the descendants of a row, which follow it.
     pub fn descendants(&self, row: usize) -> Range<usize> {
         row + 1..self.chain_of(row).end as usize
     }
 
-    /// Whether the tree views let a row be folded: a root, or the first row after a branch point, that has descendants.
+    /// Returns whether the tree views let a row be folded: a root, or the first row after a branch
+    /// point, if it has descendants.
     pub fn is_foldable(&self, row: usize) -> bool {
         self.chain_of(row).first as usize == row && !self.descendants(row).is_empty()
     }
 
-    /// For the branch that a row is on and each branch point above it, outermost first: whether other branches follow.
+    /// Returns, for the branch of a row and each branch point above it, outermost first, whether
+    /// other branches follow.
     ///
-    /// Begins with the branch of depth `from` + 1, so that what is off the screen costs nothing to draw.
+    /// Begins with the branch of depth `from` + 1, so that anything off the screen costs nothing to
+    /// draw.
     pub fn followed(&self, row: usize, from: usize) -> Vec<bool> {
         let mut out = Vec::new();
         let mut chain = self.chain_of(row);
@@ -206,7 +211,8 @@ impl Rows {
         out
     }
 
-    /// The first row of the branch that a row is on; of a row that is the first one already, that of the branch before it.
+    /// Returns the first row of the branch of a row; for a row that is the first one, that of the
+    /// branch before it.
     pub fn branch_start_above(&self, row: usize) -> usize {
         let chain = self.chain_of(row);
         match chain.first as usize {
@@ -216,19 +222,19 @@ impl Rows {
         }
     }
 
-    /// The first row after the next branch point; without one, the last row of the branch.
+    /// Returns the first row after the next branch point; without one, the last row of the branch.
     pub fn branch_start_below(&self, row: usize) -> usize {
         let chain = self.chain_of(row);
         if chain.end > chain.own_end { chain.own_end as usize } else { chain.own_end as usize - 1 }
     }
 
-    /// The next branch point after a row.
+    /// Returns the next branch point after a row.
     pub fn branch_point_after(&self, row: usize) -> Option<usize> {
         let first = self.chain.get(row).map_or(0, |chain| *chain as usize);
         self.chains[first..].iter().filter_map(Chain::branch_point).find(|point| *point > row)
     }
 
-    /// The last branch point before a row.
+    /// Returns the last branch point before a row.
     pub fn branch_point_before(&self, row: usize) -> Option<usize> {
         let last = self.chain.get(row).map_or(0, |chain| *chain as usize + 1);
         self.chains[..last].iter().rev().filter_map(Chain::branch_point).find(|point| *point < row)

@@ -8,18 +8,19 @@ use std::collections::HashMap;
 
 /// All entries of a tree, each before its descendants.
 ///
-/// Children follow by their times, and roots by the file; but the one that leads to the leaf comes first. So the path to
-/// the leaf is the beginning of the order.
+/// Children are in time order, and roots in file order, but the one that leads to the leaf comes
+/// first. So the path to the leaf is the beginning of the order.
 pub struct Order {
     pub(super) entries: Vec<Ix>,
-    /// How many entries the session has, those included that are no part of the tree.
+    /// The number of entries in the session, including those that are not part of the tree.
     pub(super) count: usize,
     /// How many of the entries are on the path to the leaf.
     pub(super) on_path: usize,
 }
 
 impl Order {
-    /// Costs a pass over the entries, and sorts those at branch points; whatever the depth, nothing recurses.
+    /// Costs a pass over the entries, and sorts those at branch points; does not recurse, whatever
+    /// the depth.
     pub fn new(session: &Session, leaf: Option<Ix>) -> Order {
         let (tree, entries) = (&session.tree, &session.entries);
         let count = entries.len();
@@ -61,8 +62,9 @@ fn sort_by_time(children: &mut Vec<Ix>, time: impl Fn(Ix) -> Time) {
         children.sort_by_key(|ix| time(*ix));
         return;
     }
-    // With such times the result depends on the way of sorting. This one is the engine's for short lists: each is put
-    // into the sorted part before it, at a place found by halving.
+    // With such times the result depends on the sorting algorithm. This is the one of the
+    // JavaScript engine for short lists: each element is inserted into the sorted part before it,
+    // at a place found by bisection.
     let compare = |one: Ix, other: Ix| match (time(one), time(other)) {
         (one, other) if one.is_some() && other.is_some() => one.cmp(&other),
         _ => Ordering::Equal,

@@ -1,19 +1,21 @@
-//! What a user looks for in the tree.
+//! Searching the tree for what a user typed.
 
 use crate::format::Session;
 use crate::model::Ix;
 use crate::ops::grep::{Options, Pattern};
 
-/// Words of which an entry must have all, or a regular expression.
+/// Words that an entry must all contain, or a regular expression.
 ///
-/// An entry has a word if the word is in its text, its label, or the name of its kind. Case does not matter to words; to
-/// an expression it matters if the expression has a capital letter.
+/// An entry contains a word if the word is in its text, its label, or the name of its kind. Case
+/// does not matter for words; for an expression it matters if the expression contains a capital
+/// letter.
 pub struct Search {
     patterns: Vec<Pattern>,
 }
 
 impl Search {
-    /// Reads what a user typed: words, or `re:` and a regular expression. Fails if the expression is not valid.
+    /// Parses what a user typed: words, or `re:` and a regular expression. Fails if the expression
+    /// is invalid.
     pub fn parse(typed: &str) -> Result<Search, regex::Error> {
         let patterns = match typed.strip_prefix("re:") {
             Some(regex) => {
@@ -28,17 +30,17 @@ impl Search {
         Ok(Search { patterns })
     }
 
-    /// Whether nothing is looked for.
+    /// Returns whether the search is empty.
     pub fn is_empty(&self) -> bool {
         self.patterns.is_empty()
     }
 
-    /// Whether an entry is one that is looked for, given its line.
+    /// Returns whether an entry matches, given its line.
     pub fn finds(&self, session: &Session, ix: Ix, line: &[u8]) -> bool {
         let label = session.labels.of(ix).unwrap_or_default();
         let kind = session.entries.kind(ix).word();
         let is_in_line = |pattern: &Pattern| {
-            // Most lines are passed over without being parsed.
+            // Most lines are skipped without being parsed.
             pattern.sieve().is_none_or(|sieve| sieve.find(line, 0).is_some())
                 && pattern.is_in(session.format, line)
         };

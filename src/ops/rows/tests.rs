@@ -1,10 +1,11 @@
-//! Rows, folds and searches as tables.
+//! Tests of rows, folds and searches, as tables.
 
 use super::*;
 use crate::format::Session;
 use crate::ops::branches::tests::session;
 
-/// The rows of `"a; b<a; c<b"` with the leaf that the agent has; a name with a dot in front is hidden.
+/// Returns the rows of `"a; b<a; c<b"` with the agent's leaf; a name beginning with a dot is
+/// hidden.
 fn rows(text: &str) -> (Vec<String>, Session, Rows) {
     let (names, session) = session(text);
     let order = Order::new(&session, session.head.leaf);
@@ -12,7 +13,8 @@ fn rows(text: &str) -> (Vec<String>, Session, Rows) {
     (names, session, rows)
 }
 
-/// The visible rows: their depths as bars, `+` and `` ` `` where branches begin, `*` on the path.
+/// Draws the visible rows: their depths as bars, `+` and `` ` `` where branches begin, `*` on the
+/// path.
 fn drawn(names: &[String], rows: &Rows, folds: &Folds) -> String {
     let row = |index| {
         let row = folds.row(index);

@@ -1,4 +1,4 @@
-//! What the entries of one session took and did, as far as it is counted.
+//! The usage and the tool calls of the entries of one session, as far as they are counted.
 
 use crate::format::{Format, Session, Usage};
 use crate::json::{Members, each_item, member};
@@ -7,33 +7,34 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 
-/// The facts of a session: some bytes for each reply, call and result, and eight for each entry.
+/// The facts of a session: a few bytes for each reply, call and result, and eight for each entry.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
-    /// What took tokens.
+    /// Everything that used tokens.
     pub spent: Vec<Spent>,
     /// Calls of tools.
     pub calls: Vec<Call>,
     /// Results of tools.
     pub results: Vec<Answer>,
-    /// The names of tools and models that the others give by their place.
+    /// The names of tools and models; the other fields refer to them by index.
     pub names: Vec<String>,
-    /// Of each entry by what it is known again in a copy of the session, by its place.
+    /// For each entry, by index, the hash that identifies it in a copy of the session.
     pub twins: Vec<u64>,
 }
 
-/// Something that took tokens.
+/// Something that used tokens.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Spent {
-    /// The entry; of a reply that is several, the last.
+    /// The entry; for a reply of several entries, the last.
     pub entry: Ix,
-    /// By what it is known again in a copy of the session.
+    /// The hash that identifies it in a copy of the session.
     pub twin: u64,
-    /// The model, as a place among the names; none where the line says none.
+    /// The model, as an index into the names; `None` if the line contains none.
     pub model: Option<u32>,
-    /// Whether it is a reply; else it is a summary, a tool or another call that the agent made by itself.
+    /// Whether it is a reply; otherwise it is a summary, a tool or another request that the agent
+    /// made by itself.
     pub is_reply: bool,
-    /// What it took; nothing where none is stored.
+    /// Its usage; `None` if none is stored.
     pub usage: Option<Usage>,
 }
 
@@ -42,7 +43,7 @@ pub struct Spent {
 pub struct Call {
     /// The entry.
     pub entry: Ix,
-    /// The tool, as a place among the names.
+    /// The tool, as an index into the names.
     pub tool: u32,
 }
 
@@ -51,7 +52,7 @@ pub struct Call {
 pub struct Answer {
     /// The entry.
     pub entry: Ix,
-    /// The tool, as a place among the names; none where no call is known.
+    /// The tool, as an index into the names; `None` if no call is known.
     pub tool: Option<u32>,
     /// Whether the tool failed.
     pub failed: bool,
@@ -87,19 +88,19 @@ struct Reading<'s> {
     names: HashMap<String, u32>,
     /// The tool of each call, by the call's id.
     calls: HashMap<Key, u32>,
-    /// The reply that each group of entries is, as a place among what was spent.
+    /// The reply that each group of entries forms, as an index into the usage list.
     groups: HashMap<Key, usize>,
-    /// What was taken for advice, by its twin, as a place among what was spent.
+    /// The usage of advice, by its hash, as an index into the usage list.
     advice: HashMap<u64, usize>,
     ahead: Vec<u8>,
     window: Span,
 }
 
-/// How much is read at a time.
+/// How many bytes are read at a time.
 const AHEAD: u64 = 256 * 1024;
 
 impl Reading<'_> {
-    /// The bytes of a line, read with those that follow it.
+    /// Returns the bytes of a line, read together with those that follow it.
     fn fetch(&mut self, span: Span) -> io::Result<std::ops::Range<usize>> {
         let end = span.offset + span.len;
         let window = &self.window;
@@ -108,7 +109,7 @@ impl Reading<'_> {
             let len = span.len.max(AHEAD.min(size.saturating_sub(span.offset)));
             self.window = Span { len, ..span };
             if let Err(error) = self.source.read(self.window, &mut self.ahead) {
-                // The file was cut meanwhile: the line itself may still be there.
+                // The file was truncated in the meantime: the line itself may still exist.
                 self.window = span;
                 self.source.read(span, &mut self.ahead).map_err(|_| error)?;
             }
@@ -154,7 +155,7 @@ impl Reading<'_> {
         match kind {
             Kind::Assistant => self.reply(entry, &line, &message),
             Kind::Tool if self.session.format == Format::Claude => {}
-            // What the user ran answers no call.
+            // A command that the user ran is not the result of a call.
             Kind::Tool if flags.has(Flags::RESULT) => self.result(entry, &message),
             _ => {}
         }
@@ -189,7 +190,7 @@ impl Reading<'_> {
         let model = self.model(message, "responseModel").or_else(|| self.model(message, "model"));
         let at = self.facts.spent.len();
         self.spent(entry, model, true, message.get("usage"));
-        // Old clients wrote the cost on the line.
+        // Old versions wrote the cost on the line.
         let cost = line.get("costUSD").and_then(|cost| std::str::from_utf8(cost).ok()?.parse().ok());
         if let (Some(cost), Some(usage)) = (cost, &mut self.facts.spent[at].usage) {
             usage.cost = cost;
@@ -198,7 +199,7 @@ impl Reading<'_> {
         if !group.is_some() {
             return;
         }
-        // The entries of one reply repeat what it took; the last knows all of it.
+        // The entries of one reply repeat its usage; the last one is complete.
         self.facts.spent[at].twin = reply_twin(group, line);
         match self.groups.get(&group) {
             None => {
@@ -213,7 +214,8 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes what other models took that the model asked for advice: it is only in the list of steps of a reply.
+    /// Records the usage of other models that the model asked for advice: it is only in the list of
+    /// steps of a reply.
     fn advisors(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
         let Some(steps) = message.get("usage").and_then(|usage| member(usage, "iterations")) else { return };
         for (number, step) in each_item(steps).enumerate() {
@@ -239,7 +241,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes the calls of a message, and in Claude Code's files the results.
+    /// Records the calls of a message and, in Claude Code's files, the results.
     fn blocks(&mut self, entry: Ix, message: &Members<'_>) {
         let lists = [message.get("content"), message.get("tool_calls")];
         for block in lists.into_iter().flatten().flat_map(each_item) {
@@ -267,7 +269,7 @@ impl Reading<'_> {
         self.facts.spent.push(Spent { entry, twin, model, is_reply, usage });
     }
 
-    /// The model that an object names, with its provider where it says whose it is.
+    /// Returns the model that an object names, with its provider if that is stored.
     fn model(&mut self, object: &Members<'_>, key: &str) -> Option<u32> {
         let model = object.text(key);
         if model.is_empty() {
@@ -291,15 +293,16 @@ impl Reading<'_> {
     }
 }
 
-/// By what an entry is known again in another session: a copy has the time and the words of the original, though it may have
-/// another id (a migrated session, a copy with new ids); where there is no time, the id, and without an id the line.
+/// Returns the hash that identifies an entry in another session. A copy has the time and the
+/// content of the original, although it may have another id (a migrated session, a copy with new
+/// ids); without a time, the id is used, and without an id the line.
 fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
     let entries = &session.entries;
     let key = entries.key(entry);
     let mut hash = DefaultHasher::new();
     let time = entries.time(entry);
     if session.format == Format::Claude {
-        // Few lines have it: they are told by their bytes first.
+        // Few lines have it: their bytes are checked first.
         if memchr::memmem::find(line, b"\"forkedFrom\"").is_some() {
             let line = Members::of(line);
             let original = line.get("forkedFrom").map(Members::of);
@@ -318,21 +321,22 @@ fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
     match said {
         Some(said) if time.is_some() => {
             let kind = entries.kind(entry).word();
-            // The ends tell contents apart as well as the whole does.
+            // The ends distinguish contents as well as the whole does.
             let ends = [&said[..said.len().min(ENDS)], &said[said.len() - said.len().min(ENDS)..]];
             (time.0, kind, said.len(), ends).hash(&mut hash);
         }
-        // Short ids of two sessions may be the same by chance; not at the same millisecond, too.
+        // Short ids of two sessions may be equal by chance, but not at the same millisecond.
         _ if key.is_some() => (key.0, time.0).hash(&mut hash),
         _ => line.hash(&mut hash),
     }
     hash.finish()
 }
 
-/// How much of each end of a content tells it from others, in bytes.
+/// How many bytes at each end of a content are used to distinguish it.
 const ENDS: usize = 512;
 
-/// By what a reply that is several entries is known again: its own id, and that of the request.
+/// Returns the hash that identifies a reply of several entries: from its own id, and that of the
+/// request.
 fn reply_twin(reply: Key, line: &Members<'_>) -> u64 {
     let mut hash = DefaultHasher::new();
     (reply.0, line.get("requestId")).hash(&mut hash);

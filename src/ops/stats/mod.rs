@@ -1,8 +1,9 @@
 //! `bough stats`: entries, tools, tokens, cost, sizes.
 //!
-//! [`Facts`] are read of each session; a [`Sum`] counts them, whole or in groups. Nothing is counted twice: an entry that
-//! branches share is one entry, a reply that stands on several lines is one reply, and in a [`Total`] over sessions what
-//! forks and resumed sessions copied is what it was copied from.
+//! [`Facts`] are read from each session; a [`Sum`] counts them, as a whole or in groups. Nothing is
+//! counted twice: an entry that branches share is one entry, a reply on several lines is one reply,
+//! and in a [`Total`] over sessions, the entries that forks and resumed sessions copied count as
+//! the originals.
 
 mod facts;
 
@@ -12,18 +13,18 @@ use crate::format::{Session, Usage};
 use crate::model::{Flags, Ix, Kind, Span, Time};
 use std::collections::{BTreeMap, HashSet};
 
-/// What was counted.
+/// The counts.
 #[derive(Clone, Debug, Default)]
 pub struct Sum {
     /// Entries of each kind, and their bytes.
     pub kinds: BTreeMap<Kind, Amount>,
     /// Tools, by name.
     pub tools: BTreeMap<String, Tool>,
-    /// What each model took, by name; what names no model is under the empty one.
+    /// Usage of each model, by name; the empty name collects usage without a model.
     pub models: BTreeMap<String, Taken>,
-    /// What the conversation took.
+    /// Usage of the conversation.
     pub taken: Taken,
-    /// What agents took that it called.
+    /// Usage of the subagents that it started.
     pub agents: Taken,
     /// The first time of an entry.
     pub first: Option<Time>,
@@ -31,49 +32,49 @@ pub struct Sum {
     pub last: Option<Time>,
     /// The largest entries, largest first.
     pub biggest: Vec<Big>,
-    /// Whether the cost is, at least of one session, the total that the agent keeps itself.
+    /// Whether the cost is, for at least one session, the total that the agent itself keeps.
     pub is_agents_cost: bool,
 }
 
-/// How many there are, and their bytes.
+/// A number of entries, and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Amount {
-    /// How many.
+    /// The number.
     pub count: u64,
-    /// Bytes of their lines.
+    /// The bytes of their lines.
     pub bytes: u64,
 }
 
-/// What a tool did.
+/// The counts of a tool.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tool {
     /// How often it was called.
     pub calls: u64,
-    /// How many results there are.
+    /// The number of results.
     pub results: u64,
-    /// How many of them say that it failed.
+    /// How many results report a failure.
     pub errors: u64,
 }
 
-/// What was taken, as stored.
+/// Usage, as stored.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Taken {
     /// Replies of the model.
     pub replies: u64,
-    /// Tokens and cost, of replies and of all else that says what it took.
+    /// Tokens and cost of replies, and of everything else that stores its usage.
     pub usage: Usage,
 }
 
 /// A large entry.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Big {
-    /// Which session, in the order in which they were counted.
+    /// The session, in the order in which sessions were counted.
     pub session: usize,
     /// Its line.
     pub span: Span,
-    /// The number of its line, from 1.
+    /// The number of its line, starting at 1.
     pub line: u64,
-    /// What it is.
+    /// Its kind.
     pub kind: Kind,
 }
 
@@ -90,8 +91,8 @@ impl Sum {
         sum
     }
 
-    /// Puts the total that the agent itself keeps of the cost of a session in the place of what its entries add up to,
-    /// of which some was there `before`: they rarely say all.
+    /// Replaces the cost that the entries of a session add up to with the total that the agent
+    /// itself keeps, plus the cost `before`: the entries are rarely complete.
     fn take_agents_cost(&mut self, session: &Session, before: f64) {
         if let Some(cost) = session.claude.cost.filter(|_| session.claude.agent.is_none()) {
             self.taken.usage.cost = before + cost.0;
@@ -128,7 +129,7 @@ impl Sum {
         self.biggest.truncate(BIGGEST);
     }
 
-    /// How many entries were counted, and their bytes.
+    /// Returns how many entries were counted, and their bytes.
     pub fn entries(&self) -> Amount {
         let mut all = Amount::default();
         for amount in self.kinds.values() {
@@ -138,12 +139,12 @@ impl Sum {
         all
     }
 
-    /// How many entries of a kind were counted.
+    /// Returns how many entries of a kind were counted.
     pub fn of_kind(&self, kind: Kind) -> u64 {
         self.kinds.get(&kind).map_or(0, |amount| amount.count)
     }
 
-    /// What the conversation and its agents took together.
+    /// Returns the usage of the conversation and its subagents together.
     pub fn all_taken(&self) -> Taken {
         let mut all = self.taken;
         all.replies += self.agents.replies;
@@ -151,7 +152,7 @@ impl Sum {
         all
     }
 
-    /// Puts another sum to this one, as of another session.
+    /// Adds another sum, as of another session.
     pub fn join(&mut self, other: Sum) {
         for (kind, amount) in other.kinds {
             let known = self.kinds.entry(kind).or_default();
@@ -196,9 +197,9 @@ impl Taken {
 /// A sum over sessions, in which copies count once.
 #[derive(Debug, Default)]
 pub struct Total {
-    /// What was counted.
+    /// The counts.
     pub sum: Sum,
-    /// How many entries were passed over, since they are copies.
+    /// How many entries were skipped because they are copies.
     pub copies: u64,
     /// How many sessions were counted.
     pub sessions: usize,
@@ -210,7 +211,8 @@ impl Total {
     /// Counts what of a session was not met before.
     pub fn add(&mut self, session: &Session, facts: &Facts) {
         let (entries, spent) = (&mut self.entries, &mut self.spent);
-        // Two entries of one session may well be alike where there are no ids: only other sessions' count as met.
+        // Without ids, two entries of one session may well be equal: only those of other sessions
+        // count as seen.
         let mut fresh = Vec::new();
         let mut copies = 0;
         let mut new_entry = |ix: Ix| {
@@ -244,7 +246,7 @@ impl Total {
     }
 }
 
-/// Counts a session in groups: `group` says of each entry which one it belongs to.
+/// Counts a session in groups: `group` returns the group of each entry.
 pub fn grouped<K: Ord + Clone>(
     session: &Session,
     facts: &Facts,
@@ -259,7 +261,7 @@ pub fn grouped<K: Ord + Clone>(
     keys.into_iter().cloned().zip(sums).collect()
 }
 
-/// Counts each entry, and what was spent, in the sum whose place `entry` and `spent` give.
+/// Counts each entry, and the usage, in the sum whose index `entry` and `spent` return.
 fn count(
     session: &Session,
     facts: &Facts,
@@ -329,7 +331,7 @@ mod tests {
         assert_eq!(sum.tools["ls"].calls, 3);
         assert_eq!(sum.models["p/m"], sum.taken);
         assert_eq!(sum.entries().count, 3);
-        // An id that is there again stands for the entry before it.
+        // A repeated id represents the entry before it.
         let (session, facts) = counted(&[HEADER, &a, &b, &reply("b", "a", 30)]);
         assert_eq!(Sum::of(&session, &facts).taken.usage.input, 40);
     }
@@ -343,7 +345,8 @@ mod tests {
             total.add(&session, &facts);
         }
         assert_eq!((total.sum.taken.usage.input, total.sum.taken.replies, total.copies), (70, 3, 1));
-        // Version 1 has no ids: what is known again is the line; the same line twice in one file is two entries.
+        // Version 1 has no ids: the line identifies an entry; the same line twice in one file is
+        // two entries.
         let old = r#"{"type":"session","id":"s","timestamp":"2025-11-01T00:00:00.000Z","cwd":"/w"}"#;
         let said = r#"{"type":"message","timestamp":"2025-11-01T00:00:01.000Z","message":{"role":"user","content":"x"}}"#;
         let mut total = Total::default();

@@ -1,9 +1,10 @@
-//! The switch of Claude Code's transcripts: a pin.
+//! Switching in Claude Code's transcripts: a pin.
 //!
-//! A client before 2.1.122 goes by the last line or the newest one: it gets a child that says nothing, with the
-//! pin behind it. What a compaction with kept messages replaced is gone for the client; where the file is small enough
-//! to be read in full, a copy of the boundary without its lists brings it back. Which lines it takes is tried on
-//! the loader's rules before any is written.
+//! Versions before 2.1.122 use the last line or the newest one: they get a child without content,
+//! with the pin after it. Claude Code does not load anything that a compaction with kept messages
+//! replaced; if the file is small enough to be read in full, a copy of the boundary without its
+//! lists makes it visible again. Which lines are needed is tried on the loader's rules before any
+//! is written.
 
 use super::{Lines, Switch, To, Wish};
 use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
@@ -14,8 +15,8 @@ use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
 use crate::ops::{Error, Whole, label};
 use std::io;
 
-/// From so many bytes on clients may not read what is before the last boundary: between 5.2 and 5.4 million were
-/// measured, and a file still grows.
+/// The file size from which on some versions may not read anything before the last boundary:
+/// between 5.2 and 5.4 million bytes were measured, and a file still grows.
 const BIG: u64 = 5_000_000;
 
 pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) -> Result<Switch, Error> {
@@ -44,7 +45,8 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
         part: None,
         summarized: false,
     };
-    // The prompt that is gone back from may be the first: then what is above it says nothing, and holds nobody.
+    // The prompt to rewind may be the first: then there is no content above it, and no turn to stay
+    // on.
     let turn = match to {
         Some(ix) => turn_above(session, ix).or_else(|| (!wish.rewind).then_some(ix)),
         None => None,
@@ -64,7 +66,8 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
                 let landed = to_turn(whole, turn, &mut lines)?;
                 switch.to = Some(landed);
                 switch.part = (landed != turn).then_some(turn);
-                // The end of the group of lines that the wanted one is a part of may be where one is.
+                // HEAD may already be at the end of the group of lines that contains the wanted
+                // one.
                 if session.head.entry == Some(landed) {
                     switch.moves = false;
                     lines.clear();
@@ -85,12 +88,12 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
     Ok(switch)
 }
 
-/// The nearest turn at or above an entry, by the links that are stored.
+/// Returns the nearest turn at or above an entry, by the stored links.
 fn turn_above(session: &Session, ix: Ix) -> Option<Ix> {
     session.tree.ancestors(ix).find(|ix| session.entries.kind(*ix).is_turn())
 }
 
-/// Refuses an entry that the client could not go on from.
+/// Fails if Claude Code could not continue from an entry.
 fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
     let session = whole.session;
     let name = || whole.name(turn);
@@ -113,11 +116,11 @@ fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
             instead: Some("`bough switch --root` moves before the first entry".into()),
         });
     }
-    // A ring above it does no harm: the client cuts it.
+    // A cycle above it does no harm: Claude Code cuts it.
     super::has_id(whole, turn)
 }
 
-/// Whether a pin on nothing is in force.
+/// Returns whether a pin on nothing is active.
 fn is_emptied(session: &Session) -> bool {
     Loader::new(session).leaf().rule == Rule::Emptied
 }
@@ -133,14 +136,15 @@ fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Adds the lines that put the client on `turn`; gives the turn where it lands.
+/// Adds the lines that move Claude Code to `turn`; returns the turn that it then continues from.
 fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
     let Whole { session, source } = whole;
     let size = session.files.first().map_or(0, |file| file.bytes);
     let mut loader = Loader::new(session);
     let boundaries = boundaries(session, &mut loader, turn);
     if boundaries.is_empty() {
-        // Nothing was ever replaced: a pin is followed wherever it points, but not at a line that is a link only.
+        // Nothing was ever replaced: a pin is followed wherever it points, except to a line that is
+        // only a link.
         let landed = loader.leaf_at(turn).turn.unwrap_or(turn);
         pin(whole, if loader.is_loaded(turn) { turn } else { landed }, lines)?;
         return Ok(landed);
@@ -158,17 +162,19 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
         pin(whole, turn, lines)?;
         return Ok(turn);
     }
-    // Small enough to be tried: the first way that lands, with the messages in sight that belong there.
+    // Small enough for a trial: use the first way that leads there, and shows the messages that
+    // belong there.
     let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
     let compaction = above(session, source, turn)?;
     let kept = match loader.is_kept(turn) {
-        // It is in its old place and behind the summary as well; the client has it in the latter.
+        // It is both in its old place and after the summary; Claude Code uses the latter.
         true => Some(true),
         false => keeps(whole, turn, compaction)?,
     };
     drop(loader);
     let ways = ways(whole, compaction)?;
-    // Lists that name what is not in the file have no effect: then any way that lands is as good.
+    // Lists that name a message missing from the file have no effect: then any way that leads there
+    // is good.
     for kept in [kept, None] {
         for way in &ways {
             lines.clear();
@@ -187,7 +193,8 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
     })
 }
 
-/// The compactions that matter for `turn`: those in the file, where any keeps messages or the file is big.
+/// Returns the compactions that matter for `turn`: those in the file, if any of them keeps messages
+/// or the file is big.
 fn boundaries(session: &Session, loader: &mut Loader<'_>, turn: Ix) -> Vec<Ix> {
     let all: Vec<Ix> = session
         .entries
@@ -203,22 +210,24 @@ fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
     loader.is_loaded(turn) && !loader.is_gone(turn)
 }
 
-/// Whether the model should see messages that the compaction before an entry kept, if there is one; `None` where either will do.
+/// Returns whether the model should see messages that the compaction before an entry kept, if there
+/// is one; `None` if either will do.
 fn keeps(whole: Whole<'_>, turn: Ix, compaction: Option<Ix>) -> io::Result<Option<bool>> {
     let session = whole.session;
     let Some(boundary) = compaction else { return Ok(Some(false)) };
     let Some(line) = as_it_was(session, whole.source, boundary)? else { return Ok(Some(false)) };
-    // They come behind the summary, so that the summary alone shows none.
+    // They come after the summary, so the summary by itself shows none.
     let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
     Ok((!is_summary).then_some(true))
 }
 
 type WayThere = Vec<(Vec<u8>, &'static str)>;
 
-/// The lines that may have to stand before the pin, the fewest first; `compaction` is that which the entry comes after.
+/// Returns the lines that may have to come before the pin, the fewest first; `compaction` is the
+/// one that the entry comes after.
 ///
-/// None where the client was seen not to follow any: between two compactions that kept messages, since it heeds the lists
-/// of either only where no other has any.
+/// Empty if Claude Code was observed to follow none: between two compactions that kept messages,
+/// because it respects the lists of one only if no other has any.
 fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error> {
     let session = whole.session;
     let with_end = |mut line: Vec<u8>| {
@@ -256,8 +265,9 @@ fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error
     Ok(ways)
 }
 
-/// Reads the session as it would be; gives the turn on which the client would be, if that is the wanted one, or
-/// the end of its group of lines, and the model sees kept messages where it should.
+/// Reads the session as it would be. Returns the turn that Claude Code would continue from, if that
+/// is the wanted one, or the end of its group of lines, and the model sees kept messages if it
+/// should.
 fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool>) -> Option<Ix> {
     let newline: &[u8] = if old.ends_with(b"\n") || old.is_empty() { b"" } else { b"\n" };
     let trial = Session::read(&[old, newline, new].concat())?;
@@ -279,7 +289,7 @@ fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool
         .then(|| session.find(trial.entries.key(landed)).unwrap_or(turn))
 }
 
-/// Adds the pin, and before it what old clients go by.
+/// Adds the pin, and before it the line that old versions use.
 fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
     let session = whole.session;
     let id = session.id();
@@ -299,7 +309,7 @@ fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
     Ok(())
 }
 
-/// The newest prompt at or above an entry that the user typed, cut at 200 characters, as a pointer has it.
+/// Returns the newest typed prompt at or above an entry, cut at 200 characters, as in a pointer.
 pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<String>> {
     let session = whole.session;
     for ix in session.tree.ancestors(ix) {
@@ -310,7 +320,7 @@ pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<Strin
         }
         let line = whole.line(ix)?;
         let content = Content::of(session.format, &line);
-        // Commands are not in the client's pointers.
+        // Claude Code's pointers do not contain commands.
         if matches!(Markup::of(&content.text), Some(Markup::Command | Markup::Arguments)) {
             continue;
         }

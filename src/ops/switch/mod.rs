@@ -1,7 +1,7 @@
-//! Moves the position of a session, so that its own program is there on the next load.
+//! Moves HEAD of a session, so that its own program continues there on the next load.
 //!
-//! The programs find their position by the end of the file. So a move is a line that is put there: an entry under
-//! the wanted one that says nothing to the model (or the summary of what is left behind).
+//! The programs find HEAD by the end of the file. So a move is a line that is appended: a child of
+//! the wanted entry that sends nothing to the model (or the summary of the branch that is left).
 
 pub(super) mod claude;
 
@@ -11,7 +11,7 @@ use crate::format::{Content, Format, Ids, New, Session};
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
 use std::io;
 
-/// Where to.
+/// The target.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum To {
     /// To an entry.
@@ -20,38 +20,38 @@ pub enum To {
     Start,
 }
 
-/// What else is wanted of a switch.
+/// Options of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 pub struct Wish {
-    /// To the parent of the prompt instead of onto it.
+    /// Move to the parent of the prompt instead of the prompt.
     pub rewind: bool,
-    /// What the model is told of the branch that is left.
+    /// What to tell the model about the branch that is left.
     pub summary: Option<String>,
-    /// A label for the entry, and whether it may be taken from another.
+    /// A label for the entry, and whether it may be moved from another entry.
     pub label: Option<(String, bool)>,
 }
 
-/// A switch that is not yet made.
+/// A switch that has not been made yet.
 #[derive(Clone, Debug)]
 pub struct Switch {
-    /// What is written; empty where the session is there already.
+    /// What is written; empty if HEAD is already there.
     pub plan: Plan,
-    /// Where the session stood.
+    /// The old HEAD.
     pub from: Option<Ix>,
-    /// The entry under which the next prompt will hang; `None` before the first entry.
+    /// The parent of the next prompt; `None` before the first entry.
     pub to: Option<Ix>,
-    /// Whether the position moves at all.
+    /// Whether HEAD moves at all.
     pub moves: bool,
-    /// The prompt that was gone back from, to be edited and sent again.
+    /// The prompt that was rewound, to be edited and sent again.
     pub prompt: Option<String>,
-    /// The entry that was asked for, if it is part of a reply that is loaded as a whole or a turn that the agent forgets, and
-    /// `to` is where the agent goes on then.
+    /// The requested entry, if it is part of a reply that is loaded as a whole, or a turn that the
+    /// agent forgets; `to` is then where the agent continues.
     pub part: Option<Ix>,
-    /// The summary, if one is written, is what the next prompt hangs under.
+    /// Whether a summary is written, which becomes the parent of the next prompt.
     pub summarized: bool,
 }
 
-/// Plans a switch. Fails where the format has no place for it, and where the agent could not follow.
+/// Plans a switch. Fails if the format can't represent it, or the agent could not follow it.
 pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Switch, Error> {
     let session = whole.session;
     super::appendable(session)?;
@@ -84,7 +84,8 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
         Some((name, take)) => label::set(whole, lines, name, to.ok_or_else(nothing_to_label)?, *take),
         None => Ok(()),
     };
-    // What is written last is the position, so that the label comes first, where the branch that is left can have it.
+    // HEAD is the line that is written last, so the label comes first, while the branch that is
+    // left can still contain it.
     let label_first = switch.moves && session.head.leaf.is_some();
     if label_first {
         label(&mut lines)?;
@@ -112,9 +113,9 @@ fn nothing_to_label() -> Error {
     Error::NoPlace { what: "there is no entry to label before the first entry".into(), instead: None }
 }
 
-/// Whether the next prompt would hang where it would after a switch to `to`.
+/// Returns whether the next prompt already has the same parent as after a switch to `to`.
 ///
-/// Labels below the position are looked through, as markers are: they say nothing to the model.
+/// Labels below HEAD are looked through like markers: they send nothing to the model.
 fn stands_at(session: &Session, to: Option<Ix>) -> bool {
     let mut at = session.head.leaf;
     while at != to {
@@ -125,11 +126,11 @@ fn stands_at(session: &Session, to: Option<Ix>) -> bool {
         }
         at = session.tree.parent(ix);
     }
-    // A last line without an id leaves the agent without a position, which is not the start either.
+    // A last line without an id leaves the agent without a HEAD, which is not the start either.
     to.is_some() || session.head.leaf.is_some() || session.entries.is_empty()
 }
 
-/// The parent of a prompt, and the prompt's text.
+/// Returns the parent of a prompt, and the prompt's text.
 fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
     let session = whole.session;
     let is_queued = session.entries.kind(ix) == Kind::Attachment && revision::is_prompt(session, ix);
@@ -150,7 +151,7 @@ fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error
     Ok((session.tree.parent(ix), text))
 }
 
-/// Refuses an entry from which the agent could not go on.
+/// Fails if the agent could not continue from an entry.
 pub(super) fn can_be_followed(whole: Whole<'_>, to: Ix) -> Result<(), Error> {
     let session = whole.session;
     has_id(whole, to)?;
@@ -165,7 +166,7 @@ pub(super) fn can_be_followed(whole: Whole<'_>, to: Ix) -> Result<(), Error> {
     Ok(())
 }
 
-/// Refuses an entry that nothing can name.
+/// Fails if an entry can't be named.
 fn has_id(whole: Whole<'_>, ix: Ix) -> Result<(), Error> {
     let session = whole.session;
     if session.entries.key(ix).is_some() {
@@ -177,20 +178,20 @@ fn has_id(whole: Whole<'_>, ix: Ix) -> Result<(), Error> {
     })
 }
 
-/// Entries on their way to the end of the file: each hangs under the one before.
+/// Entries to append: each is a child of the one before.
 pub(super) struct Lines<'a> {
     session: &'a Session,
     source: &'a dyn Source,
     fresh: &'a mut Ids,
     now: Time,
-    /// The JSON of the id under which the next line hangs.
+    /// The JSON of the id that becomes the parent of the next line.
     leaf: Option<Vec<u8>>,
     bytes: Vec<u8>,
     changes: Vec<Change>,
 }
 
 impl<'a> Lines<'a> {
-    /// Begins under the leaf that the program would find.
+    /// Starts below the leaf that the program would find.
     pub(super) fn new(whole: Whole<'a>, fresh: &'a mut Ids, now: Time) -> io::Result<Lines<'a>> {
         let Whole { session, source } = whole;
         let leaf = session.head.leaf.map(|leaf| whole.raw_id(leaf)).transpose()?;
@@ -206,14 +207,14 @@ impl<'a> Lines<'a> {
     fn summary(&mut self, from: Option<&[u8]>, to: Option<&[u8]>, text: &str) -> Result<(), Error> {
         self.leaf = to.map(<[u8]>::to_vec);
         let format = self.session.format;
-        // pi names the leaf that was left, the others the entry that was gone to.
+        // pi names the leaf that was left, the other formats the new entry.
         let told = if format == Format::Pi { from } else { to };
         self.add("tells the model about the branch that was left", |new| {
             format.dialect().summary(new, told, text)
         })
     }
 
-    /// Adds a label line, or one that takes a label away.
+    /// Adds a label line, or one that removes a label.
     pub(super) fn label(&mut self, target: Ix, name: Option<&str>) -> Result<(), Error> {
         let format = self.session.format;
         let target = ids::raw(self.session, self.source, target)?;
@@ -239,7 +240,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Adds a line that is made already.
+    /// Adds a line that is already complete.
     fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
         self.changes.push(appended(&line, id, why));
         self.bytes.extend_from_slice(&line);
@@ -262,7 +263,7 @@ impl<'a> Lines<'a> {
         &self.bytes
     }
 
-    /// Puts the lines into a plan.
+    /// Adds the lines to a plan.
     pub(super) fn into_plan(self, plan: &mut Plan) {
         if !self.bytes.is_empty() {
             plan.targets.push(Target::Append { file: 0, bytes: self.bytes });
@@ -271,7 +272,7 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// A change that appends one line.
+/// Returns the change that appends one line.
 pub(super) fn appended(line: &[u8], id: &str, why: &str) -> Change {
     Change {
         op: "append",
