@@ -59,7 +59,8 @@ pub struct Args {
     #[arg(long)]
     dag: bool,
 
-    /// Print tab-separated fields for scripts: `*` or a space, leaf, entries, own, branch point, name
+    /// Print tab-separated fields for scripts: `*` or a space, leaf, entries, own, branch point,
+    /// name
     #[arg(long)]
     porcelain: bool,
 
@@ -116,7 +117,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
     } else if args.porcelain {
         for branch in &list {
-            // A tab would be another field.
+            // A tab would start another field.
             let id = |ix: Ix| -> anyhow::Result<String> {
                 let id = ids::in_row(session, ix, view.id(ix)?, end);
                 Ok(if id.contains('\t') { format!("line:{}", session.entries.line(ix)) } else { id })
@@ -139,7 +140,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Prints the lines of the documented reading.
+/// Prints the lines of the documented order.
 fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let documented = thread_arg::documented(global, args.file.as_deref(), ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
@@ -184,7 +185,8 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(documented.failures.or(Exit::Done))
 }
 
-/// The name of a branch: the label of its tip, else a short id. Says too whether it is a label.
+/// Returns the name of a branch: the label of its tip, or else a short id; and whether it is a
+/// label.
 fn name(view: &mut View<'_>, tip: Ix) -> anyhow::Result<(String, bool)> {
     Ok(match view.session.labels.of(tip) {
         Some(label) => (text::one_line(label), true),
@@ -295,7 +297,7 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
     Ok(())
 }
 
-/// Says where HEAD is, if it is at the tip of no branch.
+/// Prints where HEAD is, if it is not the tip of any branch.
 fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result<()> {
     let session = view.session;
     let conversation = |ix: &Ix| filter::conversation(session, *ix);
@@ -318,7 +320,7 @@ fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result
     Ok(())
 }
 
-/// Prints the entries at which branches part.
+/// Prints the branch points.
 fn points(view: &mut View<'_>, of: Of, global: &Global, end: char, ui: &mut Ui) -> anyhow::Result<Exit> {
     let points = branches::points(view.session, of);
     for (ix, ways) in points {

@@ -1,4 +1,4 @@
-//! `bough cherry-pick`: copies of entries at another place.
+//! `bough cherry-pick`: copies entries to another place.
 
 use super::shared::options::Global;
 use super::shared::write;
@@ -74,7 +74,7 @@ pub(super) struct Copying {
 }
 
 impl Copying {
-    /// The options for copies in a session.
+    /// Returns the options for copies in a session.
     pub(super) fn options<'o>(
         &self,
         writing: Writing,
@@ -138,7 +138,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// The entries that revisions name, in their order, each range from its oldest entry on.
+/// Returns the entries that revisions name, in their order, each range from its oldest entry on.
 fn picked(from: &Opened, revisions: &[String]) -> anyhow::Result<Vec<Picked>> {
     let (session, source) = (&from.session, &from.files);
     let mut out: Vec<Picked> = Vec::new();
@@ -161,24 +161,25 @@ fn picked(from: &Opened, revisions: &[String]) -> anyhow::Result<Vec<Picked>> {
     Ok(out)
 }
 
-/// Where the agent would go on; `None` where that is before the first entry.
+/// Returns where the agent would continue; `None` is before the first entry.
 pub(super) fn here(opened: &Opened) -> anyhow::Result<Option<Ix>> {
     let head = opened.session.head;
-    // A session without entries, or one that was put before its first, receives a root.
+    // A session without entries, or one that was switched to before its first entry, receives a
+    // root.
     if head.leaf.is_none() && !opened.session.entries.is_empty() {
         revision::head(&opened.session)?;
     }
     Ok(head.leaf)
 }
 
-/// The id that a session's lines name: of Claude Code's it is the name of the file.
+/// Returns the id that a session's lines name: for Claude Code, the name of the file.
 fn session_id(opened: &Opened) -> Option<String> {
     let stem = opened.files.path(0).file_stem().map(|stem| stem.to_string_lossy().into_owned());
     let stem = stem.filter(|stem| uuid::Uuid::parse_str(stem).is_ok());
     stem.or_else(|| opened.session.id())
 }
 
-/// The plan of copies, with the move of the position.
+/// Returns the plan of copies, with the move of HEAD.
 pub(super) fn with_move(opened: &Opened, made: &Picks) -> anyhow::Result<crate::model::Plan> {
     let (session, source) = (&opened.session, &opened.files);
     let from = session.head.entry.map(|ix| ids::name(session, source, ix)).transpose()?;
@@ -187,7 +188,7 @@ pub(super) fn with_move(opened: &Opened, made: &Picks) -> anyhow::Result<crate::
     Ok(plan)
 }
 
-/// Says what was copied.
+/// Reports what was copied.
 pub(super) fn say(
     from: &Opened,
     into: &Opened,
@@ -228,7 +229,7 @@ pub(super) fn say(
     Ok(())
 }
 
-/// Says what is worth knowing of copies: what many entries have in common, once.
+/// Prints the notes about copies; a note that applies to many entries is printed once.
 fn notes(notes: &[Note], verbose: bool, ui: &mut Ui) {
     let (mut along, mut left_out): (usize, Vec<(Why, Vec<&str>)>) = (0, Vec::new());
     for note in notes {
@@ -259,5 +260,5 @@ fn notes(notes: &[Note], verbose: bool, ui: &mut Ui) {
     }
 }
 
-/// So many entries are named where many have something in common.
+/// The maximum number of entries that such a note names.
 const FEW: usize = 5;

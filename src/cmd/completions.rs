@@ -22,7 +22,7 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The static script of a shell.
+/// Returns the static script of a shell.
 pub fn script(shell: Shell) -> Vec<u8> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "bough", &mut script);

@@ -1,4 +1,4 @@
-//! `bough context`: what the model would be sent.
+//! `bough context`: the messages that the model would receive.
 
 use super::shared::options::Global;
 use super::shared::{entry_json, session_arg};
@@ -135,7 +135,7 @@ impl Show<'_> {
         Ok(())
     }
 
-    /// The first line of a message: role, entry, and where it comes from if that is no message.
+    /// Returns the first line of a message: role, entry, and its origin if that is not a message.
     fn head(&self, message: &Message) -> anyhow::Result<String> {
         let id = message.entry.map(|entry| self.name(entry)).transpose()?.unwrap_or_else(|| "-".into());
         let role = text::one_line(&message.role);
@@ -211,7 +211,8 @@ impl Show<'_> {
                 Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + said.bytes),
                 None => roles.push((message.role.to_string(), 1, said.bytes)),
             }
-            // What the last reply took is how long the context was then, and is about how long it is now.
+            // The usage of the last reply is the length of the context at that time, and about its
+            // length now.
             tokens = said.usage.map(|usage| usage.tokens()).filter(|all| *all > 0).or(tokens);
         }
         let sent = self.context.sent().count();
@@ -325,7 +326,7 @@ impl Show<'_> {
     }
 }
 
-/// A block as it is read by people.
+/// Returns a block as text for people.
 fn block_text(block: &Block<'_>) -> String {
     match block {
         Block::Text(text) => text.to_string(),

@@ -1,4 +1,4 @@
-//! `bough diff`: what two branches have that the other has not.
+//! `bough diff`: how two branches differ.
 
 use super::shared::options::Global;
 use super::shared::render::ink_of;
@@ -110,13 +110,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(exit)
 }
 
-/// How many columns a terminal must have for two sides beside each other.
+/// How many columns a terminal needs for showing two sides next to each other.
 const WIDE: usize = 100;
 
-/// The sessions that are compared, and the entries at which.
+/// The compared sessions, and the entries in them.
 struct Sides {
     one: Read,
-    /// The second session; `None` where both sides are in one.
+    /// The second session; `None` if both sides are in the same one.
     other: Option<Read>,
     tip_a: Ix,
     tip_b: Ix,
@@ -144,7 +144,7 @@ impl Sides {
             Some(word) => revision::one(&opened.session, &opened.files, word),
             None => revision::head(&opened.session),
         };
-        // One revision is compared with HEAD; between two sessions each side has its own.
+        // One revision is compared with HEAD; of two sessions, each side has its own HEAD.
         let (a, b) = match (a, b, two) {
             (None, None, false) => {
                 return Err(Failure::Usage {
@@ -159,7 +159,7 @@ impl Sides {
         let tip_b = at(other.as_ref().unwrap_or(&one), b.as_deref())?;
         let mut sides = Sides { one: Read::of(one), other: other.map(Read::of), tip_a, tip_b };
         if !args.context {
-            // Claude Code records parts of a turn beside the path; they are joined to it, as `log` does.
+            // Claude Code stores parts of a turn beside the path; they are linearized, as in `log`.
             let stand_in =
                 |read: &Read, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
             sides.one.join()?;
@@ -187,7 +187,7 @@ fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened>
     Ok(opened)
 }
 
-/// The revisions that the words name: two words, or one with dots between two.
+/// Returns the revisions that the words name: two words, or one with dots in between.
 fn named(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, Option<String>)> {
     let side = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
     match words {
@@ -209,7 +209,7 @@ fn named(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, O
     }
 }
 
-/// Both sides, laid beside each other.
+/// Both sides, aligned.
 struct Compared {
     ancestor: Option<Ix>,
     a: Vec<Item>,
@@ -266,7 +266,7 @@ impl<'s> Half<'s> {
         Half { side, tip, items, context, all, short: ids::ShortIds::default(), line: Vec::new() }
     }
 
-    /// The entry that an item is of; none for a message that the agent makes up.
+    /// Returns the entry of an item, or `None` for a message that the agent invents.
     fn entry(&self, at: usize) -> Option<Ix> {
         let place = self.items[at].ix;
         match self.context {
@@ -282,7 +282,7 @@ impl<'s> Half<'s> {
         }
     }
 
-    /// What an item is, in one word.
+    /// Returns the name of an item's kind.
     fn word(&self, at: usize) -> String {
         match self.context {
             Some(context) => text::one_line(&context.messages[self.items[at].ix.at()].role),
@@ -302,7 +302,7 @@ impl<'s> Half<'s> {
         self.entry(at).map_or(Ok("-".into()), |ix| self.side.name(ix))
     }
 
-    /// What an item says.
+    /// Returns the content of an item.
     fn says(&mut self, at: usize) -> io::Result<String> {
         let Whole { session, source } = self.side;
         let ix = self.items[at].ix;
@@ -374,7 +374,7 @@ impl Printer<'_> {
         Ok(())
     }
 
-    /// Says what is compared.
+    /// Prints what is compared.
     fn heading(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
         let (a, b) = (self.a.short(self.a.tip)?, self.b.short(self.b.tip)?);
         let mut words = format!("diff {a} {b}");
@@ -493,7 +493,7 @@ fn ink(sign: &str, ui: &Ui) -> String {
     }
 }
 
-/// Says how many entries in a row are the same.
+/// Prints how many consecutive entries are equal.
 fn equal(count: usize, ui: &mut Ui) -> anyhow::Result<()> {
     if count > 0 {
         let words = ui.paint(Ink::Quiet, format!("  ({} the same)", Count("entry", "entries", count)));
@@ -502,7 +502,7 @@ fn equal(count: usize, ui: &mut Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a text that only one side has.
+/// Prints a text that is only on one side.
 fn whole(sign: char, said: &str, ui: &mut Ui) -> anyhow::Result<()> {
     for line in said.lines() {
         let painted = ui
@@ -512,10 +512,11 @@ fn whole(sign: char, said: &str, ui: &mut Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// How long two texts are compared at the most; what is then left counts as changed.
+/// The time limit for comparing two texts; the rest counts as changed.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// Prints how a text changed, with some lines of what stayed; words are told apart where colors are used.
+/// Prints how a text changed, with some unchanged lines; changed words are highlighted if colors
+/// are used.
 fn changed(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
     let texts = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
     for (at, group) in texts.grouped_ops(2).iter().enumerate() {
@@ -549,12 +550,12 @@ fn changed(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Words that changed within a line.
+/// Paints words that changed within a line.
 fn strong(ink: Ink, part: &str, ui: &Ui) -> String {
     ui.paint(Ink::Strong, ui.paint(ink, part))
 }
 
-/// Prints two texts beside each other.
+/// Prints two texts next to each other.
 fn both(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
     let cells = (ui.look.width - 3) / 2;
     let texts = TextDiff::configure().timeout(PATIENCE).diff_lines(old, new);
@@ -571,7 +572,7 @@ fn both(old: &str, new: &str, ui: &mut Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// Prints a line of each side, on as many rows as the longer takes.
+/// Prints a line of each side, on as many rows as the longer one needs.
 fn row(old: Option<&str>, new: Option<&str>, same: bool, cells: usize, ui: &mut Ui) -> anyhow::Result<()> {
     let wrapped = |line: Option<&str>| match line {
         Some(line) => text::wrap(&text::safe(line), cells),

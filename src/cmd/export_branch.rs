@@ -1,4 +1,4 @@
-//! `bough export-branch`: cuts a branch out as a session of its own.
+//! `bough export-branch`: exports a branch as a separate session.
 
 use super::shared::options::Global;
 use super::shared::write;
@@ -25,9 +25,9 @@ use std::path::{Path, PathBuf};
 ///
 /// The new session is independent: the agent can open it, and sees what it would see at that entry.
 /// It has its own id and names the session that it comes from; labels are copied, and replies and
-/// their results are kept whole. Files of the session are copied beside the new one. Results of Claude
-/// Code that name such a file (in `tool-results`) then name the copy. Without `-o` or `--store`, the
-/// session is printed.
+/// their results are kept whole. Files of the session are copied beside the new one. Results of
+/// Claude Code that name such a file (in `tool-results`) then name the copy. Without `-o` or
+/// `--store`, the session is printed.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough export-branch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
@@ -122,7 +122,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     left.elsewhere = wish.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
     let overwrites = args.writing.force || args.writing.allow.0.overwrite;
     if let Some(to) = to.as_ref().filter(|to| !overwrites && to.symlink_metadata().is_ok()) {
-        // Said of the session before it is said of a file that belongs to it.
+        // An existing session is reported before an existing file that belongs to it.
         return Err(Refusal::Exists { path: to.clone() }.into());
     }
     let damage = Damage::of(&opened, &export.plan, &session)?;
@@ -131,7 +131,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         damage.tell(to.as_deref(), ui);
         return Ok(Exit::Done);
     }
-    // That it is exported is said once it is.
+    // The export is reported only after it was made.
     ui.out().flush()?;
     let is_found = |to: &Path| format != Format::Claude || finds(to, &session);
     let resume = to.as_deref().filter(|to| is_found(to));
@@ -150,16 +150,16 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// What does not come along.
+/// What is not copied.
 #[derive(Default)]
 struct Left {
-    /// How many files of the session, since the new one is printed.
+    /// How many files of the session are left out because the new one is printed.
     companions: usize,
-    /// What an extension keeps beside the session.
+    /// Files that an extension keeps beside the session.
     sidecars: Vec<PathBuf>,
-    /// What is in the folder of the session and of no kind that its format names.
+    /// Files in the folder of the session that its format does not define.
     unknown: Vec<PathBuf>,
-    /// How many results name a file that came along in another folder than the old session's.
+    /// How many results name a copied file in a folder other than the old session's.
     elsewhere: usize,
 }
 
@@ -221,17 +221,17 @@ fn tell(export: &Export, to: Option<&Path>, session: &str, left: &Left, resume: 
     }
 }
 
-/// The errors that `fsck` finds in the new session: what is damaged on the path is copied as it is.
+/// The errors that `fsck` finds in the new session: damage on the path is copied unchanged.
 #[derive(Default)]
 struct Damage {
-    /// The checks that found something, and how often.
+    /// The checks with findings, and their numbers.
     found: Vec<(Check, u64)>,
-    /// Whether a repair can do something about it without being asked for more.
+    /// Whether a default repair can do something about it.
     is_repairable: bool,
 }
 
 impl Damage {
-    /// Looks through the session that a plan makes, before it is written.
+    /// Checks the session that a plan creates, before it is written.
     fn of(opened: &Opened, plan: &Plan, session: &str) -> anyhow::Result<Damage> {
         let Some(Target::Create { pieces, .. }) = plan.targets.last() else { return Ok(Damage::default()) };
         let planned = Planned::new(&opened.files, pieces);
@@ -277,39 +277,42 @@ impl Damage {
     }
 }
 
-/// The path of the session as the new one names it; `None` for standard input.
+/// Returns the path of the session as the new one names it, or `None` for standard input.
 fn real_path(path: &Path) -> Option<PathBuf> {
     let is_file = path != Path::new("-");
     is_file.then(|| path.canonicalize().or_else(|_| std::path::absolute(path)).ok()).flatten()
 }
 
-/// Claude Code takes the name of the file for the id: where it is one, it is the id.
+/// Returns the id in the file name, if there is one: Claude Code uses the name of the file as the
+/// id.
 fn session_of_name(format: Format, output: Option<&Path>) -> Option<String> {
     let stem = output.filter(|_| format == Format::Claude)?.file_stem()?.to_str()?;
     uuid::Uuid::try_parse(stem).ok().filter(|_| stem.len() == 36).map(|_| stem.to_owned())
 }
 
-/// Whether Claude Code finds a session in a file: by its name, in the folder of a project.
+/// Returns whether Claude Code finds a session in a file: by its name, in the folder of a project.
 fn finds(file: &Path, session: &str) -> bool {
     let folder = real_path(file).and_then(|file| file.parent().map(Path::to_owned));
     let is_project = |folder: PathBuf| project_folder(&folder).is_some_and(|project| project == folder);
     file.file_stem().is_some_and(|stem| stem == session) && folder.is_some_and(is_project)
 }
 
-/// The folder of the store that a folder is in.
+/// Returns the root of the store that contains a folder.
 fn root_of(folder: &Path) -> Option<PathBuf> {
     let roots = locate::stores(&[]).into_iter().filter_map(|store| store.root.canonicalize().ok());
     roots.into_iter().find(|root| folder.starts_with(root))
 }
 
-/// The folder of the project that a folder in a store of Claude Code is, or is in: agents' transcripts lie deeper.
+/// Returns the project folder that is or contains a folder in a store of Claude Code: subagents'
+/// transcripts are deeper.
 fn project_folder(folder: &Path) -> Option<PathBuf> {
     let root = root_of(folder)?;
     let project = folder.strip_prefix(&root).ok()?.components().next()?;
     Some(root.join(project))
 }
 
-/// The folder in which the agent looks for the new session: that of the old one, if it is in a store.
+/// Returns the folder in which the agent looks for the new session: that of the old one, if it is
+/// in a store.
 fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     let session = &opened.session;
     let agent = session.format.agent();
@@ -333,7 +336,7 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     locate::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
 }
 
-/// The stored results that are copied beside the new session.
+/// Returns the stored results that are copied with the new session.
 fn moved_results(
     named: &Path,
     from: Option<&Path>,
@@ -342,16 +345,16 @@ fn moved_results(
 ) -> Option<export::MovedResults> {
     let results = all.iter().filter(|file| file.inside.starts_with(stored_results::FOLDER));
     let names = results.filter_map(|file| Some(file.inside.file_name()?.to_str()?.to_owned())).collect();
-    // The agent names the folder as it was given, which may lead over a link.
+    // The agent names the folder as it was given, which may contain a link.
     let old = [from.map(Path::to_owned), std::path::absolute(named).ok()];
     let old: Vec<PathBuf> = old.into_iter().flatten().map(|file| companions::folder_of(&file)).collect();
     export::MovedResults::new(&old, &companions::folder_of(&std::path::absolute(to).ok()?), names)
 }
 
-/// Adds the files that belong to the session: agents' transcripts under the new id, the rest as they are. The session
-/// itself is written last, so that half an export is no session.
+/// Adds the files that belong to the session: subagents' transcripts with the new id, the others
+/// unchanged. The session itself is written last, so that an incomplete export is not a session.
 ///
-/// An agent that was called from an entry that does not come along stays behind.
+/// A subagent is left out if it was started by an entry that is not copied.
 fn add_companions(
     opened: &mut Opened,
     all: Vec<Companion>,
@@ -408,7 +411,7 @@ fn add(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
     plan.targets.push(Target::Create { path: Some(to), pieces });
 }
 
-/// The agents that were called from entries that do not come along.
+/// Returns the subagents that were started by entries that are not copied.
 fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -> HashSet<String> {
     let mut out: HashSet<String> = elsewhere.clone();
     for sidecar in all.iter().filter_map(Companion::sidecar) {
@@ -419,7 +422,7 @@ fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -> HashSet<S
     out
 }
 
-/// The lines of an agent's transcript.
+/// Returns the lines of a subagent's transcript.
 fn lines_of(path: &Path, file: u16) -> anyhow::Result<Vec<Span>> {
     let opened =
         match store::open(path, store::Options { format: Some(Format::Claude), ..Default::default() }) {

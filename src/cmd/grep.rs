@@ -1,4 +1,4 @@
-//! `bough grep`: what was said, searched.
+//! `bough grep`: searches the contents of entries.
 
 use super::shared::config::Config;
 use super::shared::exit::Failures;
@@ -28,10 +28,11 @@ use std::path::{Path, PathBuf};
 /// Searches entries on all branches: prompts, replies, thinking, tool arguments and results,
 /// summaries, names. Escapes are decoded; keys, ids and other fields are not searched. For each
 /// matching line of text, prints the entry, the branch (`@` for the path to HEAD, otherwise the
-/// label or leaf of the branch), the kind and the line. If Claude Code stored a tool result in a file
-/// beside the session (`tool-results`), its text is searched too. A prompt that is only in the input
-/// queue of Claude Code is named by its line (`line:N`); `--on` and `-v` leave such prompts out. Exits
-/// with 1 if nothing matches. If a file can't be read, the exit status is that of the worst failure.
+/// label or leaf of the branch), the kind and the line. If Claude Code stored a tool result in a
+/// file beside the session (`tool-results`), its text is searched too. A prompt that is only in the
+/// input queue of Claude Code is named by its line (`line:N`); `--on` and `-v` leave such prompts
+/// out. Exits with 1 if nothing matches. If a file can't be read, the exit status is that of the
+/// worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Regular expression, in the syntax of Rust's `regex` crate
@@ -99,7 +100,7 @@ pub struct Args {
     on: Option<String>,
 }
 
-/// Reads a kind of `--kind`.
+/// Parses a kind of `--kind`.
 fn kind(word: &str) -> Result<Kind, String> {
     Kind::named(word).ok_or_else(|| format!("expected one of {}", Kind::ALL.map(Kind::word).join(", ")))
 }
@@ -118,7 +119,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let search = Search { args, global, pattern: &pattern, look: ui.look, named: files.several };
     let (mut found, mut failures, mut faults) = (false, Failures::default(), 0);
-    // A batch at a time, so that what is found early is seen early and little is held.
+    // One batch at a time, so that early matches are printed early, and little is held in memory.
     for batch in files.paths.chunks(64) {
         let results = parallel::map(batch, |path| search.file(path));
         for (path, result) in batch.iter().zip(results) {
@@ -141,39 +142,39 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         let faults = Count("fault", "faults", faults);
         ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
     }
-    // A file that was not searched is told from one in which nothing is found.
+    // A file that was not searched must be distinguishable from one without matches.
     Ok(failures.or(if found { Exit::Done } else { Exit::No }))
 }
 
-/// What is wrong with an expression, on one line.
+/// Returns the error in an expression, on one line.
 pub(super) fn reason(error: &regex::Error) -> String {
     let words = error.to_string();
     let last = words.lines().last().unwrap_or_default();
     last.strip_prefix("error: ").unwrap_or(last).to_owned()
 }
 
-/// A search, as all files share it.
+/// The search that all files share.
 struct Search<'s> {
     args: &'s Args,
     global: &'s Global,
     pattern: &'s Pattern,
     look: Look,
-    /// Whether files are named before what is found in them.
+    /// Whether file names are printed before matches.
     named: bool,
 }
 
-/// What came of one file.
+/// The result of one file.
 #[derive(Default)]
 struct Outcome {
     found: bool,
     printed: String,
-    /// How many faults were met, where the whole file was read.
+    /// The number of faults, if the whole file was read.
     faults: usize,
 }
 
-/// What was found in a file line by line.
+/// The result of searching a file line by line.
 struct Sifted {
-    /// Where the lines of the entries begin that match.
+    /// The offsets of the lines of matching entries.
     hits: Vec<u64>,
     queued: Vec<Queued>,
 }
@@ -219,16 +220,19 @@ impl Search<'_> {
         Ok(outcome)
     }
 
-    /// Where the lines of the entries begin that match, without an index; only the first where that is enough.
+    /// Returns the offsets of the lines of matching entries, without an index; only the first one
+    /// if that is enough.
     ///
-    /// Gives none where that can't be told line by line: some programs read an object that stands on several lines.
+    /// Returns `None` if this can't be decided line by line: some programs read an object over
+    /// several lines.
     fn sifted(&self, path: &Path, stored: &Stored, first: bool) -> Result<Option<Sifted>, store::Error> {
         let kinds = &self.args.kind;
         let mut hits = Vec::new();
         let mut queue = Queue::default();
         let mut torn = false;
         let mut one_line = OneLine::default();
-        // A line that names a file with a match may have none of the bytes that the pattern needs.
+        // A line that names a file with a match may contain none of the bytes that the pattern
+        // needs.
         let sieve = self.pattern.sieve().filter(|_| stored.found.is_empty());
         store::sift(path, self.global.options(), sieve, &mut |format, offset, line| {
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
@@ -253,7 +257,7 @@ impl Search<'_> {
         Ok((!torn).then(|| Sifted { hits, queued: self.queued(queue) }))
     }
 
-    /// The prompts that match and are only in the input queue.
+    /// Returns the matching prompts that are only in the input queue.
     fn queued(&self, queue: Queue) -> Vec<Queued> {
         let kinds = &self.args.kind;
         if !kinds.is_empty() && !kinds.contains(&Kind::User) {
@@ -262,7 +266,7 @@ impl Search<'_> {
         queue.left().into_iter().filter(|queued| self.pattern.is_in_text(&queued.text)).collect()
     }
 
-    /// The prompts that match and are only in the input queue, each line looked at.
+    /// Does the same by reading each line.
     fn queued_in(&self, opened: &Opened) -> io::Result<Vec<Queued>> {
         let session = &opened.session;
         if session.format != Format::Claude {
@@ -281,7 +285,8 @@ impl Search<'_> {
         Ok(self.queued(queue))
     }
 
-    /// The entries that match, each looked at, and the prompts that are only in the input queue.
+    /// Returns the matching entries, by reading each of them, and the prompts that are only in the
+    /// input queue.
     fn searched(&self, opened: &Opened, stored: &Stored) -> io::Result<(Vec<Ix>, Vec<Queued>)> {
         let (session, kinds) = (&opened.session, &self.args.kind);
         let mut line = Vec::new();
@@ -301,7 +306,7 @@ impl Search<'_> {
     fn counted(&self, path: &Path, count: usize) -> Outcome {
         let mut outcome = Outcome { found: count > 0, ..Outcome::default() };
         let file = path.display().to_string();
-        // Of a folder only the files are told in which something is found; of files all.
+        // For folders, list only files with matches; for named files, list all.
         if self.args.count && (count > 0 || !self.named || self.args.files.iter().any(|file| file == path)) {
             if self.look.json {
                 let object = json!({ "schema": "bough.count/1", "file": file, "entries": count });
@@ -321,7 +326,7 @@ impl Search<'_> {
         outcome
     }
 
-    /// The entries to print, in file order.
+    /// Returns the entries to print, in file order.
     fn entries(&self, read: &mut Read, mut found: Vec<Ix>) -> anyhow::Result<Vec<Ix>> {
         let opened = &read.opened;
         let on = match &self.args.on {
@@ -341,7 +346,7 @@ impl Search<'_> {
                 .collect();
         }
         if let Some(set) = on {
-            // One entry stands for its path, as in `log`.
+            // A single entry means its path, as in `log`.
             let set: HashSet<Ix> = match set.as_slice() {
                 [one] => session.tree.path(session.end_at(*one)).into_iter().collect(),
                 _ => set.into_iter().collect(),
@@ -352,7 +357,7 @@ impl Search<'_> {
     }
 }
 
-/// Prints what was found in one session.
+/// Prints the matches in one session.
 struct Shown<'s> {
     search: &'s Search<'s>,
     path: String,
@@ -412,7 +417,7 @@ impl<'s> Shown<'s> {
         Ok(())
     }
 
-    /// Prints a prompt that is in no entry, under the name of its line.
+    /// Prints a prompt that is in no entry, named by its line.
     fn queued(&self, queued: &Queued, out: &mut String) -> anyhow::Result<()> {
         let at = |other: &&Other| other.span.file == 0 && other.span.offset == queued.offset;
         let Some(other) = self.session.others.iter().find(at) else { return Ok(()) };
@@ -445,7 +450,8 @@ impl<'s> Shown<'s> {
         Ok(())
     }
 
-    /// The found entries with their neighbours on the path, in stretches that hang together.
+    /// Returns the matching entries with their neighbors on the path, in groups of consecutive
+    /// entries.
     fn groups(&self, found: &[Ix], before: usize, after: usize) -> Vec<Vec<(Ix, bool)>> {
         let tree = &self.session.tree;
         let hits: HashSet<Ix> = found.iter().copied().collect();
@@ -454,7 +460,8 @@ impl<'s> Shown<'s> {
             shown.extend(tree.ancestors(entry).take(before + 1));
             let mut at = entry;
             for _ in 0..after {
-                // Where branches part, the way goes on along the branch that the entry is shown with.
+                // At a branch point, the group continues along the branch with which the entry is
+                // shown.
                 let owner = self.owners.tip(at);
                 let mut children = tree.children(at);
                 let Some(next) = children.find(|child| self.owners.tip(*child) == owner) else { break };
@@ -463,7 +470,7 @@ impl<'s> Shown<'s> {
             }
         }
         let mut groups: Vec<Vec<(Ix, bool)>> = Vec::new();
-        // The group that each entry went to, by the last of its entries so far.
+        // The group of each entry, by the last of the group's entries so far.
         let mut ends: BTreeMap<Ix, usize> = BTreeMap::new();
         for entry in shown {
             let group = tree.parent(entry).and_then(|parent| ends.remove(&parent));
@@ -532,7 +539,7 @@ impl<'s> Shown<'s> {
         Ok(())
     }
 
-    /// What stands before the text: file, entry, line, branch, kind.
+    /// Returns the text before a match: file, entry, line, branch, kind.
     fn head(&self, entry: Ix, mark: char) -> io::Result<String> {
         let mut id = text::one_line(&self.short.of(self.session, self.source, entry)?);
         if self.search.args.line_number {
@@ -555,7 +562,7 @@ impl<'s> Shown<'s> {
         head
     }
 
-    /// The branch that an entry is shown with, as words.
+    /// Returns the branch with which an entry is shown, as text.
     fn branch(&self, entry: Ix) -> io::Result<String> {
         let entry = self.on_branch(entry);
         if self.owners.on_head(entry) {
@@ -568,12 +575,13 @@ impl<'s> Shown<'s> {
         }
     }
 
-    /// The entry whose branch counts: where one was set aside, that by which it was.
+    /// Returns the entry that determines the branch: for one that was set aside, its
+    /// representative.
     fn on_branch(&self, entry: Ix) -> Ix {
         self.reading.map_or(entry, |reading| reading.stand_in(entry))
     }
 
-    /// A line of text that matches; a very long one around its first match.
+    /// Returns a matching line of text; for a very long one, the part around its first match.
     fn marked(&self, hit: &Hit) -> String {
         let (from, to) = window(&hit.text, hit.at.first().map_or(0, |at| at.start));
         let mut out = String::new();
@@ -625,7 +633,7 @@ fn match_object(hit: &Hit) -> Value {
     json!({ "part": hit.part.word(), "text": hit.text, "at": at })
 }
 
-/// The tool results that Claude Code stored in files beside one session, as far as they match.
+/// The matching tool results that Claude Code stored in files beside one session.
 #[derive(Default)]
 struct Stored {
     found: Vec<StoredFile>,
@@ -666,8 +674,8 @@ impl Stored {
         !self.named(format, line).is_empty()
     }
 
-    /// The lines that match in the files that an entry names. Lines at the start of a file that the entry itself contains are left
-    /// out, since they are found there.
+    /// Returns the matching lines in the files that an entry names. Lines at the start of a file
+    /// that the entry itself contains are left out, because they are found in the entry.
     fn hits(&self, pattern: &Pattern, format: Format, line: &[u8]) -> Vec<(&StoredFile, Vec<Hit>)> {
         let files = self.named(format, line);
         if files.is_empty() {
@@ -682,22 +690,22 @@ impl Stored {
     }
 }
 
-/// How many bytes of a stored result are searched at most.
+/// The maximum number of bytes of a stored result that are searched.
 const LARGEST: u64 = 64 * 1024 * 1024;
 
-/// Whether a line looks like a whole object, or has nothing on it.
+/// Returns whether a line looks like a complete object, or is blank.
 fn is_whole(line: &[u8]) -> bool {
     let line = line.trim_ascii();
     line.is_empty() || line.starts_with(b"{") && line.ends_with(b"}")
 }
 
-/// How many cells of an entry that does not match are shown.
+/// How many display cells of an entry that does not match are shown.
 const WIDEST: usize = 100;
 
-/// How many bytes of a line are shown at most.
+/// The maximum number of bytes of a line that are shown.
 const LONGEST: usize = 500;
 
-/// The part of a long text that is shown so that what stands at `at` is seen.
+/// Returns the part of a long text that is shown so that offset `at` is visible.
 fn window(text: &str, at: usize) -> (usize, usize) {
     if text.len() <= LONGEST {
         return (0, text.len());
@@ -713,7 +721,7 @@ fn window(text: &str, at: usize) -> (usize, usize) {
     (from, to)
 }
 
-/// Safe text on one line; blanks stay.
+/// Returns safe text on one line; spaces are kept.
 fn flat(words: &str) -> String {
     text::safe(words).replace('\n', "⏎").replace('\t', " ")
 }

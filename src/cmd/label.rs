@@ -1,4 +1,4 @@
-//! `bough label`: names entries.
+//! `bough label`: labels entries.
 
 use super::shared::options::Global;
 use super::shared::write;
@@ -81,7 +81,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let part = (!args.delete && !args.take)
             .then(|| open_some(&path, global, name, at.map(String::as_str), &seed))
             .flatten();
-        // Whatever is wrong is said by who knows the whole session.
+        // Errors are reported from the whole session.
         part.filter(|opened| make(opened).is_ok()).map_or_else(|| session_arg::by_path(global, &path), Ok)
     };
     let (opened, _, target) = write::run_with(open, args.writing, ui, make)?;
@@ -99,8 +99,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Opens no more of the session than it takes to put a name on one entry, where that can be told: the position, the entry
-/// and the labels about it, and whether the name and the id of the new line are free.
+/// Opens only as much of the session as is needed to label one entry, if that can be determined:
+/// HEAD, the entry and its labels, and whether the name and the id of the new line are unused.
 fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &str) -> Option<Opened> {
     let ids = match at {
         None | Some("HEAD" | "@") => Vec::new(),
@@ -111,13 +111,13 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
         }
         Some(_) => return None,
     };
-    // A short name may be any word; and some characters are spelled in more than one way.
+    // A short name may be any word, and some characters can be spelled in more than one way.
     let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b" -_.:+#@".contains(&byte);
     if name.len() < 4 || !name.bytes().all(is_plain) {
         return None;
     }
     let fresh = |format| vec![Ids::seeded(seed).entry(format, &[])];
-    // Where no entry is named, that is the first above HEAD that is no label.
+    // If no entry is given, it is the first one from HEAD upward that is not a label.
     let is_real = |session: &Session, ix| {
         session.entries.kind(ix) != Kind::Label && !session.entries.flags(ix).has(Flags::MARKER)
     };
@@ -127,7 +127,8 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
     opened.session.partial.then_some(opened)
 }
 
-/// The entry that a label is put on. The position is the entry that is worked on, however it is said: by a word, or by none.
+/// Returns the entry to label. HEAD is the entry that the user works on, whether it is given or the
+/// default.
 fn target(opened: &Opened, word: Option<&str>) -> anyhow::Result<Ix> {
     let (session, files) = (&opened.session, &opened.files);
     Ok(match word {
@@ -136,7 +137,7 @@ fn target(opened: &Opened, word: Option<&str>) -> anyhow::Result<Ix> {
     })
 }
 
-/// The entry whose label is to be cleared: by the name, else by the revision.
+/// Returns the entry whose label is to be deleted: by the label, or else by the revision.
 fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
     let found: Vec<Ix> = opened.session.labels.named(word).collect();
     match found.as_slice() {

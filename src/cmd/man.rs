@@ -32,10 +32,11 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// The date on the pages: that of the last change to what they say, so that pages don't change by themselves.
+/// The date on the pages: that of the last change of their text, so that pages don't change by
+/// themselves.
 const DATE: &str = "2026-11-27";
 
-/// All manual pages, by the names of their files.
+/// Returns all manual pages, by the names of their files.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     command_pages(&super::whole(), "bough", &mut pages)?;
@@ -121,8 +122,8 @@ fn arguments(command: &clap::Command) -> io::Result<Vec<u8>> {
     Ok(page.replacen(".SH OPTIONS", ".SH ARGUMENTS", 1).into_bytes())
 }
 
-/// The pages that belong to no command: name, section, text. A line that begins with `# ` is a heading, one with `- ` a
-/// term (up to ` — `) and what it means; others are paragraphs.
+/// The pages that belong to no command: name, section, text. A line that begins with `# ` is a
+/// heading, one with `- ` a term (up to ` — `) and its meaning; others are paragraphs.
 const TOPICS: &[(&str, &str, &str)] = &[
     ("bough-revisions", "7", include_str!("../../docs/revisions.txt")),
     ("bough-exit-codes", "7", include_str!("../../docs/exit-codes.txt")),
@@ -130,7 +131,7 @@ const TOPICS: &[(&str, &str, &str)] = &[
     ("bough-config", "5", include_str!("../../docs/config.txt")),
 ];
 
-/// The table of checks, in the form of a topic.
+/// Returns the table of checks, in the form of a topic.
 fn checks() -> String {
     let mut text = String::from(
         "# Checks\nThe level follows each check, and whether --repair repairs it: by default, on request (--with CHECK), or not.\n",
@@ -157,7 +158,7 @@ fn topic(name: &str, section: &str, text: &str) -> Vec<u8> {
     page.into_bytes()
 }
 
-/// The text of a topic as roff.
+/// Returns the text of a topic as roff.
 fn body(text: &str) -> String {
     let mut page = String::new();
     for line in text.lines() {
@@ -173,7 +174,7 @@ fn body(text: &str) -> String {
             page.push('\n');
         }
     }
-    // A paragraph macro before a heading or an item does nothing but earn a warning.
+    // A paragraph macro before a heading or an item only causes a warning.
     while let Some(at) = [".PP\n.SH", ".PP\n.TP", ".PP\n.PP"].iter().find_map(|pair| page.find(pair)) {
         page.replace_range(at..at + 4, "");
     }
@@ -183,7 +184,7 @@ fn body(text: &str) -> String {
     page
 }
 
-/// Text in which roff finds nothing to do.
+/// Returns text in which roff finds no markup.
 fn escaped(text: &str) -> String {
     let text = text.replace('\\', "\\e").replace('-', "\\-").replace('\'', "\\*(Aq").replace('`', "");
     if text.starts_with('.') { format!("\\&{text}") } else { text }

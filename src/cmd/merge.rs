@@ -1,4 +1,4 @@
-//! `bough merge`: what another branch has, brought over.
+//! `bough merge`: copies the entries that another branch adds.
 
 use super::cherry_pick::{self as copies, Copying};
 use super::shared::options::Global;
@@ -42,7 +42,7 @@ pub struct Args {
     writing: Writing,
 }
 
-/// What a merge comes to.
+/// The result of a merge.
 enum Made {
     Copies(Picks),
     Summary(String),

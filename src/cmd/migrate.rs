@@ -1,4 +1,4 @@
-//! `bough migrate`: old versions of pi's format taken to the newest.
+//! `bough migrate`: upgrades old versions of pi's format.
 
 use super::shared::exit::Failures;
 use super::shared::options::Global;
@@ -117,10 +117,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(failures.or(if old > 0 { Exit::No } else { Exit::Done }))
 }
 
-/// A file to be migrated.
+/// A file to upgrade.
 struct File {
     path: PathBuf,
-    /// Whether it was found in a folder that was named.
+    /// Whether it was found in a given folder.
     found: bool,
 }
 
@@ -152,7 +152,7 @@ fn version(opened: &Opened) -> String {
     }
 }
 
-/// The version as a number, where it is one.
+/// Returns the version as a number, if it is one.
 fn number(opened: &Opened) -> Option<serde_json::Value> {
     match (migrate::age(&opened.session), opened.session.version()) {
         (Age::Old(migrate::Form::V1), _) => Some(1.into()),
@@ -161,7 +161,7 @@ fn number(opened: &Opened) -> Option<serde_json::Value> {
     }
 }
 
-/// Says whether a file is old.
+/// Reports whether a file is old.
 fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut Ui) -> anyhow::Result<()> {
     let opened = session_arg::by_path(global, &file.path)?;
     let old = match migrate::age(&opened.session) {
@@ -186,7 +186,7 @@ fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut 
     Ok(())
 }
 
-/// Migrates one file, and says so.
+/// Upgrades one file, and reports that.
 fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result<()> {
     let options = args.options();
     let make = |opened: &Opened| {
@@ -215,7 +215,7 @@ fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result
         object["to"] = options.to.into();
         object["changed"] = changed.into();
         object["entries"] = entries.into();
-        // Where the migrated file goes to standard output, nothing may stand beside it.
+        // If the upgraded file is written to standard output, nothing else may be.
         let is_stdout = |path: &Path| path == Path::new("-");
         match &args.output {
             Some(output) if is_stdout(output) => ui.note(object),
@@ -248,7 +248,8 @@ fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result
     Ok(())
 }
 
-/// The plan for one file: in place, or into another file, which then gets all that is in it.
+/// Returns the plan for one file: in place, or into another file, which then gets the whole
+/// content.
 fn plan(args: &Args, file: &File, opened: &Opened, made: Migration) -> Plan {
     let stdin = crate::store::is_read_once(&file.path);
     if args.output.is_none() && !stdin {

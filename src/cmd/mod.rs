@@ -1,4 +1,4 @@
-//! The command line: what is asked, what is printed, the exit status.
+//! The command line: arguments, output, exit status.
 
 mod branches;
 mod cat;
@@ -49,7 +49,7 @@ pub struct Cli {
     command: Command,
 }
 
-// The options of a command are made when they are wanted: see `parse_one`.
+// The options of a command are created when they are needed: see `parse_one`.
 #[derive(clap::Subcommand, Debug)]
 #[command(defer = true)]
 enum Command {
@@ -89,9 +89,9 @@ const GROUPS: &[(&str, &[&str])] = &[
     ("Plumbing and setup", &["cat", "rev-parse", "config", "completions", "man"]),
 ];
 
-/// Runs the program on the words of the command line, its name first; gives the exit status.
+/// Runs the program on the words of the command line, including its name; returns the exit status.
 ///
-/// Where the variable `COMPLETE` names a shell, answers that shell's questions instead.
+/// If the variable `COMPLETE` names a shell, answers that shell's questions instead.
 pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     let words: Vec<OsString> = words.into_iter().collect();
     if std::env::var_os("COMPLETE").is_some() {
@@ -152,12 +152,12 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     }
 }
 
-/// Parses the words; one that is no command may be an alias, which stands for other words.
+/// Parses the words. One that is not a command may be an alias, which is replaced by its words.
 fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> {
     if words.iter().any(|word| word == "log") {
         words.iter_mut().for_each(number_of_entries);
     }
-    // An alias may stand for another one; more than a few is a ring.
+    // An alias may refer to another one; more than a few form a cycle.
     for _ in 0..10 {
         let error = match parse_words(&words) {
             Err(error) if error.kind() == ErrorKind::InvalidSubcommand => error,
@@ -178,7 +178,7 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
     let mut cli = match parse_one(words) {
         Some(cli) => cli?,
         None => {
-            // Help, and what an error says, may speak of all commands.
+            // Help, and the text of an error, may mention all commands.
             let mut command = whole();
             let matches = command.try_get_matches_from_mut(words)?;
             Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?
@@ -189,8 +189,9 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
     Ok(cli)
 }
 
-/// Parses words that begin with a command, or ask for the version, by what concerns them alone: to make the options of
-/// all commands costs more than the rest of a short run. `None` where the words are no such, or wrong.
+/// Parses words that begin with a command, or ask for the version, with the options of that command
+/// only: creating the options of all commands costs more than the rest of a short run. Returns
+/// `None` if the words are anything else, or wrong.
 fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let first = words.get(1)?;
     let cli = Cli::command();
@@ -204,12 +205,12 @@ fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     }
 }
 
-/// Whether the command line may have a revision that asks for the position before the last switch; where it does, the
-/// operation log is read.
+/// Returns whether the command line may contain a revision that refers to HEAD before the last
+/// switch; then the operation log is read.
 fn asks_back<'w>(words: impl Iterator<Item = &'w str>) -> bool {
     let mut ends = 0;
     words.into_iter().any(|word| {
-        // The second may be a revision: the ancestors but for the entry itself.
+        // The second may be a revision: the ancestors without the entry itself.
         ends += usize::from(word == "--");
         let value = match word.strip_prefix("--") {
             Some(option) => option.split_once('=').map_or("", |(_, value)| value),
@@ -219,7 +220,7 @@ fn asks_back<'w>(words: impl Iterator<Item = &'w str>) -> bool {
     })
 }
 
-/// Whether a dash stands in a revision where an entry may be named.
+/// Returns whether a revision contains a dash in a place at which an entry may be named.
 fn names_former(revision: &str) -> bool {
     revision.match_indices('-').any(|(at, _)| {
         let before = revision[..at].chars().next_back();
@@ -229,10 +230,10 @@ fn names_former(revision: &str) -> bool {
     })
 }
 
-/// The command line with the options of all commands.
+/// Returns the command line with the options of all commands.
 fn whole() -> clap::Command {
     let mut command = Cli::command();
-    // The commands have no text before this.
+    // The commands have no descriptions before this.
     command.build();
     let overview = overview(&command);
     command.help_template(overview)
@@ -263,7 +264,7 @@ fn number_of_entries(word: &mut OsString) {
     }
 }
 
-/// The static completion scripts of all shells, by the names of their files.
+/// Returns the static completion scripts of all shells, by the names of their files.
 pub fn completion_scripts() -> Vec<(String, Vec<u8>)> {
     let shells = clap_complete::Shell::value_variants().iter();
     shells.map(|shell| (format!("bough.{shell}"), completions::script(*shell))).collect()

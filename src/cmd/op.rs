@@ -86,7 +86,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     if args.stat {
         return stat(&log, ui);
     }
-    // By the operations that they take back; read from the end, those come first.
+    // By the operations that they undo; read from the end, those come first.
     let mut undone: HashMap<String, String> = HashMap::new();
     let mut left = args.max_count.unwrap_or(usize::MAX);
     let mut reader = log.reader()?;
@@ -119,7 +119,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// How much room the operation log, the backups and the side files take.
+/// Prints the sizes of the operation log, the backups and the side files.
 fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
     let (backups, aside, leftovers) = (log.backups()?, log.side_files(), log.leftovers());
@@ -160,7 +160,7 @@ fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// How many lines of the log can't be read.
+/// Describes how many lines of the log can't be read.
 fn unread(log: &Log, lines: usize) -> String {
     let path = log.file().display().to_string();
     format!("{}: {} can't be read", text::one_line(&path), Count("line", "lines", lines))
@@ -242,7 +242,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let log = undo::log()?;
     let since = time::now().0 - i64::from(args.keep_days) * 86_400_000;
     let is_old = |time: Time| time.is_some() && time.0 < since;
-    // Nobody else writes meanwhile.
+    // Nobody else writes in the meantime.
     let alone = if log.folder().is_dir() { log.alone()? } else { None };
     let (mut kept, mut drops, mut moved) = (HashSet::new(), HashSet::new(), HashSet::new());
     let mut places: BTreeSet<PathBuf> = BTreeSet::new();

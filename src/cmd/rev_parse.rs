@@ -1,4 +1,4 @@
-//! `bough rev-parse`: what revisions stand for.
+//! `bough rev-parse`: the entries that revisions name.
 
 use super::shared::options::Global;
 use super::shared::session_arg;

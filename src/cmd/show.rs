@@ -20,8 +20,8 @@ use clap_complete::engine::ArgValueCompleter;
 /// it, the first entry kept, where the branch was left, and the files read and changed. With
 /// `--json`, each entry is an object with its whole text and its parts.
 ///
-/// If Claude Code stored a tool result in a file beside the session (`tool-results`), also shows the
-/// path of the file and its text, at most the first 256 KiB.
+/// If Claude Code stored a tool result in a file beside the session (`tool-results`), also shows
+/// the path of the file and its text, at most the first 256 KiB.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough show [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
@@ -71,8 +71,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Opens no more of the session than its end, where HEAD stands there. All that is shown of an entry but its bytes, such as the
-/// number of its line, depends on the whole file.
+/// Opens only the end of the session, if HEAD is there. All that is shown of an entry except its
+/// bytes, e.g. its line number, depends on the whole file.
 fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let enough = |session: &Session| {
         session.head.entry.is_some_and(|head| tool_calls::are_known(session, [head].into_iter()))
@@ -85,7 +85,7 @@ fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
     ui.out().write_all(end)
 }
 
-/// Prints one entry for a person: what is known of it, then what it says.
+/// Prints one entry for people: its facts, then its content.
 fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     let look = ui.look;
     let (session, entries) = (view.session, &view.session.entries);

@@ -106,7 +106,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     Ok(failures.or(Exit::Done))
 }
 
-/// A session as it was counted, with the files of its agents.
+/// A counted session, with the files of its subagents.
 struct Counted {
     files: Vec<(PathBuf, Opened, Facts)>,
     row: Row,
@@ -120,7 +120,7 @@ struct Row {
     format: Format,
     branches: usize,
     sum: Sum,
-    /// How many files it stands in, those of its agents included.
+    /// The number of its files, including those of its subagents.
     files: usize,
 }
 
@@ -142,7 +142,7 @@ impl Counted {
         let mut sum = Total::default();
         for path in files {
             let opened = match store::open(path, global.options()) {
-                // A session counts without an agent's file in which nothing stands yet.
+                // A session counts without a subagent's file that is still empty.
                 Err(error) if error.is_no_session() && !counted.is_empty() => continue,
                 opened => opened?,
             };
@@ -178,7 +178,7 @@ impl Counted {
         }
     }
 
-    /// Counts each branch of the main file: entries once, at the branch that they are shown with.
+    /// Counts each branch of the main file: each entry once, at the branch with which it is shown.
     fn by_branch(&self, by: &mut BTreeMap<String, Group>) -> Result<(), store::Error> {
         let (path, opened, facts) = &self.files[0];
         let (session, source) = (&opened.session, &opened.files);
@@ -188,7 +188,7 @@ impl Counted {
         let owners = Owners::of(talked);
         let on_path = OnPath::of(talked, facts);
         let short = ids::ShortIds::default();
-        // What was set aside counts where that stands by which it was.
+        // An entry that was set aside counts where its representative is.
         let owner = |ix: Ix| match &joined {
             Some((_, reading)) => owners.tip(ix).or_else(|| owners.tip(reading.stand_in(ix))),
             None => owners.tip(ix),
@@ -208,7 +208,7 @@ impl Counted {
     }
 }
 
-/// What the path to each entry took: entries, tokens, cost.
+/// The sums over the path to each entry: entries, tokens, cost.
 struct OnPath(Vec<(u64, u64, f64)>);
 
 impl OnPath {
@@ -294,7 +294,7 @@ impl Shown<'_> {
         set(object, "biggest", biggest.collect());
     }
 
-    /// The id of a large entry, and what it says in short.
+    /// Returns the id of a large entry, and its summary.
     fn big(&self, big: &Big) -> (Option<String>, String) {
         let mut line = Vec::new();
         let path = &self.paths[big.session];
@@ -402,7 +402,7 @@ impl Shown<'_> {
         Ok(())
     }
 
-    /// The sessions that took most.
+    /// Prints the sessions with the highest usage.
     fn session_table(&self, ui: &mut Ui) -> anyhow::Result<()> {
         const ROWS: usize = 20;
         let mut rows: Vec<&Row> = self.sessions.iter().collect();
@@ -564,7 +564,8 @@ fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     put(table, ui)
 }
 
-/// A table without lines, its columns apart by two blanks; those of `right` are set to the right.
+/// Returns a table without lines, with columns separated by two spaces; those of `right` are
+/// right-aligned.
 fn plain(heads: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
@@ -578,7 +579,7 @@ fn plain(heads: &[&str], right: &[usize]) -> Table {
     table
 }
 
-/// Prints a table behind a blank line, its heads in the color of what is quiet; without its bars, where they do not fit.
+/// Prints a table after a blank line, with quiet headings; without its bars, if they do not fit.
 fn put(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
     writeln!(ui.out())?;
     let bars = |table: &Table| table.lines().any(|line| line.contains('█') || line.contains('#'));
@@ -598,7 +599,7 @@ fn put(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// A small bar: how much something is of the most.
+/// Returns a small bar: a value as a fraction of the maximum.
 fn bar(value: u64, most: u64, ui: &Ui) -> String {
     const CELLS: u64 = 12;
     if most == 0 || value == 0 {
@@ -612,12 +613,12 @@ fn bar(value: u64, most: u64, ui: &Ui) -> String {
     format!("{}{part}", "█".repeat(eighths / 8))
 }
 
-/// A number in groups of three digits.
+/// Returns a number with its digits in groups of three.
 fn grouped(number: u64) -> String {
     crate::model::grouped(number as usize)
 }
 
-/// Bytes, in the largest unit that leaves a whole number before the point.
+/// Returns a size in bytes, in the largest unit that leaves a whole number before the point.
 fn bytes(bytes: u64) -> String {
     super::shared::file_args::size(bytes)
 }
@@ -634,7 +635,7 @@ fn set(object: &mut Map<String, Value>, key: &str, value: Value) {
     object.insert(key.to_owned(), value);
 }
 
-/// A cost as a number that does not show what adding did to it.
+/// Returns a cost without the rounding errors of adding.
 fn round(cost: f64) -> f64 {
     let rounded = (cost * 1e9).round() / 1e9;
     if rounded.is_finite() { rounded } else { cost }

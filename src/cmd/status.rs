@@ -18,8 +18,9 @@ use std::collections::BTreeMap;
 
 /// Show a session in short: format, HEAD, branches, faults
 ///
-/// Shows the entry from which the agent would continue if it loaded the session now, and the rule that says so; the numbers of
-/// entries, branches and faults; and whether an agent seems to be writing.
+/// Shows the entry from which the agent would continue if it loaded the session now, and the rule
+/// that says so; the numbers of entries, branches and faults; and whether an agent seems to be
+/// writing.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session, if it is not the newest of this folder
@@ -108,7 +109,7 @@ fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
     Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
 }
 
-/// Why it looks as if somebody were writing to the session, if it does.
+/// Returns why the session seems to be written to by somebody, if it does.
 fn signs_of_life(opened: &Opened) -> Option<Signs> {
     let is_link = opened.files.path(0).is_symlink();
     write::signs_of_life(&opened.files, is_link, false, Log::of_user().as_ref())
@@ -120,7 +121,8 @@ struct Reader {
     key: &'static str,
 }
 
-/// Readers of Claude Code's transcripts that would go on elsewhere than the client of today, and where.
+/// Returns the readers of Claude Code's transcripts that would continue elsewhere than the current
+/// version, and where.
 fn other_readers(session: &Session) -> Vec<(Reader, Ix)> {
     if session.format != Format::Claude || session.partial {
         return Vec::new();
@@ -138,7 +140,7 @@ fn other_readers(session: &Session) -> Vec<(Reader, Ix)> {
     .collect()
 }
 
-/// How many faults of each check there are, as `fsck` finds them.
+/// Returns how many faults of each check there are, according to `fsck`.
 fn faults(opened: Opened, global: &Global) -> anyhow::Result<BTreeMap<&'static str, u64>> {
     let findings = fsck::findings_of(opened, global)?;
     let faults = CHECKS.iter().filter(|row| row.check.is_fault());

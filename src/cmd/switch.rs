@@ -1,4 +1,4 @@
-//! `bough switch`: moves the position.
+//! `bough switch`: moves HEAD.
 
 use super::shared::options::Global;
 use super::shared::write;
@@ -76,7 +76,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-/// Where to go, by the words of the command line.
+/// Returns the target of the switch, from the words of the command line.
 fn wanted(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switch::To> {
     let usage = |what: &str, hint: &str| Failure::Usage { what: what.into(), hint: hint.into() };
     match words {

@@ -1,4 +1,4 @@
-//! `bough undo`: takes operations back.
+//! `bough undo`: undoes operations.
 
 use super::shared::options::Global;
 use super::shared::session_arg;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     write::tell_kept(&done, ui);
     if !ui.look.quiet {
         ui.note(told(operation, only.as_deref()));
-        // What is kept beside the file was not backed up, and is not found by another undo.
+        // A file that is kept beside was not backed up, and another undo can't find it.
         if !done.op_id.is_empty() && done.kept.is_empty() {
             ui.hint(format_args!("`bough undo {}` redoes it", done.op_id));
         }
@@ -95,7 +95,7 @@ fn told(operation: &Operation, only: Option<&Path>) -> String {
     }
 }
 
-/// The log of the user.
+/// Returns the log of the user.
 pub(super) fn log() -> anyhow::Result<Log> {
     Log::of_user().ok_or_else(|| {
         let hint = "set `HOME` or `XDG_STATE_HOME`";
@@ -103,7 +103,7 @@ pub(super) fn log() -> anyhow::Result<Log> {
     })
 }
 
-/// The session that is named, if one is. Its file may be gone: an undo may bring it back.
+/// Returns the session that is named, if one is. Its file may be gone: an undo may restore it.
 pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
     let variable = super::shared::options::session_variable();
     let Some(word) = global.session.as_deref().or(named).or(variable.as_deref()) else { return Ok(None) };
@@ -114,7 +114,7 @@ pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Op
     Ok(Some(session_arg::by_word(global, word)?))
 }
 
-/// A path as the log has it: symbolic links followed, as far as there are folders.
+/// Returns a path as it is in the log: with symbolic links resolved, as far as folders exist.
 fn real(path: &Path) -> PathBuf {
     if let Ok(path) = path.canonicalize() {
         return path;

@@ -1,4 +1,4 @@
-//! What stands on the command line already, before the word that is completed.
+//! The words on the command line before the word that is completed.
 
 use crate::cmd::shared::config;
 use crate::cmd::shared::config::Config;
@@ -13,28 +13,29 @@ use std::sync::OnceLock;
 /// The session, and the words before the one that is completed.
 #[derive(Debug, Default)]
 pub(super) struct Typed {
-    /// What `-s`, else a first word that looks like a file, else the environment names.
+    /// The session given by `-s`, or by a first word that looks like a file, or by the environment.
     session: Option<String>,
-    /// Whether a first word that names the session may still come.
+    /// Whether the first word, which may name the session, is still missing.
     first: bool,
-    /// The words of the command that name no session.
+    /// The words of the command, except the session.
     pub(super) words: Vec<String>,
     /// The options, by their ids, with their values.
     options: Vec<(String, String)>,
-    /// What the config file says.
+    /// The config file.
     config: Config,
 }
 
 static TYPED: OnceLock<Typed> = OnceLock::new();
 
-/// What was typed, once [`read`] was called.
+/// Returns the words typed so far, once [`read`] was called.
 pub(super) fn typed() -> &'static Typed {
     TYPED.get_or_init(Typed::default)
 }
 
-/// Reads the words of a command line up to the one that is completed, for [`typed`]; gives them with aliases resolved.
+/// Reads the words of a command line up to the one that is completed, for [`typed`]; returns them
+/// with aliases resolved.
 ///
-/// Names of aliases become commands of `command`, so that they are offered, too.
+/// The names of aliases are added as commands to `command`, so that they are offered, too.
 pub(super) fn read(command: &mut Command, mut words: Vec<OsString>) -> Vec<OsString> {
     let config = config::load().unwrap_or_default();
     unalias(command, &config, &mut words);
@@ -50,9 +51,9 @@ pub(super) fn read(command: &mut Command, mut words: Vec<OsString>) -> Vec<OsStr
     words
 }
 
-/// Puts in the place of an alias the words that it stands for.
+/// Replaces an alias with its words.
 fn unalias(command: &Command, config: &Config, words: &mut Vec<OsString>) {
-    // An alias may stand for another one; more than a few is a ring.
+    // An alias may refer to another one; more than a few form a cycle.
     for _ in 0..10 {
         let mut options = Options::default();
         let last = words.len() - 1;
@@ -65,24 +66,24 @@ fn unalias(command: &Command, config: &Config, words: &mut Vec<OsString>) {
     }
 }
 
-/// What a word of the command line is.
+/// The type of a word on the command line.
 enum Part {
-    /// A word of the command, an alias, or what a command takes.
+    /// A command, an alias, or an argument of a command.
     Word,
-    /// An option without a value, or one whose value comes behind.
+    /// An option without a value, or one whose value follows.
     Option,
     /// An option with its value.
     Value(String, String),
 }
 
-/// Tells the words of a command from its options and their values.
+/// Distinguishes the words of a command from its options and their values.
 #[derive(Default)]
 struct Options {
     /// The option whose value comes next.
     open: Option<String>,
-    /// Whether `--` was there.
+    /// Whether `--` came before.
     ended: bool,
-    /// The options without values that were there.
+    /// The options without values so far.
     flags: Vec<String>,
 }
 
@@ -111,7 +112,7 @@ impl Options {
         }
     }
 
-    /// A group of short options; the rest behind one with a value is the value.
+    /// Parses a group of short options; the rest after one with a value is the value.
     fn short(&mut self, command: &Command, group: &str) -> Part {
         for (at, sign) in group.char_indices() {
             let Some(arg) = command.get_arguments().find(|arg| arg.get_short() == Some(sign)) else {
@@ -142,7 +143,7 @@ fn takes_value(arg: &Arg) -> bool {
 }
 
 impl Typed {
-    /// Reads the words behind the name of the program.
+    /// Reads the words after the name of the program.
     fn of(command: &Command, before: &[String], config: Config) -> Typed {
         let mut typed = Typed { config, ..Typed::default() };
         let mut at = command;
@@ -161,7 +162,7 @@ impl Typed {
         let named = typed.value("session").map(str::to_owned);
         typed.first = named.is_none() && typed.words.is_empty();
         typed.session = named;
-        // The first word of `grep` is the expression, whatever it looks like.
+        // The first word of `grep` is the expression, even if it looks like a file.
         if typed.session.is_none()
             && at.get_name() != "grep"
             && typed.words.first().is_some_and(|word| session_arg::looks_like_a_file(&at_home(word)))
@@ -174,33 +175,33 @@ impl Typed {
         typed
     }
 
-    /// The value of an option.
+    /// Returns the value of an option.
     fn value(&self, option: &str) -> Option<&str> {
         self.options.iter().rev().find(|(name, _)| name == option).map(|(_, value)| &**value)
     }
 
-    /// Whether an option is there.
+    /// Returns whether an option is given.
     pub(super) fn has(&self, option: &str) -> bool {
         self.value(option).is_some()
     }
 
-    /// Whether the word that is completed may name the session.
+    /// Returns whether the completed word may name the session.
     pub(super) fn may_name_session(&self) -> bool {
         self.first && !(self.has("from") || self.has("to"))
     }
 
-    /// The folders with sessions that the config file names.
+    /// Returns the folders with sessions in the config file.
     pub(super) fn roots(&self) -> &[PathBuf] {
         &self.config.session.roots
     }
 
-    /// Opens the session that the command works on.
+    /// Opens the session of the command.
     pub(super) fn open(&self) -> Option<Opened> {
         self.open_word(self.session.as_deref())
     }
 
-    /// Opens the session out of which the completed word names an entry: that of `--from`, for the second word that of
-    /// `--to`, else the one that the command works on.
+    /// Opens the session in which the completed word names an entry: that of `--from`, that of
+    /// `--to` for the second word, or else the session of the command.
     pub(super) fn open_from(&self) -> Option<Opened> {
         let other = if self.words.is_empty() || !self.has("to") { "from" } else { "to" };
         self.open_word(self.value(other).or(self.session.as_deref()))
@@ -221,7 +222,7 @@ impl Typed {
     }
 }
 
-/// A word as the shell will give it to the program: with the home folder for a `~`.
+/// Returns a word as the shell will pass it to the program: with `~` replaced by the home folder.
 pub(super) fn at_home(word: &str) -> String {
     match (word.strip_prefix("~/"), etcetera::home_dir()) {
         (Some(below), Ok(home)) => home.join(below).to_string_lossy().into_owned(),

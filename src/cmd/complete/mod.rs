@@ -1,8 +1,9 @@
-//! What the shell offers behind a half-typed word: sessions, revisions, labels, kinds.
+//! What the shell offers for a half-typed word: sessions, revisions, labels, kinds.
 //!
-//! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. [`shells`] speaks with each shell,
-//! [`mod@line`] finds the session among the words, [`offers`] has what can be offered. A completion that takes too long is worse
-//! than none: what is not known after [`PATIENCE`] is left out.
+//! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. [`shells`]
+//! communicates with each shell, [`mod@line`] finds the session among the words, and [`offers`]
+//! contains the candidates. A completion that takes too long is worse than none: anything that is
+//! not known after [`PATIENCE`] is left out.
 
 mod line;
 mod offers;
@@ -19,19 +20,20 @@ use std::ffi::OsStr;
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-/// How long a shell is kept waiting.
+/// How long a shell has to wait at most.
 const PATIENCE: Duration = Duration::from_millis(150);
 
-/// How long a shell is kept waiting if there is nothing to offer before.
+/// How long a shell has to wait at most if there is nothing to offer before.
 const LONGEST: Duration = Duration::from_millis(1000);
 
-/// Answers a shell that asks for its script, or for what may stand behind the words typed; then the program ends.
-/// Comes back where the shell asks for neither.
+/// Answers a shell that asks for its script, or for candidates after the words typed; then the
+/// program ends. Returns if the shell asks for neither.
 pub(super) fn answer() {
     clap_complete::CompleteEnv::with_factory(Cli::command).shells(shells::ALL).complete();
 }
 
-/// Completes the first word of a command as a session, where none is named yet; words as revisions.
+/// Completes the first word of a command as a session, if none is given yet, and other words as
+/// revisions.
 pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(current, |typed, current| {
         let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
@@ -61,12 +63,13 @@ pub(super) fn sessions(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Completes session files and folders, where a command takes nothing else.
+/// Completes session files and folders, for commands that take nothing else.
 pub(super) fn session_files(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(current, |_, current| offers::files(current))
 }
 
-/// Completes what `label` takes: the session, the name of a label, an entry; with `-d`, a label that is to be cleared.
+/// Completes the arguments of `label`: the session, the name of a label, an entry; with `-d`, a
+/// label to delete.
 pub(super) fn label_words(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(current, |typed, current| {
         let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
@@ -81,7 +84,7 @@ pub(super) fn label_words(current: &OsStr) -> Vec<CompletionCandidate> {
     })
 }
 
-/// Completes an operation of the log, the newest first; the first word may be a session.
+/// Completes an operation of the log, newest first; the first word may be a session.
 pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(current, |typed, current| {
         let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
@@ -95,12 +98,12 @@ pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
     among(current, Kind::ALL.map(Kind::word))
 }
 
-/// Completes what `branches --sort` takes.
+/// Completes the keys of `branches --sort`.
 pub(super) fn branch_orders(current: &OsStr) -> Vec<CompletionCandidate> {
     among(current, ["age", "entries", "own", "name"])
 }
 
-/// Completes what `sessions --sort` takes.
+/// Completes the keys of `sessions --sort`.
 pub(super) fn session_orders(current: &OsStr) -> Vec<CompletionCandidate> {
     among(current, ["age", "size", "entries", "branches", "name", "folder"])
 }
@@ -110,27 +113,27 @@ pub(super) fn templates(current: &OsStr) -> Vec<CompletionCandidate> {
     among(current, ["oneline", "short", "full", "raw"])
 }
 
-/// Completes the name of a check, with what it finds.
+/// Completes the name of a check, with its description.
 pub(super) fn checks(current: &OsStr) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let fit = CHECKS.iter().filter(|row| row.id.starts_with(&*current));
     fit.map(|row| candidate(row.id.into(), row.what.trim_end_matches('.'))).collect()
 }
 
-/// Completes a way of mending a check, as `fsck --strategy` takes it.
+/// Completes a repair strategy, for `fsck --strategy`.
 pub(super) fn strategies(current: &OsStr) -> Vec<CompletionCandidate> {
     let ways = CHECKS.iter().flat_map(|row| row.strategies.iter().map(|way| format!("{}={way}", row.id)));
     among(current, ways.collect::<Vec<_>>())
 }
 
-/// Words out of a list, those that begin as the typed one does.
+/// Returns the words of a list that have the typed one as a prefix.
 fn among<W: Into<String>>(current: &OsStr, words: impl IntoIterator<Item = W>) -> Vec<CompletionCandidate> {
     let current = current.to_string_lossy();
     let fit = words.into_iter().map(Into::into).filter(|word| word.starts_with(&*current));
     fit.map(|word| candidate(word, "")).collect()
 }
 
-/// What `work` gives for the word that is typed, if it does so before the shell's patience ends.
+/// Returns the result of `work` for the typed word, if it is ready in time.
 fn in_time(
     current: &OsStr,
     work: impl FnOnce(&Typed, &str) -> Vec<CompletionCandidate> + Send + 'static,
@@ -138,8 +141,8 @@ fn in_time(
     in_parts(current, |typed, current, give| give(work(typed, current)))
 }
 
-/// What `work` gives, part by part, before the shell's patience ends. As long as that is nothing, the first part is waited for
-/// a little longer.
+/// Returns the parts of the result of `work` that are ready in time. If there are none, waits a
+/// little longer for the first part.
 fn in_parts(
     current: &OsStr,
     work: impl FnOnce(&Typed, &str, &mut dyn FnMut(Vec<CompletionCandidate>)) + Send + 'static,
@@ -147,7 +150,7 @@ fn in_parts(
     let current = current.to_string_lossy().into_owned();
     let began = Instant::now();
     let (give, take) = mpsc::channel();
-    // The work is in a place that can be emptied, should no thread take it.
+    // The work is in a slot that can be emptied if no thread takes it.
     let work = Arc::new(Mutex::new(Some(work)));
     let (theirs, word) = (Arc::clone(&work), current.clone());
     let started = std::thread::Builder::new().spawn(move || {
@@ -159,7 +162,7 @@ fn in_parts(
     });
     let mut out = Vec::new();
     if started.is_err() {
-        // There is no thread to be had: it takes as long as it takes.
+        // No thread is available: it takes as long as it takes.
         if let Some(work) = work.lock().unwrap_or_else(PoisonError::into_inner).take() {
             work(line::typed(), &current, &mut |part| out.extend(part));
         }

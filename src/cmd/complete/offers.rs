@@ -1,4 +1,4 @@
-//! What can be offered: files, sessions, revisions, labels, operations.
+//! Completion candidates: files, sessions, revisions, labels, operations.
 
 use super::line::at_home;
 use crate::cmd::shared::parallel;
@@ -15,20 +15,20 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::time::{Instant, SystemTime};
 
-/// How many entries are offered at the most, how many sessions, and how many operations.
+/// The maximum number of entries, of sessions, and of operations that are offered.
 const MOST: usize = 60;
-/// How much of an entry is shown beside its id, in display cells.
+/// How much of an entry is shown after its id, in display cells.
 const PREVIEW: usize = 50;
-/// The longest line that is read for a preview, in bytes: sixty of them are still read in time.
+/// The longest line that is read for a preview, in bytes: sixty of them can still be read in time.
 const LONG: u64 = 1 << 20;
 
-/// One offer; the help is shown beside it.
+/// Returns one candidate; the help is shown next to it.
 pub(super) fn candidate(value: String, help: &str) -> CompletionCandidate {
     let help = (!help.is_empty()).then(|| help.to_owned().into());
     CompletionCandidate::new(value).help(help)
 }
 
-/// Session files, and folders, that begin as the word does.
+/// Returns session files and folders with the word as a prefix.
 pub(super) fn files(current: &str) -> Vec<CompletionCandidate> {
     let (folder, start) = current.rfind('/').map_or(("", current), |at| current.split_at(at + 1));
     let read = if folder.is_empty() { ".".into() } else { at_home(folder) };
@@ -49,10 +49,12 @@ pub(super) fn files(current: &str) -> Vec<CompletionCandidate> {
     out.into_iter().map(CompletionCandidate::new).collect()
 }
 
-/// Sessions of all stores, the newest first, by their ids; by their names, too, once a name has begun.
+/// Returns the sessions of all stores, newest first, by their ids; also by their names, once a name
+/// has begun.
 ///
-/// Of very many, those count that are found by `until`; if there are none yet, the next. The folders in which something
-/// was last written come first, so that these are the newest as far as it goes.
+/// If there are very many, those that are found by `until` count; if there are none yet, the next
+/// one. The most recently changed folders come first, so that these are the newest as far as
+/// possible.
 pub(super) fn sessions(
     roots: &[PathBuf],
     current: &str,
@@ -91,7 +93,7 @@ pub(super) fn sessions(
     give(fit.map(|(name, found)| candidate(name, &locate::id_in_name(&found.path))).collect());
 }
 
-/// The name of a session, where it stands near one of the ends of its file.
+/// Returns the name of a session, if it is near one of the ends of its file.
 fn name(path: &Path) -> Option<String> {
     let opened = store::glance(path, store::Options::default()).ok()?;
     opened.session.name.filter(|name| !name.contains('\n'))
@@ -101,13 +103,13 @@ fn folder(path: &Path) -> String {
     path.parent().and_then(Path::file_name).unwrap_or_default().to_string_lossy().into_owned()
 }
 
-/// Labels in force that begin as the word does.
+/// Returns the current labels with the word as a prefix.
 pub(super) fn labels(opened: &Opened, current: &str) -> Vec<CompletionCandidate> {
     let fit = labels_of(opened).into_iter().filter(|(name, _)| name.starts_with(current)).take(MOST);
     fit.map(|(name, ix)| candidate(name, &preview(&opened.session, &opened.files, ix))).collect()
 }
 
-/// Operations whose ids begin as the word does, the newest first.
+/// Returns operations whose ids have the word as a prefix, newest first.
 pub(super) fn operations(current: &str) -> Vec<CompletionCandidate> {
     let mut out = Vec::new();
     let Some(mut reader) = store::oplog::Log::of_user().and_then(|log| log.reader().ok()) else { return out };
@@ -122,10 +124,10 @@ pub(super) fn operations(current: &str) -> Vec<CompletionCandidate> {
     out
 }
 
-/// Revisions: of a range its last side.
+/// Returns revisions; for a range, its last side.
 ///
-/// Labels, the position, the last prompts and the ends of branches come first; once the word has begun, whatever entry
-/// begins so, the last first.
+/// Labels, HEAD, the last prompts and the ends of branches come first; once the word has begun, any
+/// entry with that prefix, the last one first.
 pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandidate> {
     let (before, last) = ["...", "..", "::"]
         .iter()
@@ -165,13 +167,13 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
     let start = &typed.as_bytes()[..typed.len().min(8)];
     let fits = |ix: &Ix| {
         let id = session.entries.id_start(*ix);
-        // One without an id goes by its line.
+        // An entry without an id is named by its line.
         id.starts_with(start) || id.is_empty()
     };
     let all: Vec<Ix> = tips.into_iter().rev().chain(others).filter(fits).collect();
     let short = ids::ShortIds::default();
     for ix in at_most(all, |ix| session.entries.id_start(ix)) {
-        // A word that is longer than what is shown of an id goes on as the whole id.
+        // A word that is longer than a short id is completed to the whole id.
         let id = short.of(session, source, ix);
         let whole = id.as_ref().is_ok_and(|id| id.len() < typed.len());
         if let Ok(id) = if whole { ids::id(session, source, ix) } else { id } {
@@ -181,9 +183,11 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
     out
 }
 
-/// The first [`MOST`] of all entries, each once, the least and the greatest among them in any case.
+/// Returns the first [`MOST`] of all entries, without duplicates, but always including the smallest
+/// and the greatest.
 ///
-/// The shell puts in what all offers begin with, and that must be no more than what all entries begin with.
+/// The shell inserts the common prefix of all candidates, and that must not be longer than the
+/// common prefix of all entries.
 fn at_most<K: Ord>(all: Vec<Ix>, key: impl Fn(Ix) -> K) -> Vec<Ix> {
     let mut seen = HashSet::new();
     let ends =
@@ -193,13 +197,13 @@ fn at_most<K: Ord>(all: Vec<Ix>, key: impl Fn(Ix) -> K) -> Vec<Ix> {
     first.into_iter().chain(left_out).collect()
 }
 
-/// The labels in force, by name; a name that several entries have stands here for each of them, though as a revision it
-/// names none.
+/// Returns the current labels, by name. A label on several entries is listed for each of them,
+/// although it is ambiguous as a revision.
 fn labels_of(opened: &Opened) -> Vec<(String, Ix)> {
     opened.session.labels.all().map(|(ix, line)| (line.text.to_owned(), ix)).collect()
 }
 
-/// What an entry is, and its first words.
+/// Returns the kind of an entry, and its first words.
 fn preview(session: &Session, source: &dyn Source, ix: Ix) -> String {
     let kind = session.entries.kind(ix).word();
     let span = session.span(ix);

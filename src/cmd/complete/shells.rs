@@ -1,7 +1,8 @@
 //! How each shell asks, and how it is answered.
 //!
-//! The scripts are our own, where the shells allow more than one that serves all programs: words are cut and quoted as the shell does
-//! it, bash shows what an entry is, and neither loses its place at `:`, `=` or `@`, at which it takes words apart.
+//! The scripts are bough's own for shells in which they can do more than a generic script: words
+//! are split and quoted as in the shell, bash shows what an entry is, and completion works at `:`,
+//! `=` and `@`, at which these shells split words.
 
 use super::line;
 use crate::ui::text;
@@ -12,10 +13,10 @@ use std::ffi::OsString;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// The shells that are answered.
+/// The supported shells.
 pub(super) const ALL: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &OfElvish, &OfPowershell]);
 
-/// What may stand in the place of the last word.
+/// Returns the candidates for the last word.
 fn offers(
     command: &mut Command,
     words: Vec<OsString>,
@@ -26,24 +27,25 @@ fn offers(
     let at = words.len() - 1;
     let mut out = engine::complete(command, words, at, folder)?;
     let is_option = |offer: &CompletionCandidate| offer.get_value().as_encoded_bytes().starts_with(b"-");
-    // All options of a command are more than anybody looks through, where something else is to be had.
+    // All options of a command are too many to look through, if there are other candidates.
     if bare && !out.iter().all(is_option) {
         out.retain(|offer| !is_option(offer));
     }
-    // A label or a file may have any name. One that a terminal must not be sent, or that would be two rows, is not offered.
+    // A label or a file may have any name. A name that is unsafe for a terminal, or would take two
+    // rows, is not offered.
     out.retain(|offer| offer.get_value().to_str().is_some_and(text::is_safe));
     let mut seen = std::collections::HashSet::new();
     out.retain(|offer| seen.insert(offer.get_value().to_owned()));
     Ok(out)
 }
 
-/// The value of an offer, and what is said beside it.
+/// Returns the value of a candidate, and its description.
 fn parts(offer: &CompletionCandidate) -> (String, String) {
     let help = offer.get_help().map(|help| text::one_line(&help.to_string())).unwrap_or_default();
     (offer.get_value().to_string_lossy().into_owned(), help)
 }
 
-/// Whether a value is only the beginning of a word.
+/// Returns whether a value is only the beginning of a word.
 fn goes_on(value: &str) -> bool {
     value.ends_with(['/', '=']) || value.ends_with("..") || value.ends_with("::")
 }
@@ -67,7 +69,7 @@ impl EnvCompleter for Bash {
         completer: &str,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        // Bash 3.2, as macOS has it, knows neither `mapfile` nor `compopt`.
+        // Bash 3.2, as in macOS, supports neither `mapfile` nor `compopt`.
         let script = r#"_bough_complete() {
     COMPREPLY=()
     local offer
@@ -92,7 +94,7 @@ fi"#;
     ) -> io::Result<()> {
         let arg = |at: usize| args.get(at).map(|arg| arg.to_string_lossy()).unwrap_or_default();
         let typed = split(&arg(0), &arg(2));
-        // Menus put in what they show, so that nothing may stand beside it.
+        // Menus insert what they show, so there must be no description.
         let listed = matches!(&*arg(1), "9" | "63" | "33" | "64");
         let room: usize = arg(3).parse().unwrap_or(80);
         let offers = offers(command, typed.words.iter().map(OsString::from).collect(), folder)?;
@@ -100,7 +102,7 @@ fi"#;
             .iter()
             .filter_map(|offer| {
                 let (value, help) = parts(offer);
-                // Bash puts a reply in the place of what stands behind the last of its breaks.
+                // Bash replaces only the part after the last of its word breaks.
                 let rest = value.strip_prefix(&typed.kept)?.to_owned();
                 let rest = quoted(&rest, typed.quote, typed.kept.is_empty());
                 let end = if goes_on(&value) || typed.quote.is_some() { "" } else { " " };
@@ -120,18 +122,19 @@ fi"#;
     }
 }
 
-/// What bash shows of a half-typed line.
+/// What bash passes of a half-typed line.
 #[derive(PartialEq, Eq, Debug)]
 struct Split {
-    /// The words, quotes resolved; the last one is completed.
+    /// The words, with quotes resolved; the last one is completed.
     words: Vec<String>,
     /// The quote that is open at the end.
     quote: Option<char>,
-    /// The part of the last word that bash keeps: up to the last of its breaks.
+    /// The part of the last word that bash keeps: up to the last of its word breaks.
     kept: String,
 }
 
-/// Takes a line apart into words as a shell does; `breaks` are the signs at which bash begins a word of its own.
+/// Splits a line into words as a shell does; `breaks` are the characters at which bash starts a new
+/// word.
 fn split(line: &str, breaks: &str) -> Split {
     let mut words = vec![String::new()];
     let mut quote = None;
@@ -162,7 +165,7 @@ fn split(line: &str, breaks: &str) -> Split {
             (_, None) => {
                 word.push(sign);
                 if breaks.contains(sign) {
-                    // A word that begins at `@` could be a host, and has the sign in it.
+                    // A word that begins with `@` could be a host, and includes the character.
                     kept = word.len() - if sign == '@' { 1 } else { 0 };
                 }
             }
@@ -178,7 +181,7 @@ fn split(line: &str, breaks: &str) -> Split {
     Split { words, quote, kept }
 }
 
-/// A value as it must be typed behind an open quote, or without one.
+/// Returns a value as it must be typed after an open quote, or without one.
 fn quoted(value: &str, quote: Option<char>, first: bool) -> String {
     let special = match quote {
         Some('"') => "\"\\$`",
@@ -234,7 +237,8 @@ compdef _bough_complete BIN"#;
         writeln!(buf, "{}", filled_in(script, var, bin, completer))
     }
 
-    /// Writes each offer on a line: `+` or a blank for whether the word goes on, the value, a colon, the help.
+    /// Writes each candidate on a line: `+` or a space for whether the word continues, the value, a
+    /// colon, the help.
     fn write_complete(
         &self,
         command: &mut Command,
@@ -284,7 +288,7 @@ impl EnvCompleter for Fish {
         folder: Option<&Path>,
         buf: &mut dyn Write,
     ) -> io::Result<()> {
-        // Of the words, fish resolves the quotes of all but the last.
+        // fish resolves the quotes of all words except the last.
         if let Some(last) = args.last_mut() {
             *last = split(&last.to_string_lossy(), "").words.join(" ").into();
         }
@@ -297,7 +301,7 @@ impl EnvCompleter for Fish {
     }
 }
 
-/// Elvish quotes what it puts in.
+/// Elvish quotes what it inserts.
 struct OfElvish;
 
 impl EnvCompleter for OfElvish {
@@ -371,13 +375,13 @@ impl EnvCompleter for OfPowershell {
     }
 }
 
-/// A value as PowerShell takes it for one word and for no code: it puts in what it is given as it is.
+/// Returns a value that PowerShell parses as one word and not as code: it inserts values unchanged.
 fn powershell_word(value: &str) -> String {
     let plain = |sign: char| sign.is_alphanumeric() || "_-./:~^+=%\\".contains(sign);
     if !value.is_empty() && value.chars().all(plain) {
         return value.to_owned();
     }
-    // These end a word in single quotes, too.
+    // These characters also end a word in single quotes.
     let quotes = ['\'', '\u{2018}', '\u{2019}', '\u{201A}', '\u{201B}'];
     let mut out = String::from("'");
     for sign in value.chars() {
@@ -390,7 +394,7 @@ fn powershell_word(value: &str) -> String {
     out
 }
 
-/// A script with the names that stand in it in capitals.
+/// Returns a script with the placeholders in capitals filled in.
 fn filled_in(script: &str, var: &str, bin: &str, completer: &str) -> String {
     let completer = shlex::try_quote(completer).unwrap_or(completer.into());
     script.replace("COMPLETER", &completer).replace("BIN", bin).replace("VAR=", &format!("{var}="))

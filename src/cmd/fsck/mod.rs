@@ -1,4 +1,4 @@
-//! `bough fsck`: what is wrong with sessions, and mending it.
+//! `bough fsck`: checks sessions for damage, and repairs them.
 
 mod repair;
 mod report;
@@ -25,13 +25,16 @@ use surroundings::Place;
 
 /// Check sessions for damage, and repair it
 ///
-/// Checks session files, folders of them, and whole stores; `-` is standard input. Prints one line for each finding,
-/// `FILE:LINE: LEVEL: CHECK: message`, then the number of findings, and how much of the session the agent reaches.
+/// Checks session files, folders of them, and whole stores; `-` is standard input. Prints one line
+/// for each finding, `FILE:LINE: LEVEL: CHECK: message`, then the number of findings, and how much
+/// of the session the agent reaches.
 ///
-/// With `--repair`, repairs everything that has a default repair. bough makes the repair on a copy, reads the copy again, and
-/// proves it: the errors are gone and there are no new ones, every id and every line that had to stay is there, and the agent
-/// still sends everything that it would have sent, at HEAD and on every branch, with no result without its call. If the proof
-/// fails, nothing is changed. Bytes that are removed are saved in a side file. `bough undo` undoes the whole repair.
+/// With `--repair`, repairs everything that has a default repair. bough makes the repair on a copy,
+/// reads the copy again, and proves it: the errors are gone and there are no new ones, every id and
+/// every line that had to stay is there, and the agent still sends everything that it would have
+/// sent, at HEAD and on every branch, with no result without its call. If the proof fails, nothing
+/// is changed. Bytes that are removed are saved in a side file. `bough undo` undoes the whole
+/// repair.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Session files, folders, or `-` for standard input
@@ -123,7 +126,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
 }
 
-/// Looks through all files, several at a time, and prints what was found in their order.
+/// Checks all files, several at a time, and prints the findings in the order of the files.
 fn look(
     args: &Args,
     global: &Global,
@@ -169,7 +172,7 @@ fn look(
     Ok(total.exit(args.strict))
 }
 
-/// Says which sessions have the same id, so that the id names none of them.
+/// Reports sessions with the same id, which then names none of them.
 fn tell_equal_ids(ids: BTreeMap<String, Vec<&Path>>, ui: &mut Ui) {
     for (id, paths) in ids.into_iter().filter(|(_, paths)| paths.len() > 1) {
         let files = Count("file has", "files have", paths.len());
@@ -179,7 +182,7 @@ fn tell_equal_ids(ids: BTreeMap<String, Vec<&Path>>, ui: &mut Ui) {
     }
 }
 
-/// Adds what is found only where sessions are looked at side by side.
+/// Adds the findings that need several sessions.
 fn with_owners(
     targets: &[Target],
     mut reports: Vec<Result<Report, Error>>,
@@ -203,9 +206,10 @@ fn with_owners(
 /// Of a session with more entries, the hint does not say what a repair would come to: to know that takes longer than to look it through.
 const MOST_TRIED: usize = 100_000;
 
-/// What was found in one file, and what a repair would do.
+/// The findings in one file, and what a repair would do.
 struct Report {
-    /// The ids of its entries, where sessions are looked at side by side and ids are to be unique over all of them.
+    /// The ids of its entries, if several sessions are compared and ids must be unique over all of
+    /// them.
     ids: Vec<Key>,
     /// The id of the session, if its header has one.
     session: Option<String>,
@@ -213,11 +217,11 @@ struct Report {
     entries: usize,
     reachable: usize,
     reachable_after: usize,
-    /// How many findings a repair would mend.
+    /// How many findings a repair would fix.
     mendable: u64,
     /// How many it would try to, in a file that is too large to try it for a hint.
     untried: u64,
-    /// The program whose session it is, if nothing is repaired for it.
+    /// The program that the session belongs to, if bough does not repair its sessions.
     program: Option<Program>,
 }
 
@@ -253,7 +257,7 @@ fn report(
     Ok(report)
 }
 
-/// The checks that are looked for.
+/// Returns the selected checks.
 fn selected(args: &Args) -> Set {
     let named = |ids: &[String]| ids.iter().filter_map(|id| Check::named(id)).collect::<Set>();
     let mut set = if args.only.is_empty() { Set::all() } else { named(&args.only) };
@@ -298,14 +302,15 @@ fn wishes(args: &Args) -> anyhow::Result<Wishes> {
     Ok(wishes)
 }
 
-/// A file to look at.
+/// A file to check.
 struct Target {
     path: PathBuf,
-    /// Whether the user named it, and not only a folder that it is in.
+    /// Whether the user named it itself, and not only a folder that contains it.
     named: bool,
 }
 
-/// The files that are named, and those below the folders that are. Of several, one that is not there keeps no other from being checked.
+/// Returns the named files, and those below the named folders. A missing file does not keep the
+/// others from being checked.
 fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyhow::Result<Vec<Target>> {
     let mut out = Vec::new();
     let mut left = BTreeSet::new();
@@ -349,7 +354,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     Ok(out)
 }
 
-/// Names the files that a bough left which was killed.
+/// Prints the files that a killed bough process left behind.
 fn tell_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
     if left.is_empty() || ui.look.quiet || Log::of_user().is_some_and(|log| log.is_in_use()) {
         return;
@@ -361,7 +366,8 @@ fn tell_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
     ui.hint("`bough op prune` removes unfinished files");
 }
 
-/// What is found in a session that was read with its side columns, so that all commands give faults the names that `fsck` gives.
+/// Returns the findings in a session that was read with its side columns, so that all commands name
+/// faults as `fsck` does.
 pub(super) fn findings_of(opened: Opened, global: &Global) -> anyhow::Result<Findings> {
     let Opened { session, files } = opened;
     let len = session.files[0].bytes;
@@ -370,7 +376,7 @@ pub(super) fn findings_of(opened: Opened, global: &Global) -> anyhow::Result<Fin
     Ok(examined.findings)
 }
 
-/// A file that was looked through, with what it was read from.
+/// An examined file, with its source.
 struct Subject {
     files: Files,
     examined: Examined,
@@ -397,7 +403,7 @@ impl Subject {
         fsck::repair(&self.examined, &self.files, &self.place, wishes, &mut super::shared::write::ids())
     }
 
-    /// The same; where it can't be proved, with the check that stands in the way.
+    /// Does the same; if the repair can't be verified, with the check that prevents it.
     fn repair_or_say_why_not(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
         self.repair(wishes).map_err(|error| match error {
             NoRepair::Unproven { failed, .. } => {
@@ -414,7 +420,7 @@ impl Subject {
     }
 }
 
-/// What was found in all files.
+/// The findings in all files.
 #[derive(Default)]
 struct Total {
     files: usize,
@@ -426,9 +432,9 @@ struct Total {
     reachable_after: usize,
     mendable: u64,
     untried: u64,
-    /// Findings of level info that are counted and not listed.
+    /// Findings of level info that are counted but not listed.
     unlisted: u64,
-    /// Checks found that can be mended on request.
+    /// Checks with findings that can be repaired on request.
     on_request: Vec<Check>,
     failures: Failures,
     mended: Option<u64>,
@@ -456,7 +462,7 @@ impl Total {
         }
     }
 
-    /// What can be done.
+    /// Prints what the user can do.
     fn hint(&self, args: &Args, global: &Global, wishes: &Wishes, ui: &mut Ui) {
         if self.failures.no_sessions > 0 && !ui.look.quiet {
             ui.note(format_args!(

@@ -1,4 +1,4 @@
-//! `bough fsck --repair`: plans are made, carried out, and proved on what was written.
+//! `bough fsck --repair`: plans are made, carried out, and verified on the written files.
 
 use super::{Args, Report, Subject, Target, Total, report, selected};
 use crate::cmd::Exit;
@@ -15,7 +15,7 @@ use std::cell::Cell;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Mends all files, one after the other.
+/// Repairs all files, one after the other.
 pub(super) fn run(
     args: &Args,
     global: &Global,
@@ -44,13 +44,13 @@ pub(super) fn run(
     Ok(total.exit(args.strict))
 }
 
-/// An error with the file that it is about, where that is not among its words.
+/// Adds the file to an error that does not mention it.
 fn of_file(error: anyhow::Error, path: &Path) -> anyhow::Error {
     let path = path.display().to_string();
     if error.to_string().contains(&path) { error } else { error.context(path) }
 }
 
-/// Mends one file.
+/// Repairs one file.
 fn mend(
     args: &Args,
     global: &Global,
@@ -95,7 +95,7 @@ fn mend(
     Ok((report, repair.mended))
 }
 
-/// Says of the checks that were asked for why findings of them are left.
+/// Reports for the requested checks why findings of them are left.
 fn say_what_has_no_way(subject: &Subject, left: &Findings, wishes: &Wishes, ui: &mut Ui) {
     for check in wishes.with_checks().filter(|check| left.count(*check) > 0) {
         let why = match subject.format() {
@@ -107,7 +107,7 @@ fn say_what_has_no_way(subject: &Subject, left: &Findings, wishes: &Wishes, ui: 
     }
 }
 
-/// Carries a repair out; gives the file that holds what was taken out, if anything was.
+/// Carries out a repair; returns the side file with the removed bytes, if there are any.
 fn carry(
     subject: &Subject,
     repair: &Repair,
@@ -123,11 +123,11 @@ fn carry(
         let path = place_aside(log.as_ref(), subject.files.path(0))?;
         let newline = || Piece::New(b"\n".to_vec());
         let pieces = repair.aside.iter().flat_map(|aside| [aside.content.clone(), newline()]).collect();
-        // First: what is taken out must be safe before it is.
+        // First: the removed bytes must be saved before they are removed.
         plan.targets.insert(0, Written::Create { path: Some(path.clone()), pieces });
         side_file = Some(path);
     }
-    // What is set aside is written first, and is no session.
+    // The side file is written first, and is not a session.
     let is_side_file = Cell::new(side_file.is_some());
     let prove = |path: &Path| -> Result<(), String> {
         if is_side_file.take() {
@@ -140,7 +140,7 @@ fn carry(
     Ok(side_file)
 }
 
-/// Whether a file that was written is the one that was proved.
+/// Checks that a file that was written is the one that was verified.
 fn proved(path: &Path, subject: &Subject, repair: &Repair) -> Result<(), String> {
     let options = store::Options { side: true, format: Some(subject.format()) };
     let opened = store::open(path, options).map_err(|error| error.to_string())?;
@@ -150,11 +150,12 @@ fn proved(path: &Path, subject: &Subject, repair: &Repair) -> Result<(), String>
     repair.proof.holds_for(&examined, &opened.files).map_err(|error| error.to_string())?
 }
 
-/// Where what is taken out of a file is kept: in the state folder, and if there is none, beside the file.
+/// Returns the path of the side file for the bytes removed from a file: in the state folder, or, if
+/// there is none, beside the file.
 fn place_aside(log: Option<&Log>, of: &Path) -> anyhow::Result<PathBuf> {
     let Some(log) = log else {
         let name = of.file_name().unwrap_or_default().to_string_lossy();
-        // Not as a session, which it is not: agents list what ends like one.
+        // The name must not end like that of a session: agents list such files.
         let numbered = |at: usize| of.with_file_name(format!("{name}.aside-{at}"));
         return Ok((1..).map(numbered).find(|path| !path.exists()).expect("some number is free"));
     };
@@ -163,10 +164,10 @@ fn place_aside(log: Option<&Log>, of: &Path) -> anyhow::Result<PathBuf> {
     Ok(fresh_name(&folder, of))
 }
 
-/// A name in a folder that no file has.
+/// Returns an unused name in a folder.
 fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
     let stem = of.file_stem().unwrap_or_default().to_string_lossy();
-    // Names of files have at most 255 bytes.
+    // File names are limited to 255 bytes.
     let stem: String = stem.chars().take(50).collect();
     let time = time::now().iso().replace([':', '.'], "-");
     (0..)
@@ -178,7 +179,7 @@ fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
         .expect("some number is free")
 }
 
-/// Says what was done.
+/// Reports what was done.
 fn tell(
     subject: &Subject,
     repair: &Repair,
@@ -220,14 +221,14 @@ fn tell(
     Ok(())
 }
 
-/// One change on one line.
+/// Prints one change on one line.
 fn told(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
     let cut = |value: &str| text::fit(&text::one_line(value), 48);
     let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
     let lines = |value: &str| Count("line", "lines", value.lines().count());
     let what = match (change.field.as_str(), change.old.as_str(), change.new.as_str()) {
         ("", "", "") => String::new(),
-        // What is raw can't be seen.
+        // Raw characters can't be seen.
         _ if change.op == "escape" => String::new(),
         ("", old, new) if old.contains('\n') || new.contains('\n') => {
             format!(" {} to {}", lines(old), lines(new))

@@ -32,7 +32,7 @@ pub(super) fn findings(
         } else if global.unshown.contains(&finding.check) {
             unshown += 1;
         } else if finding.check.level() == Level::Info && !global.verbose {
-            // Notes by the hundred would bury the damage: one of each kind stands for all.
+            // Hundreds of infos would bury the damage: one of each kind represents all.
             if !ui.look.quiet && !infos.contains(&finding.check) {
                 infos.push(finding.check);
                 words(&file, finding, findings.count(finding.check), ui)?;
@@ -48,7 +48,7 @@ pub(super) fn findings(
     Ok(())
 }
 
-/// One finding that stands for `count`.
+/// Prints one finding that represents `count`.
 fn words(file: &str, finding: &Finding, count: u64, ui: &mut Ui) -> io::Result<()> {
     let level = finding.check.level();
     let ink = match level {
@@ -85,7 +85,7 @@ fn object(file: &str, finding: &Finding) -> serde_json::Value {
     object
 }
 
-/// The last line: how many findings there are, and how much of the sessions is reached.
+/// Prints the last line: the number of findings, and how much of the sessions is reachable.
 pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<()> {
     if ui.look.json {
         let mut object = json!({
@@ -135,7 +135,7 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
     )
 }
 
-/// A check as an object.
+/// Returns a check as an object.
 fn check(row: &Row) -> Value {
     json!({
         "schema": "bough.check/1", "check": row.id, "level": row.level.word(),

@@ -1,4 +1,4 @@
-//! The files around a session file, as the file system has them.
+//! The surroundings of a session file in the file system.
 
 use crate::format::agent_of;
 use crate::fsck::Around;
@@ -21,12 +21,12 @@ impl Place {
         Place { path: path.to_owned(), stem: if stem == "-" { String::new() } else { stem } }
     }
 
-    /// The folder beside a transcript of Claude Code that has its name.
+    /// Returns the folder beside a transcript of Claude Code that has the same name.
     fn folder(&self) -> PathBuf {
         self.path.with_extension("")
     }
 
-    /// The agents' files of a session of Claude Code.
+    /// Returns the subagents' files of a session of Claude Code.
     pub(super) fn agents_files(&self) -> Vec<PathBuf> {
         locate::below(&self.folder().join("subagents"))
     }
@@ -40,7 +40,7 @@ impl Around for Place {
     fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key> {
         let wanted: HashSet<Key> = links.iter().flat_map(|(entry, parent)| [*entry, *parent]).collect();
         let mut found = HashSet::new();
-        // Agents' files lie two folders below the project.
+        // Subagents' files are two folders below the project.
         let mut folder = self.path.parent().map(Path::to_owned).unwrap_or_default();
         if folder.ends_with("subagents") {
             folder = folder.parent().and_then(Path::parent).map(Path::to_owned).unwrap_or_default();

@@ -1,4 +1,4 @@
-//! `log --graph`: the branches beside the entries.
+//! `log --graph`: the branches next to the entries.
 
 use super::Log;
 use super::print::Beside;
@@ -44,7 +44,7 @@ impl Log<'_> {
                     };
                     self.printer.drawn(ix, &beside, self.ui)?;
                 }
-                // What joins or parts nothing that was printed is left out.
+                // A row that joins or separates nothing that was printed is left out.
                 _ if self.printer.first || left == 0 || !self.printer.is_for_people() => {}
                 Row::Join { column } => writeln!(self.ui.out(), "{}", columns.join(column))?,
                 Row::Gap => writeln!(self.ui.out())?,

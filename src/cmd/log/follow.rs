@@ -1,4 +1,4 @@
-//! `log --follow`: the end of a session, and what comes behind it.
+//! `log --follow`: the end of a session, and everything that is appended to it.
 
 use super::Args;
 use super::print::Printer;
@@ -16,13 +16,13 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a growing session is looked at.
+/// How often a growing session is checked.
 pub(super) const EVERY: Duration = Duration::from_millis(500);
 
-/// How many entries are printed first where the user does not say.
+/// How many entries are printed first by default.
 pub(super) const FIRST: usize = 10;
 
-/// Prints the end of the path to HEAD, and then what comes behind it.
+/// Prints the end of the path to HEAD, and then everything that is appended.
 pub(super) fn follow(
     args: &Args,
     global: &Global,
@@ -36,7 +36,8 @@ pub(super) fn follow(
         return Err(Failure::Usage { what: "can't follow standard input or a pipe".into(), hint }.into());
     }
     let mut behind: Option<Behind> = None;
-    // Taken before anything is printed: who sees that may write the file anew at once.
+    // Taken before anything is printed: a program that sees the output may immediately rewrite the
+    // file.
     let mut end = End::of(&opened);
     loop {
         let new: Vec<Ix> = match &behind {
@@ -61,7 +62,7 @@ pub(super) fn follow(
         }
         ui.out().flush()?;
         while !end.is_changed(&path)? {
-            // Nothing is written meanwhile that could fail.
+            // Nothing is written in the meantime, so no write can fail.
             if nobody_reads(&io::stdout()) {
                 return Ok(Exit::Done);
             }
@@ -81,7 +82,7 @@ pub(super) fn follow(
                         break (same, now, next);
                     }
                 }
-                // Who writes a file anew makes it empty first.
+                // A program that rewrites a file truncates it first.
                 Err(error) if error.is_no_session() && !nobody_reads(&io::stdout()) => {
                     std::thread::sleep(EVERY);
                 }
@@ -99,9 +100,9 @@ pub(super) fn follow(
     }
 }
 
-/// Opens the session again, from the end as far as it is needed for what begins at a byte.
+/// Opens the session again, from the end as far as is needed for everything from a byte offset on.
 fn reopen(global: &Global, path: &Path, byte: Option<u64>) -> Result<Opened, store::Error> {
-    // With `--json` it has the numbers of lines.
+    // With `--json`, line numbers are needed.
     let Some(byte) = byte.filter(|_| !global.json) else { return store::open(path, global.options()) };
     let enough = |session: &Session| {
         let first = session.entries.all().next();
@@ -112,20 +113,20 @@ fn reopen(global: &Global, path: &Path, byte: Option<u64>) -> Result<Opened, sto
     store::open_part(path, global.options(), &part)
 }
 
-/// What is known of the file, so that only what is new is printed.
+/// What is known of the file, so that only new entries are printed.
 enum Behind {
-    /// What begins at a byte or behind it is new: before, the file is as it was.
+    /// Everything from this offset on is new; the file before it is unchanged.
     Byte(u64),
-    /// The file was written anew: entries with other ids are new.
+    /// The file was rewritten: entries with other ids are new.
     Known(HashSet<Key>),
 }
 
-/// The entries of a session that begin at a byte of its file, or behind it.
+/// Returns the entries of a session whose lines begin at or after a byte offset.
 fn from(session: &Session, byte: u64) -> impl Iterator<Item = Ix> + '_ {
     session.entries.all().filter(move |ix| session.entries.span(*ix).offset >= byte)
 }
 
-/// Those of some entries that are kept, the first `most` of them.
+/// Returns the kept ones of some entries, at most the first `most`.
 pub(super) fn some_of(
     opened: &Opened,
     keep: &Keep,

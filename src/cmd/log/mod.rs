@@ -1,4 +1,4 @@
-//! `bough log`: the entries on a path, or all of them, as a list or as a picture.
+//! `bough log`: the entries on a path, or all of them, as a list or as a graph.
 
 mod draw;
 mod follow;
@@ -150,7 +150,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
 }
 
-/// Prints the sessions of a folder, one after the other; each stands below its name where people read it.
+/// Prints the sessions of a folder, one after the other; for people, each below its name.
 fn each(
     args: &Args,
     sessions: &[PathBuf],
@@ -227,7 +227,7 @@ fn one(
     Ok(Exit::Done)
 }
 
-/// Whether there is a position, or none is needed; says why if not.
+/// Returns whether there is a HEAD, or none is needed; prints the reason if not.
 fn has_head(opened: &Opened, revisions: &[String], args: &Args, ui: &mut Ui) -> bool {
     let missing = opened.session.head.entry.is_none() && revisions.is_empty() && !args.all && !args.graph;
     if missing {
@@ -236,7 +236,7 @@ fn has_head(opened: &Opened, revisions: &[String], args: &Args, ui: &mut Ui) -> 
     !missing
 }
 
-/// Prints a session with its agents, or a project: what was read of several files.
+/// Prints a session with its subagents, or a project, i.e. the contents of several files.
 fn together(
     args: &Args,
     revisions: &[String],
@@ -265,7 +265,7 @@ fn together(
     Ok(read.failures.or(Exit::Done))
 }
 
-/// Prints the documented order, or what it leaves out.
+/// Prints the documented order, or the entries that it leaves out.
 fn documented(
     args: &Args,
     named: Option<&str>,
@@ -275,7 +275,7 @@ fn documented(
 ) -> anyhow::Result<Exit> {
     let documented = thread_arg::documented(global, named, ui)?;
     let (document, opened) = (&documented.document, &documented.opened);
-    // All lines take part here, whatever they are.
+    // All lines take part here, whatever their type.
     let everything = keep.of_everything();
     let mut log = Log::new(args, opened, keep, global, ui);
     log.keep = &everything;
@@ -295,7 +295,7 @@ fn documented(
     Ok(documented.failures.or(Exit::Done))
 }
 
-/// Prints what bough's own reading sets aside.
+/// Prints the entries that bough's own linearization set aside.
 fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let opened = &read.opened;
     let everything = keep.of_everything();
@@ -314,7 +314,7 @@ fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) 
     Ok(read.failures.or(Exit::Done))
 }
 
-/// A log on its way out.
+/// A log that is being printed.
 struct Log<'l> {
     args: &'l Args,
     opened: &'l Opened,
@@ -335,7 +335,7 @@ impl<'l> Log<'l> {
         match chosen {
             Chosen::Nothing if self.args.all => {
                 let forest = Forest::new(tree, count, |_| true);
-                // Copies that another entry stands for have no children, and no place in the tree.
+                // Copies that another entry represents have no children, and no place in the tree.
                 let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
                 if forest.in_file_order() {
                     order.sort_unstable_by_key(|ix| std::cmp::Reverse(*ix));
@@ -353,7 +353,7 @@ impl<'l> Log<'l> {
         }
     }
 
-    /// Prints of some entries those that are kept, within the limits.
+    /// Prints the kept ones of some entries, within the limits.
     fn print(&mut self, entries: impl Iterator<Item = Ix>) -> anyhow::Result<()> {
         let (mut skip, mut left) = (self.args.skip, self.args.count.unwrap_or(usize::MAX));
         let (mut line, mut later) = (Vec::new(), Vec::new());

@@ -41,10 +41,10 @@ fn style(args: &Args, global: &Global) -> Style {
 
 /// Why an entry is left out.
 pub(super) struct Reason {
-    /// The rung of the documented ladder that it is akin to.
+    /// The corresponding rung of the documented ladder.
     pub(super) rung: Option<u8>,
     pub(super) why: &'static str,
-    /// The entry that stands for it.
+    /// The entry that represents it.
     pub(super) by: Option<String>,
 }
 
@@ -68,13 +68,13 @@ impl Reason {
     }
 }
 
-/// What is drawn on the left of an entry.
+/// The drawing to the left of an entry.
 pub(super) struct Beside {
-    /// On its first line.
+    /// Before its first line.
     pub(super) first: String,
-    /// On those below.
+    /// Before the other lines.
     pub(super) below: String,
-    /// How many cells it takes, the blank behind it included.
+    /// Its width in display cells, including the space after it.
     pub(super) width: usize,
 }
 
@@ -85,7 +85,7 @@ pub(super) struct Printer<'s> {
     stat: bool,
     nul: bool,
     pub(super) first: bool,
-    /// Why entries are left out, where it is these that are printed.
+    /// Why entries are left out, if those are printed.
     pub(super) reasons: HashMap<Ix, Reason>,
 }
 
@@ -93,13 +93,13 @@ impl<'s> Printer<'s> {
     pub(super) fn new(opened: &'s Opened, args: &Args, keep: &Keep, global: &Global) -> Printer<'s> {
         let style = style(args, global);
         let mut view = View::new(opened);
-        // What was left out on request is passed over in the list, but the position does not move for that.
+        // Entries hidden on request are skipped in the list, but that does not move HEAD.
         let session = &opened.session;
         view.mark(|ix| keep.asks_for(session, ix) || keep.is_talk(session, ix));
         Printer { view, style, stat: args.stat, nul: args.nul, first: true, reasons: HashMap::new() }
     }
 
-    /// Whether what is printed is laid out, not stored lines or objects.
+    /// Returns whether the output is formatted text, and not stored lines or objects.
     pub(super) fn is_for_people(&self) -> bool {
         !matches!(self.style, Style::Json | Style::Raw)
     }
@@ -120,7 +120,7 @@ impl<'s> Printer<'s> {
         Ok(())
     }
 
-    /// Prints an entry of a picture.
+    /// Prints an entry of a graph.
     pub(super) fn drawn(&mut self, ix: Ix, beside: &Beside, ui: &mut Ui) -> anyhow::Result<()> {
         if !self.is_for_people() {
             return self.entry(ix, ui);
@@ -135,7 +135,7 @@ impl<'s> Printer<'s> {
         Ok(())
     }
 
-    /// An entry with the reason why it is left out.
+    /// Returns an entry with the reason why it is left out.
     pub(super) fn with_reason(
         &mut self,
         ix: Ix,
@@ -152,7 +152,7 @@ impl<'s> Printer<'s> {
         self.text(ix, look, look.width)
     }
 
-    /// An entry, as it is printed.
+    /// Returns an entry as it is printed.
     pub(super) fn text(&mut self, ix: Ix, look: &Look, width: usize) -> anyhow::Result<Vec<u8>> {
         let view = &mut self.view;
         let body = match &self.style {

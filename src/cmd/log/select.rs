@@ -16,7 +16,7 @@ use regex::{Regex, RegexBuilder};
 use std::collections::HashSet;
 use std::io;
 
-/// Which entries are kept of those that were chosen by revisions.
+/// Which of the entries chosen by revisions are kept.
 #[derive(Clone)]
 pub(super) struct Keep {
     kinds: Vec<Kind>,
@@ -45,18 +45,18 @@ impl Keep {
         })
     }
 
-    /// Whether all of the conversation is kept.
+    /// Returns whether the whole conversation is kept.
     pub(super) fn is_plain(&self) -> bool {
         let by_kind = self.mode.is_some() || !self.kinds.is_empty();
         !by_kind && self.since.is_none() && self.until.is_none() && self.grep.is_none()
     }
 
-    /// The same over all entries, whatever they are.
+    /// Does the same over all entries, whatever their type.
     pub(super) fn of_everything(&self) -> Keep {
         Keep { all: true, ..self.clone() }
     }
 
-    /// Whether an entry is of what was asked for, as far as its kind goes.
+    /// Returns whether an entry was requested, as far as its kind is concerned.
     pub(super) fn asks_for(&self, session: &Session, ix: Ix) -> bool {
         let of_kind = || {
             self.kinds.contains(&session.entries.kind(ix))
@@ -70,15 +70,15 @@ impl Keep {
         }
     }
 
-    /// Whether an entry is of the conversation that is listed where nothing else is asked for.
+    /// Returns whether an entry belongs to the conversation, i.e. is listed by default.
     pub(super) fn is_talk(&self, session: &Session, ix: Ix) -> bool {
         filter::conversation(session, ix) || self.agents && filter::talk(session, ix)
     }
 
-    /// Whether an entry is kept. Reads its line only where its text decides.
+    /// Returns whether an entry is kept. Reads its line only if its text decides.
     pub(super) fn takes(&self, opened: &Opened, ix: Ix, line: &mut Vec<u8>) -> io::Result<bool> {
         let (session, entries) = (&opened.session, &opened.session.entries);
-        // An entry without a time is at no time.
+        // An entry without a time is never in a range of times.
         let time = entries.time(ix);
         let in_time = (self.since.is_none() && self.until.is_none())
             || time.is_some()
@@ -96,18 +96,18 @@ impl Keep {
                 .any(|(_, name, arguments)| grep.is_match(&crate::format::call_words(name, arguments))))
     }
 
-    /// The entry whose path is listed where no revision says so: the leaf where the agent's own filters are
-    /// asked for, since these may show what stands between HEAD and the leaf.
+    /// Returns the entry whose path is listed by default: the leaf if a filter of the agent is
+    /// requested, because these may show entries between HEAD and the leaf.
     pub(super) fn end_of_path(&self, opened: &Opened) -> Option<Ix> {
         let session = &opened.session;
         let end = session.end();
-        // Where a reply goes on below HEAD, it ends behind the leaf too.
+        // If a reply continues below HEAD, it ends after the leaf, too.
         let at_leaf = self.mode.is_some() && end == session.head.entry;
         if at_leaf { session.head.leaf.or(end) } else { end }
     }
 }
 
-/// Compiles a pattern; one without capital letters matches both.
+/// Compiles a pattern; one without capital letters ignores case.
 fn pattern(text: &str) -> Result<Regex, Failure> {
     let small = !text.chars().any(char::is_uppercase);
     RegexBuilder::new(text).case_insensitive(small).multi_line(true).build().map_err(|error| Failure::Usage {
@@ -116,7 +116,7 @@ fn pattern(text: &str) -> Result<Regex, Failure> {
     })
 }
 
-/// Opens the session: no more of it than is wanted where only the end of the path to HEAD is.
+/// Opens the session, and reads only its end if only the end of the path to HEAD is needed.
 pub(super) fn open_some(
     args: &Args,
     global: &Global,
@@ -125,7 +125,7 @@ pub(super) fn open_some(
     keep: &Keep,
     ui: &mut Ui,
 ) -> anyhow::Result<Opened> {
-    // Numbers of lines are not known from the end, and what a text or a time decides may be anywhere.
+    // Line numbers are not known from the end, and a text or a time may match anywhere.
     let whole = args.graph || args.all || global.json || !revisions.is_empty();
     let anywhere = keep.grep.is_some() || keep.since.is_some() || keep.until.is_some();
     let count = args.count.or(args.follow.then_some(follow::FIRST));
@@ -139,29 +139,30 @@ pub(super) fn open_some(
         session.knows_path(count, |ix| listed(&ix))
             && tool_calls::are_known(session, path().filter(listed).take(count))
     };
-    // A label stands behind the entry that it names, so that those of the end stand in the end.
+    // A label comes after the entry that it names, so labels of entries at the end are also at the
+    // end.
     let part = Part { side: true, enough: &enough, ..Part::default() };
     session_arg::part(global, named, &part, ui)
 }
 
-/// What revisions choose.
+/// The choice of revisions.
 pub(super) enum Chosen {
-    /// There are none.
+    /// There are no revisions.
     Nothing,
     /// The entries on paths, and those of sets.
     Entries(HashSet<Ix>),
 }
 
 impl Chosen {
-    /// Whether revisions choose no entry at all.
+    /// Returns whether revisions choose no entry at all.
     pub(super) fn is_empty(&self) -> bool {
         matches!(self, Chosen::Entries(chosen) if chosen.is_empty())
     }
 
-    /// Resolves revisions: a single one stands for its path, a set for itself.
+    /// Resolves revisions: a single one means its path, a set means itself.
     ///
-    /// Claude Code's links are joined on the way to what was talked, unless the stored ones are wanted. A single
-    /// revision is looked for along the stored links in any case, as all commands do.
+    /// Single revisions are resolved by the stored links, as in all commands, and sets after
+    /// linearizing Claude Code's sessions, unless the stored links are requested.
     pub(super) fn of(read: &mut Read, revisions: &[String], dag: bool) -> anyhow::Result<Chosen> {
         let (mut singles, mut sets) = (Vec::new(), Vec::new());
         for revision in revisions {

@@ -1,4 +1,4 @@
-//! `bough sessions`: the sessions of a folder, or of all.
+//! `bough sessions`: the sessions of a folder, or all sessions.
 
 mod tree;
 
@@ -52,7 +52,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the order
+    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the
+    /// order
     #[arg(
         long,
         value_name = "KEY",
@@ -74,7 +75,8 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["quick", "paths"])]
     tree: bool,
 
-    /// With `--tree`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each
+    /// With `--tree`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry
+    /// that started each
     #[arg(long, requires = "tree")]
     agents: bool,
 
@@ -106,7 +108,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         && args.agent.is_none()
         && let Some(most) = args.max_count
     {
-        // What is not listed need not be read; some to spare, since not all files are sessions.
+        // Files that are not listed need not be read; a few more are kept, because not all files
+        // are sessions.
         by.files(&mut found);
         found.truncate(most.saturating_mul(2).saturating_add(50));
     }
@@ -156,7 +159,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     Ok(failures.or(Exit::Done))
 }
 
-/// The files that are looked at.
+/// Returns the files to read.
 fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
     let stores = locate::stores(&config.session.roots);
     if args.all {
@@ -185,7 +188,7 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
     Ok(out)
 }
 
-/// What is left of sessions whose own file is gone, where sessions are looked for.
+/// Returns the remains of sessions whose own file is gone, where sessions are searched.
 fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
     if args.all {
         let stores = locate::stores(&config.session.roots);
@@ -209,22 +212,23 @@ struct List<'l> {
     log: Option<&'l Log>,
 }
 
-/// A session that is listed.
+/// A listed session.
 struct Row {
     path: PathBuf,
     format: Format,
     bytes: u64,
     modified: SystemTime,
     summary: Summary,
-    /// Whether somebody seems to be writing.
+    /// Whether somebody seems to be writing to it.
     alive: bool,
 }
 
-/// A file that was not written for so long is not looked at for signs of life: most are of sessions long ended.
+/// A file that was not written for this long is not checked for signs of life: most of these
+/// sessions ended long ago.
 const ASLEEP: Duration = Duration::from_secs(24 * 60 * 60);
 
 impl List<'_> {
-    /// The row of a file; an error where it is no session.
+    /// Returns the row of a file, or an error if it is not a session.
     fn row(&self, found: &Found) -> Result<Row, store::Error> {
         let options = self.global.options();
         let opened = match self.args.quick || self.args.paths {
@@ -280,7 +284,7 @@ impl Row {
         object
     }
 
-    /// The name, else the first prompt.
+    /// Returns the name, or else the first prompt.
     fn title(&self) -> &str {
         let summary = &self.summary;
         let name = summary.name.as_deref().filter(|name| !name.trim().is_empty());
@@ -301,7 +305,7 @@ fn time(time: SystemTime) -> Time {
     Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
 }
 
-/// What rows are sorted by.
+/// The sort order of rows.
 struct Sort {
     key: Key,
     reverse: bool,
@@ -430,11 +434,11 @@ fn tree(
     table_of(&rows, &notes, args, now, ui)
 }
 
-/// The listed sessions, by all that a parent is named by.
+/// The listed sessions, by everything that can name a parent.
 struct Family<'r> {
     by_path: HashMap<PathBuf, usize>,
     by_id: HashMap<&'r str, usize>,
-    /// By the names of the files; `None` where several have the name.
+    /// By the names of the files; `None` if several have the same name.
     by_name: HashMap<String, Option<usize>>,
 }
 
@@ -442,7 +446,7 @@ impl<'r> Family<'r> {
     fn of(rows: &'r [Row]) -> Family<'r> {
         let mut family = Family { by_path: HashMap::new(), by_id: HashMap::new(), by_name: HashMap::new() };
         let numbered = || rows.iter().enumerate();
-        // Where a session was before counts less than where one is.
+        // Former paths of a session count less than current ones.
         for (at, row) in numbered().filter(|(_, row)| row.format == Format::Omp) {
             for path in locate::previous_files(&row.path) {
                 family.by_path.insert(path, at);
@@ -461,8 +465,8 @@ impl<'r> Family<'r> {
         self.by_path.get(&real(path)).copied()
     }
 
-    /// The row of the session that another names as its parent: by path, by id, or, since a path may be one of another
-    /// machine, by the name of its file.
+    /// Returns the row of the session that another names as its parent: by path, by id, or, because
+    /// a path may be from another machine, by the name of its file.
     fn parent(&self, row: &Row) -> Option<usize> {
         let parent = row.summary.parent.as_deref()?;
         let beside = row.path.parent().unwrap_or(Path::new("")).join(parent);
@@ -472,28 +476,29 @@ impl<'r> Family<'r> {
     }
 }
 
-/// A path as the system knows it; as it is where nothing is there.
+/// Returns a path as the system knows it; unchanged if it does not exist.
 fn real(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 
-/// The name of the file in a path of this system or of Windows.
+/// Returns the name of the file in a path of this system or of Windows.
 fn file_name(path: &str) -> &str {
     path.rsplit(['/', '\\']).next().unwrap_or(path)
 }
 
-/// What the tree adds to a row.
+/// The additions of the tree to a row.
 #[derive(Default)]
 struct Note {
-    /// What is drawn before the title.
+    /// The drawing before the title.
     before: String,
-    /// Where the session came from.
+    /// The origin of the session.
     said: String,
     /// Lines below the row.
     below: Vec<String>,
 }
 
-/// A session that another names as its parent: the name of its file, where it is named by that.
+/// Returns a session that another names as its parent: the name of its file, if it is named by
+/// that.
 fn origin_name(parent: &str) -> String {
     text::one_line(&locate::id_in_name(Path::new(file_name(parent))))
 }
@@ -504,7 +509,7 @@ fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()
 
 fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
     let none = Note::default();
-    // Of one folder it need not be said which.
+    // Within one folder, the folder need not be printed.
     let with_folder = args.all || !args.folders.is_empty();
     let home = etcetera::home_dir().unwrap_or_default();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
@@ -534,7 +539,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
             let [entries, branches] = &counts[at];
             let mark = if ui.look.ascii { "/" } else { "⑂" };
             out.push_str(&format!("  {entries:>entries_width$}"));
-            // One branch is no news.
+            // A single branch is not worth mentioning.
             let branches =
                 if row.branches() > 1 { format!("{branches:>branches_width$}{mark}") } else { String::new() };
             out.push_str(&format!(" {}", text::pad(&branches, branches_width + 1)));
@@ -570,7 +575,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
         }
         writeln!(ui.out(), "{}", out.trim_end())?;
         for line in &note.below {
-            // Below the ids, where there is room.
+            // Below the ids, if there is room.
             let indent = 4 + 1 + 8;
             let line = text::fit(line, ui.look.width.saturating_sub(indent).max(40));
             let line = format!("{:indent$}{}", "", ui.paint(Ink::Quiet, line));
@@ -580,7 +585,7 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     Ok(())
 }
 
-/// The shortest beginnings, of eight characters or more, by which the sessions are told apart.
+/// Returns the shortest prefixes, of eight characters or more, that distinguish the sessions.
 fn short_ids(rows: &[&Row]) -> Vec<String> {
     let ids: Vec<String> = rows
         .iter()
@@ -603,7 +608,7 @@ fn short_ids(rows: &[&Row]) -> Vec<String> {
         .collect()
 }
 
-/// A folder, the home folder as `~`.
+/// Formats a folder, with the home folder as `~`.
 fn folder(cwd: Option<&str>, home: &Path) -> String {
     let Some(cwd) = cwd else { return String::new() };
     let short = match Path::new(cwd).strip_prefix(home) {

@@ -1,4 +1,4 @@
-//! `bough sessions --tree`: which session came from which, and the agents of each.
+//! `bough sessions --tree`: which session came from which, and the subagents of each.
 
 use crate::cmd::shared::exit::Failures;
 use crate::cmd::shared::options::Global;
@@ -12,22 +12,22 @@ use crate::ui::Ui;
 use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-/// Where a listed session came from.
+/// The origin of a listed session.
 #[derive(Clone, Debug)]
 pub(crate) struct Origin {
     /// The other's file.
     pub(crate) path: PathBuf,
     /// The other's id.
     pub(crate) session: String,
-    /// How: `continues`, `forks`, `takes over`.
+    /// The relation: `continues`, `forks`, `takes over`.
     pub(crate) how: &'static str,
-    /// The entry at which it left the other, if that is known.
+    /// The entry at which it left the other, if known.
     pub(crate) at: Option<String>,
     /// How many entries it repeats.
     pub(crate) repeated: u32,
 }
 
-/// An agent of a listed session.
+/// A subagent of a listed session.
 #[derive(Clone, Debug)]
 pub(crate) struct AgentRow {
     pub(crate) path: PathBuf,
@@ -36,14 +36,14 @@ pub(crate) struct AgentRow {
     pub(crate) ty: Option<String>,
     pub(crate) description: Option<String>,
     pub(crate) entries: usize,
-    /// The entry that started it, and how that is known.
+    /// The entry that started it, and how it was found.
     pub(crate) at: Option<String>,
     pub(crate) by: &'static str,
-    /// How many agents stand between it and the session.
+    /// How many subagents are between it and the session.
     pub(crate) depth: usize,
 }
 
-/// What is known of a project's sessions beside what each file says alone.
+/// The relations between the sessions of a project, which a single file does not contain.
 #[derive(Default)]
 pub(crate) struct Kinship {
     pub(crate) origins: HashMap<PathBuf, Origin>,
@@ -51,7 +51,7 @@ pub(crate) struct Kinship {
 }
 
 impl Kinship {
-    /// Reads the projects that the sessions of Claude Code at these paths lie in, each as a whole.
+    /// Reads the projects that contain the sessions of Claude Code at these paths, each as a whole.
     pub(crate) fn read<'p>(
         paths: impl Iterator<Item = &'p Path>,
         agents: bool,
@@ -64,7 +64,7 @@ impl Kinship {
         }
         let mut kinship = Kinship::default();
         for folder in folders.into_keys() {
-            // The sessions of a folder that can't be read as a whole are listed all the same.
+            // The sessions of a folder that can't be read as a whole are listed nevertheless.
             if let Err(error) = kinship.project(&folder, agents, failures, ui) {
                 failures.add(error, false, ui)?;
             }
@@ -72,7 +72,8 @@ impl Kinship {
         Ok(kinship)
     }
 
-    /// Adds the subagents of a session of oh-my-pi, which are files in a folder of its name; returns what went wrong.
+    /// Adds the subagents of a session of oh-my-pi, which are files in a folder of the same name;
+    /// returns the errors.
     pub(crate) fn omp(&mut self, session: &Path, global: &Global) -> Vec<store::Error> {
         let mut errors = Vec::new();
         let top = session.with_extension("");
@@ -115,7 +116,7 @@ impl Kinship {
         let mut unread = Vec::new();
         let mut layout = project::readable_layout(listed, &mut unread)?;
         for error in unread {
-            // Of a session the list has said it.
+            // The list has already reported errors about sessions.
             let is_listed = matches!(&error, store::Error::Io { path, .. } if is_session(path));
             if !is_listed {
                 failures.add(error.into(), false, ui)?;
@@ -129,7 +130,7 @@ impl Kinship {
         let found = thread::agents(&session, &files, &layout)?;
         let reading = thread::read_with(&session, &files, &anchors(&found, &layout))?;
         let id = |ix: Ix| ids::name(&session, &files, ix);
-        // As the list has it: without the `.` that stands for the current folder.
+        // As in the list: without the `.` of the current folder.
         let path = |file: u16| {
             let path = &layout.files[usize::from(file)].path;
             if folder == Path::new("") {
@@ -175,12 +176,12 @@ impl Kinship {
     }
 }
 
-/// Whether a file in a project is a session, by its name.
+/// Returns whether a file in a project is a session, judging by its name.
 fn is_session(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "jsonl") && !is_agents(path)
 }
 
-/// How many agents stand between an agent and its session.
+/// Returns how many subagents are between a subagent and its session.
 fn depth(
     agent: &thread::Agent,
     all: &[thread::Agent],
@@ -191,7 +192,7 @@ fn depth(
     let mut at = agent.anchored.at();
     while let Some(ix) = at {
         let file = session.entries.file(ix);
-        // The agents follow the main files, in the order of their numbers.
+        // The subagents follow the main files, in the order of their numbers.
         if usize::from(file) < layout.mains || depth > all.len() {
             break;
         }
@@ -202,7 +203,7 @@ fn depth(
 }
 
 impl Origin {
-    /// `continues 5e550001 at 00000007, 4 entries repeated`
+    /// Returns `continues 5e550001 at 00000007, 4 entries repeated`.
     pub(crate) fn words(&self) -> String {
         let mut words = format!("{} {}", self.how, short(&self.session));
         if let Some(at) = &self.at {
@@ -214,7 +215,7 @@ impl Origin {
         words
     }
 
-    /// The same for scripts.
+    /// Returns the same for scripts.
     pub(crate) fn json(&self) -> serde_json::Value {
         let mut object = serde_json::json!({
             "session": self.session,
@@ -230,7 +231,7 @@ impl Origin {
 }
 
 impl AgentRow {
-    /// `agent Explore bb55ee66 · 12 entries · at 00000003 · Find the tests`
+    /// Returns `agent Explore bb55ee66 · 12 entries · at 00000003 · Find the tests`.
     pub(crate) fn words(&self) -> String {
         let called = self.name.as_deref().or(self.ty.as_deref());
         let mut words = match called {
@@ -249,7 +250,7 @@ impl AgentRow {
         words
     }
 
-    /// The same for scripts.
+    /// Returns the same for scripts.
     pub(crate) fn json(&self) -> serde_json::Value {
         let mut object = serde_json::json!({
             "agent": self.id,
@@ -269,16 +270,18 @@ impl AgentRow {
     }
 }
 
-/// A row of the tree: which of the rows it is, what is drawn before it, and what before the lines below it.
+/// A row of the tree: its index, and the drawings before it and before the lines below it.
 pub(crate) struct Place {
     pub(crate) row: usize,
     pub(crate) branch: String,
     pub(crate) below: String,
 }
 
-/// Orders rows so that each comes below the one that it came from; siblings and roots keep their order.
+/// Orders rows so that each comes below the one that it came from; siblings and roots keep their
+/// order.
 ///
-/// `parents` gives the row that each came from. A row that came from itself, over others or not, is a root.
+/// `parents` contains the row that each came from. A row that came from itself, directly or through
+/// others, is a root.
 pub(crate) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
     let mut children: Vec<Vec<usize>> = vec![Vec::new(); parents.len()];
     let mut roots = Vec::new();
@@ -306,7 +309,7 @@ pub(crate) fn arrange(parents: &[Option<usize>], ascii: bool) -> Vec<Place> {
     out
 }
 
-/// The rows that come from themselves, over others or not; each ring once.
+/// Returns the rows that come from themselves, directly or through others; one for each cycle.
 fn circles(parents: &[Option<usize>]) -> Vec<bool> {
     let mut walk = vec![usize::MAX; parents.len()];
     let mut out = vec![false; parents.len()];

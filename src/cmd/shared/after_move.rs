@@ -1,4 +1,5 @@
-//! What a command says that moved the position: where it is now, what the agent will see, how to go on.
+//! The report of a command that moved HEAD: where it is now, what the agent will see, how to
+//! continue.
 
 use super::time;
 use crate::format::{Content, Format};
@@ -8,8 +9,8 @@ use crate::store::{Opened, continued, oplog::Log};
 use crate::ui::{Ui, text};
 use std::path::Path;
 
-/// The position before the last switch of a session, by the operation log: `None` where no switch is known,
-/// `Some(None)` where it was before the first entry.
+/// Returns HEAD before the last switch of a session, according to the operation log: `None` if no
+/// switch is known, `Some(None)` if it was before the first entry.
 pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<String>>> {
     let path = opened.files.path(0);
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
@@ -19,7 +20,7 @@ pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<
     }
 }
 
-/// Says on standard error where the session stands after a switch.
+/// Reports on standard error where HEAD is after a switch.
 pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
     if ui.look.quiet {
         return Ok(());
@@ -93,7 +94,7 @@ pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
     Ok(())
 }
 
-/// An entry for a sentence: `3f2a81c0 (user, 14:02)`.
+/// Describes an entry in a sentence: `3f2a81c0 (user, 14:02)`.
 fn described(opened: &Opened, ix: Ix) -> anyhow::Result<String> {
     let entries = &opened.session.entries;
     let time = time::lately(entries.time(ix), time::now());
@@ -105,7 +106,8 @@ fn short(opened: &Opened, ix: Ix) -> std::io::Result<String> {
     Ok(text::one_line(&ids::ShortIds::default().of(&opened.session, &opened.files, ix)?))
 }
 
-/// How many tokens the conversation had at an entry, by the last reply on its path that tells.
+/// Returns how many tokens the conversation had at an entry, from the last reply on its path that
+/// stores it.
 fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
     let session = &opened.session;
     for ix in session.tree.ancestors(to).take(200) {
@@ -123,9 +125,10 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
     None
 }
 
-/// Returns the command by which the agent goes on with a session, fit to be pasted into a shell.
+/// Returns the command with which the agent continues a session, ready to paste into a shell.
 ///
-/// Claude Code finds a session by the name of its file, whatever id is in it, and only if that is a session id.
+/// Claude Code finds a session by the name of its file, whatever id it contains, and only if the
+/// name is a session id.
 pub(crate) fn resume_command(format: Format, path: &Path) -> Option<String> {
     match format {
         Format::Claude => {

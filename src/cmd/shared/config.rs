@@ -1,6 +1,6 @@
 //! The config file, and `bough config`.
 //!
-//! Nothing in it changes what `--json`, `--porcelain` and `--raw` print.
+//! It never changes the output of `--json`, `--porcelain` and `--raw`.
 
 use super::options::{Global, Origin, When, session_variable};
 use crate::cmd::{Exit, Failure};
@@ -10,7 +10,7 @@ use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// What the config file says; what it leaves out is as the defaults are.
+/// The contents of the config file; missing settings have their defaults.
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct Config {
@@ -27,31 +27,31 @@ pub(crate) struct UiConfig {
     pub(crate) color: Option<String>,
     /// The pager, as a command.
     pub(crate) pager: Option<String>,
-    /// Whether only ASCII is drawn.
+    /// Whether to draw only with ASCII.
     pub(crate) ascii: Option<bool>,
 }
 
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct SessionConfig {
-    /// Folders with sessions beside the stores of the agents.
+    /// Folders with sessions besides the stores of the agents.
     pub(crate) roots: Vec<PathBuf>,
 }
 
 #[derive(Deserialize, Debug, Default)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct FsckConfig {
-    /// Checks that are not shown to a person.
+    /// Checks whose findings are not shown to people.
     pub(crate) skip: Vec<String>,
 }
 
-/// The file: `$XDG_CONFIG_HOME/bough/config.toml`.
+/// Returns the path of the file: `$XDG_CONFIG_HOME/bough/config.toml`.
 pub(crate) fn file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
     Some(etcetera::choose_base_strategy().ok()?.config_dir().join("bough/config.toml"))
 }
 
-/// Reads the config file; one that is not there says nothing.
+/// Reads the config file; a missing one is empty.
 pub(crate) fn load() -> anyhow::Result<Config> {
     let Some(path) = file() else { return Ok(Config::default()) };
     let text = crate::store::read_file(&path).and_then(|bytes| {
@@ -81,7 +81,7 @@ pub(crate) fn load() -> anyhow::Result<Config> {
     Ok(config)
 }
 
-/// Spells out a `~` that a path begins with, as a shell would.
+/// Expands a `~` at the start of a path, as a shell does.
 fn at_home(path: &mut PathBuf) {
     if let Ok(below) = path.strip_prefix("~")
         && let Ok(home) = etcetera::home_dir()
@@ -118,7 +118,7 @@ enum Action {
 }
 
 impl Args {
-    /// Whether the command is of use where the file can't be read.
+    /// Returns whether the command is useful even if the file can't be read.
     pub(crate) fn wants_no_file(&self) -> bool {
         matches!(self.action, Action::Path)
     }

@@ -8,12 +8,13 @@ use crate::ops::ids;
 use serde_json::{Value, json};
 use std::io;
 
-/// How many characters of a text lists give.
+/// How many characters of a text lists contain.
 pub(crate) const TEXT: usize = 200;
 
-/// An entry, given its line; what a format has not is left out.
+/// Returns the object of an entry, given its line; fields that the format lacks are left out.
 ///
-/// `whole` gives the whole text, the model and the parts of the message, instead of the start of the text.
+/// `whole` includes the whole text, the model and the parts of the message, instead of the start of
+/// the text.
 pub(crate) fn object(
     session: &Session,
     source: &dyn Source,
@@ -33,7 +34,7 @@ pub(crate) fn object(
     };
     let text = |text: String| Some(text).filter(|text| !text.is_empty()).map(Value::from);
     set("id", text(ids::id(session, source, entry)?));
-    // As it is stored, since it may name an entry that is not there.
+    // As it is stored, because it may name a missing entry.
     set("parent", text(json::text(line, session.format.names().parent).into_owned()));
     set("type", Some(entries.ty(entry).into()));
     set("kind", Some(entries.kind(entry).word().into()));
@@ -66,18 +67,19 @@ pub(crate) fn object(
     Ok(object)
 }
 
-/// Whether a message of an extension goes to the model, and is not shown by the agent.
+/// Returns whether a message of an extension is sent to the model, but not shown by the agent.
 pub(crate) fn is_hidden(line: &[u8]) -> bool {
     json::text(line, "type") == "custom_message" && member(line, "display") == Some(b"false")
 }
 
-/// A part of a message.
+/// Returns the object of a part of a message.
 pub(crate) fn block(block: &Block<'_>) -> Value {
     match block {
         Block::Text(text) => json!({ "type": "text", "text": text }),
         Block::Thinking { text, signed } => json!({ "type": "thinking", "text": text, "signed": signed }),
         Block::Call { id, name, arguments } => {
-            // What serde_json does not take (an unpaired surrogate) is given as the text that is stored.
+            // Values that serde_json rejects (an unpaired surrogate) are included as the stored
+            // text.
             let arguments: Value = serde_json::from_slice(arguments)
                 .unwrap_or_else(|_| String::from_utf8_lossy(arguments).into_owned().into());
             json!({ "type": "call", "id": id, "name": name, "arguments": arguments })
@@ -90,17 +92,18 @@ pub(crate) fn block(block: &Block<'_>) -> Value {
     }
 }
 
-/// The time of a line as it is stored: a string or a number.
+/// Returns the time of a line as it is stored: a string or a number.
 fn timestamp(line: &[u8]) -> Option<Value> {
     let value = member(line, "timestamp")?;
     match string(value) {
         Some(text) => Some(text.into_owned().into()),
-        // A value of another sort is no time.
+        // A value of another type is not a time.
         None => serde_json::from_slice(value).ok().filter(Value::is_number),
     }
 }
 
-/// Returns the version of a format as it is stored: a number or a string, and nothing if it is neither.
+/// Returns the version of a format as it is stored: a number or a string, and nothing if it is
+/// neither.
 pub(crate) fn version(stored: &str) -> Option<Value> {
     let value: Value = serde_json::from_str(stored).unwrap_or(stored.into());
     Some(value).filter(|value| value.is_number() || value.is_string())

@@ -1,3 +1,5 @@
+//! Exit statuses, and how errors are reported.
+
 use crate::fsck;
 use crate::ops;
 use crate::store;
@@ -12,17 +14,17 @@ use std::path::PathBuf;
 pub enum Exit {
     /// Done, clean, equal.
     Done = 0,
-    /// The honest no: findings left, differences, nothing found.
+    /// A negative result: findings left, differences, nothing found.
     No = 1,
-    /// The command line is not understood.
+    /// The command line is invalid.
     Usage = 2,
     /// The file can't be read as a session.
     Unreadable = 3,
-    /// The session or the revision is not there, or could be several.
+    /// The session or the revision does not exist, or is ambiguous.
     NotFound = 4,
-    /// Refused: not safe, or the format has no place for it.
+    /// Refused: unsafe, or impossible in the format.
     Refused = 5,
-    /// The system refused: I/O or permission.
+    /// The system reported an error: I/O or permission.
     Io = 6,
     /// A bug in bough.
     Bug = 70,
@@ -30,27 +32,27 @@ pub enum Exit {
     Interrupted = 130,
 }
 
-/// A failure that belongs to the command line itself.
+/// An error in the command line itself.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// No session was named, and there is none for this folder.
+    /// No session was given, and there is none for this folder.
     #[error("no session given, and no agent has one for the current folder")]
     NoSession,
-    /// No session was named, and its agent goes on with none of those of this folder.
+    /// No session was given, and the agent would continue none of those of this folder.
     #[error("no session given, and the agent's `--continue` opens none of the current folder: {} is passed over because {why}", path.display())]
     NoneContinued {
         /// The newest of them.
         path: PathBuf,
-        /// Why the agent passes over it.
+        /// Why the agent skips it.
         why: &'static str,
     },
-    /// No session was named, and the one that the agent goes on with is empty.
+    /// No session was given, and the one that the agent would continue is empty.
     #[error("{}: the file is empty, but it is the newest session of the current folder, which the agent would continue", path.display())]
     EmptyNewest {
         /// The file.
         path: PathBuf,
     },
-    /// A command line that says two things at once, or not enough.
+    /// A command line that is contradictory or incomplete.
     #[error("{what}")]
     Usage {
         /// What is wrong with it.
@@ -93,7 +95,8 @@ impl Failure {
     }
 }
 
-/// The exit status of an error, its kind as one word for `--json`, and what the user can do.
+/// Returns the exit status of an error, its kind as one word for `--json`, and what the user can
+/// do.
 fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     if let Some(error) = error.downcast_ref::<Failure>() {
         return (error.exit(), error.kind(), error.hint());
@@ -156,7 +159,7 @@ fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     (Exit::Bug, "bug", None)
 }
 
-/// The same of what kept bough from writing.
+/// Does the same for a refusal to write.
 fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option<String>) {
     use store::write::Refusal;
     let (exit, kind) = match refusal {
@@ -174,14 +177,14 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
     (exit, kind, refusal.hint())
 }
 
-/// Says on standard error what went wrong, and ends the output; gives the exit status.
+/// Reports an error on standard error, and ends the output; returns the exit status.
 pub(crate) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     let exit = say(error, ui);
     let _ = ui.finish();
     exit
 }
 
-/// Says on standard error what went wrong; gives the exit status.
+/// Reports an error on standard error; returns the exit status.
 pub(crate) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     if reader_is_gone(error) {
         let _ = ui.finish();
@@ -200,25 +203,27 @@ pub(crate) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     exit
 }
 
-/// What went wrong with some of several files. It keeps no other from being worked on.
+/// Errors about some of several files. They do not keep the others from being processed.
 #[derive(Default)]
 pub(crate) struct Failures {
     worst: Option<Exit>,
-    /// How many files are no sessions that nobody named: beside sessions a folder holds files of all sorts.
+    /// How many files that nobody named are not sessions: a folder with sessions may contain any
+    /// other files.
     pub(crate) no_sessions: usize,
 }
 
 impl Failures {
-    /// Says what went wrong with a file. `is_named` says whether it was named itself, and not only a folder that it is in.
+    /// Reports an error about a file. `is_named` says whether the file itself was named, and not
+    /// only a folder that contains it.
     ///
-    /// Gives the error back where it ends the work, since nobody reads any more what is written.
+    /// Returns the error if it ends the work because nobody reads the output any more.
     pub(crate) fn add(&mut self, error: anyhow::Error, is_named: bool, ui: &mut Ui) -> anyhow::Result<()> {
         if reader_is_gone(&error) {
             return Err(error);
         }
         match error.downcast_ref::<store::Error>() {
             Some(error) if !is_named && error.is_no_session() => self.no_sessions += 1,
-            // It was taken away since the folder was looked at.
+            // It was removed after the folder was listed.
             Some(store::Error::NotFound { .. }) if !is_named => {}
             _ => {
                 let exit = say(&error, ui);
@@ -228,23 +233,25 @@ impl Failures {
         Ok(())
     }
 
-    /// Whether nothing went wrong.
+    /// Returns whether there was no error.
     pub(crate) fn is_empty(&self) -> bool {
         self.worst.is_none()
     }
 
-    /// The exit status of the worst that went wrong, else the one that is given.
+    /// Returns the exit status of the worst error, or else `exit`.
     pub(crate) fn or(&self, exit: Exit) -> Exit {
         self.worst.unwrap_or(exit)
     }
 }
 
-/// Whether an error is that nobody reads any more what is written: no error to the user, and the end of the work.
+/// Returns whether an error means that nobody reads the output any more: not an error for the user,
+/// but the end of the work.
 pub(crate) fn reader_is_gone(error: &anyhow::Error) -> bool {
     error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::BrokenPipe)
 }
 
-/// An error with what it came from, each said once: some have the words of their cause in their own.
+/// Returns an error with its causes, without repetition: some errors include the text of their
+/// cause.
 fn words(error: &anyhow::Error) -> String {
     let mut out = String::new();
     for cause in error.chain().map(ToString::to_string) {
@@ -258,7 +265,7 @@ fn words(error: &anyhow::Error) -> String {
     out
 }
 
-/// An error as one object, for `--json`.
+/// Returns an error as one object, for `--json`.
 fn object(kind: &str, message: &str, hint: Option<&str>) -> serde_json::Value {
     let mut object = serde_json::json!({ "kind": kind, "message": message });
     if let Some(hint) = hint {
@@ -267,12 +274,14 @@ fn object(kind: &str, message: &str, hint: Option<&str>) -> serde_json::Value {
     serde_json::json!({ "error": object })
 }
 
-/// Whether `--json` stands among the words of a command line, for when they can't be parsed.
+/// Returns whether `--json` is among the words of a command line, for command lines that can't be
+/// parsed.
 pub(crate) fn wants_json(words: &[OsString]) -> bool {
     words.iter().take_while(|word| *word != "--").any(|word| word == "--json")
 }
 
-/// Says what is wrong with a command line, or gives the help that it asks for; gives the exit status.
+/// Reports an error in a command line, or prints the help that it asks for; returns the exit
+/// status.
 pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
     if !error.use_stderr() {
         // Help, or the version.
@@ -285,7 +294,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
         };
     }
     if !json {
-        // A word of the command line may be the name of a file, and that may hold anything.
+        // A word of the command line may be the name of a file, which may contain anything.
         let is_safe = std::env::args_os().all(|word| word.to_str().is_some_and(crate::ui::text::is_safe));
         let _ = match is_safe {
             true => error.print(),
@@ -293,7 +302,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
         };
         return Exit::Usage;
     }
-    // The words that clap has for a person: what is wrong, then paragraphs with tips and the usage.
+    // The text that clap has for people: the error, then paragraphs with tips and the usage.
     let words = error.to_string();
     let mut paragraphs = words.split("\n\n").map(str::trim);
     let message = paragraphs.next().unwrap_or_default().trim_start_matches("error: ");
@@ -306,7 +315,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
     Exit::Usage
 }
 
-/// Has a panic told as other errors are, as the bug that it is, and the program end with the exit status for it.
+/// Has panics reported like other errors, as bugs, and with the exit status for bugs.
 pub fn tell_bugs() {
     std::panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();
@@ -318,7 +327,7 @@ pub fn tell_bugs() {
         let message = format!("a bug in bough: {what}{place}");
         let hint = "please report it with these words and the command; `bough op log` tells whether anything was written";
         let words: Vec<OsString> = std::env::args_os().collect();
-        // Not by the macros, which panic where standard error is closed.
+        // Not with the macros, which panic if standard error is closed.
         let mut err = io::stderr();
         let _ = if wants_json(&words) {
             writeln!(err, "{}", object("bug", &message, Some(hint)))

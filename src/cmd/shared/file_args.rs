@@ -1,4 +1,4 @@
-//! The files that a command over several sessions works on.
+//! The file arguments of commands that work on several sessions.
 
 use super::config::Config;
 use super::options::Global;
@@ -10,18 +10,20 @@ use crate::ui::Ui;
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 
-/// Files, in order, as they were named or found.
+/// Files, in the order in which they were named or found.
 pub(crate) struct Files {
     pub(crate) paths: Vec<PathBuf>,
-    /// Whether there could be several, so that each is named in what is printed.
+    /// Whether there may be several, so that the output names each of them.
     pub(crate) several: bool,
-    /// Those that were named themselves, and not only a folder or a session that they belong to.
+    /// Those that were named themselves, and not only a folder that contains them, or a session
+    /// that they belong to.
     named: HashSet<PathBuf>,
 }
 
 impl Files {
-    /// The files that the words of a command name: files as they are, folders with all below them, with `all` the
-    /// stores of all agents; without any, the session of the command.
+    /// Returns the files that the words of a command name: files themselves, folders with
+    /// everything below them, with `all` the stores of all agents; without words, the session of
+    /// the command.
     pub(crate) fn of(
         words: &[PathBuf],
         all: bool,
@@ -53,12 +55,12 @@ impl Files {
         Ok(Files { paths, several, named })
     }
 
-    /// Whether a file was named itself.
+    /// Returns whether a file itself was named.
     pub(crate) fn is_named(&self, path: &Path) -> bool {
         self.named.contains(path)
     }
 
-    /// The files, and where one session is meant, those of its agents too.
+    /// Adds the files of its subagents, if one session is meant.
     pub(crate) fn with_agents(mut self) -> Files {
         if let ([path], false) = (&*self.paths, self.several)
             && !is_agents(path)
@@ -71,10 +73,10 @@ impl Files {
         self
     }
 
-    /// The files, each session with those of its agents behind it.
+    /// Groups the files: each session is followed by the files of its subagents.
     ///
-    /// An agent's file belongs to the session whose folder it lies in, else to the one that its first line names. One
-    /// whose session is not among the files stands for itself.
+    /// A subagent's file belongs to the session whose folder contains it, or else to the one that
+    /// its first line names. If its session is not among the files, it forms its own group.
     pub(crate) fn sessions(&self) -> Vec<Vec<PathBuf>> {
         let mut agents: HashMap<String, Vec<PathBuf>> = HashMap::new();
         let mut sessions = Vec::new();
@@ -104,7 +106,7 @@ impl Files {
     }
 }
 
-/// The files of the agents of one session.
+/// Returns the files of the subagents of one session.
 fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     let folder = path.parent().unwrap_or(Path::new(""));
     let folder = if folder.as_os_str().is_empty() { Path::new(".") } else { folder };
@@ -123,7 +125,7 @@ fn agents_of(path: &Path, stem: &str) -> Vec<PathBuf> {
     found
 }
 
-/// A size in bytes, in a unit that people read: `812 B`, `3.4 KB`, `1.2 GB`.
+/// Returns a size in bytes, in a readable unit: `812 B`, `3.4 KB`, `1.2 GB`.
 pub(crate) fn size(bytes: u64) -> String {
     const UNITS: [&str; 5] = ["KB", "MB", "GB", "TB", "PB"];
     if bytes < 1000 {

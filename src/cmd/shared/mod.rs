@@ -1,4 +1,5 @@
-//! What several commands share: options, arguments that name sessions and files, output, and the write itself.
+//! What several commands share: options, arguments that name sessions and files, output, and the
+//! write itself.
 
 pub(crate) mod after_move;
 pub(crate) mod config;

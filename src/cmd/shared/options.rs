@@ -1,3 +1,5 @@
+//! The global options.
+
 use super::config::Config;
 use crate::cmd::complete;
 use crate::format::Format;
@@ -47,15 +49,15 @@ pub(crate) struct Global {
     #[arg(long, global = true)]
     pub(crate) json: bool,
 
-    /// Whether the position before the last switch is asked for, so that the operation log is to be read.
+    /// Whether HEAD before the last switch is needed, so that the operation log has to be read.
     #[arg(skip)]
     pub(crate) asks_back: bool,
 
-    /// Folders with sessions beside the stores of the agents, by the config file.
+    /// Folders with sessions besides the stores of the agents, from the config file.
     #[arg(skip)]
     pub(crate) roots: Vec<PathBuf>,
 
-    /// Checks of fsck whose findings a person is not shown, by the config file.
+    /// Checks of fsck whose findings are not shown to people, from the config file.
     #[arg(skip)]
     pub(crate) unshown: Vec<Check>,
 }
@@ -72,7 +74,7 @@ pub(crate) enum When {
     Never,
 }
 
-/// Where a setting comes from.
+/// The source of a setting.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Origin {
     Option,
@@ -83,26 +85,26 @@ pub(crate) enum Origin {
 }
 
 impl Global {
-    /// How sessions are opened.
+    /// Returns how sessions are opened.
     pub(crate) fn options(&self) -> store::Options {
         let named = |format: &Format| Some(format.name()) == self.input_format.as_deref();
         store::Options { format: Format::ALL.into_iter().find(named), ..store::Options::default() }
     }
 
-    /// The pager, as a command; `None` where none is wanted.
+    /// Returns the command of the pager, or `None` if no pager is wanted.
     pub(crate) fn pager(&self, config: &Config) -> Option<String> {
         let (command, _) = self.pager_in_force(config);
-        // An empty one, or `cat`, is how users say that they want none.
+        // With an empty one, or `cat`, users say that they want no pager.
         Some(command).filter(|command| !self.json && !matches!(command.trim(), "" | "cat"))
     }
 
-    /// The setting of the pager, and where it comes from.
+    /// Returns the pager setting, and its source.
     pub(crate) fn pager_in_force(&self, config: &Config) -> (String, Origin) {
         let variable = |name: &'static str| Some((std::env::var(name).ok()?, Origin::Variable(name)));
         let of_file = || Some((config.ui.pager.clone()?, Origin::File));
         match self.no_pager {
             true => ("cat".into(), Origin::Option),
-            // The variable of all programs counts for less than our own file.
+            // The variable for all programs has lower precedence than bough's own file.
             false => variable("BOUGH_PAGER")
                 .or_else(of_file)
                 .or_else(|| variable("PAGER"))
@@ -110,7 +112,7 @@ impl Global {
         }
     }
 
-    /// The setting of colors, and where it comes from.
+    /// Returns the color setting, and its source.
     pub(crate) fn color_in_force(&self, config: &Config) -> (When, Origin) {
         let is_set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let is = |name: &str, value: &str| std::env::var_os(name).is_some_and(|is| is == value);
@@ -130,7 +132,7 @@ impl Global {
         }
     }
 
-    /// Whether ASCII alone is drawn, and what decides it.
+    /// Returns whether only ASCII is drawn, and the source of that setting.
     pub(crate) fn ascii_in_force(&self, config: &Config) -> (bool, Origin) {
         match (self.ascii, config.ui.ascii) {
             (true, _) => (true, Origin::Option),
@@ -142,7 +144,7 @@ impl Global {
         }
     }
 
-    /// How things look.
+    /// Returns how the output looks.
     pub(crate) fn look(&self, config: &Config) -> Look {
         let terminal = std::io::stdout().is_terminal();
         let color = match self.color_in_force(config).0 {
@@ -164,12 +166,13 @@ impl Global {
     }
 }
 
-/// The session that the environment names.
+/// Returns the session that the environment names.
 pub(crate) fn session_variable() -> Option<String> {
     std::env::var("BOUGH_SESSION").ok().filter(|session| !session.is_empty())
 }
 
-/// The variable by which the locale is none of UTF-8; `None` where it is one, or is not set at all.
+/// Returns the variable that sets a locale other than UTF-8, or `None` if the locale is UTF-8 or
+/// not set.
 fn other_locale() -> Option<&'static str> {
     let variable =
         |name| std::env::var(name).ok().filter(|value| !value.is_empty()).map(|value| (name, value));

@@ -1,4 +1,4 @@
-//! What is shown of an entry: its row in a list, its text, and its object for scripts.
+//! How an entry is shown: its row in a list, its text, and its object for scripts.
 
 use super::stored_results::Stored;
 use super::{entry_json, time};
@@ -14,7 +14,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::io;
 
-/// The entries of one session, as they are shown. Only what is asked for is read.
+/// The entries of one session, for showing them. Only the parts that are needed are read.
 pub(crate) struct View<'s> {
     pub(crate) session: &'s Session,
     pub(crate) files: &'s Files,
@@ -22,13 +22,14 @@ pub(crate) struct View<'s> {
     short: ShortIds,
     calls: Calls,
     id_width: usize,
-    /// The entry that is marked as the position.
+    /// The entry that is marked as HEAD.
     marked: Option<Ix>,
-    /// What else is said of entries.
+    /// Additional notes about entries.
     pub(crate) marks: HashMap<Ix, Vec<String>>,
-    /// The results that lie in files of their own, if they are to be shown.
+    /// The results in separate files, if they are to be shown.
     pub(crate) stored: Option<Stored>,
-    /// The folder of the session as it stands at the start of paths, and the command that goes there.
+    /// The folder of the session as it appears at the start of paths, and in a command that changes
+    /// to it.
     folder: Option<(String, String)>,
 }
 
@@ -41,13 +42,13 @@ pub(crate) struct Printed {
 /// How much of an entry is printed below its heading.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Body {
-    /// Some lines; what is left out is said.
+    /// Some lines, and how much is left out.
     Some,
-    /// All of it, thinking and the arguments of calls too.
+    /// All of it, including thinking and the arguments of calls.
     Full,
 }
 
-/// How many lines of a text are printed where not all are.
+/// How many lines of a text are printed if not all are.
 const SOME_LINES: usize = 10;
 
 impl<'s> View<'s> {
@@ -71,24 +72,24 @@ impl<'s> View<'s> {
         }
     }
 
-    /// Marks as the position the nearest entry that `shown` takes, where HEAD itself is not listed.
+    /// Marks as HEAD the nearest entry for which `shown` is true, if HEAD itself is not listed.
     pub(crate) fn mark(&mut self, shown: impl Fn(Ix) -> bool) {
         let head = self.session.head.entry;
         self.marked = head.and_then(|head| self.session.tree.ancestors(head).find(|ix| shown(*ix))).or(head);
     }
 
-    /// Whether an entry is marked as the position.
+    /// Returns whether an entry is marked as HEAD.
     pub(crate) fn is_marked(&self, ix: Ix) -> bool {
         self.marked == Some(ix)
     }
 
-    /// The bytes of an entry's line.
+    /// Returns the bytes of an entry's line.
     pub(crate) fn line(&self, ix: Ix) -> io::Result<Vec<u8>> {
         use crate::model::Source;
         self.files.bytes(self.session.span(ix))
     }
 
-    /// The content of an entry, given its line.
+    /// Returns the content of an entry, given its line.
     pub(crate) fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
         Content::of(self.session.format, line)
     }
@@ -101,7 +102,7 @@ impl<'s> View<'s> {
         ids::name(self.session, self.files, ix)
     }
 
-    /// The entry in a few words, of a tool's result with its call.
+    /// Returns the entry in a few words; for a tool result, with its call.
     pub(crate) fn summary(&mut self, ix: Ix) -> io::Result<String> {
         let line = self.line(ix)?;
         let content = self.content(&line);
@@ -113,7 +114,8 @@ impl<'s> View<'s> {
         self.without_folder(&content.summary_of(&call))
     }
 
-    /// The same, of `width` cells at the most: of a result, both what was asked and what came are told.
+    /// Does the same within `width` cells: for a result, both the question and the answer are
+    /// shown.
     fn summary_within(&mut self, ix: Ix, content: &Content<'_>, width: usize) -> String {
         let call = self.calls.of(self.session, self.files, ix, content);
         let Some((asked, said)) = content.answer(&call) else {
@@ -123,17 +125,17 @@ impl<'s> View<'s> {
         if asked.is_empty() {
             return text::fit(&format!("→ {said}"), width);
         }
-        // Half of little says nothing: then what was asked goes first.
+        // Half of very little is useless: then the question goes first.
         if width < 36 {
             return text::fit(&format!("{asked} → {said}"), width);
         }
-        // What came gets half of the room where both don't fit, and more where the question is short.
+        // If both don't fit, the answer gets half of the room, and more if the question is short.
         let room = width.saturating_sub(3);
         let asked = fit_call(&asked, room.saturating_sub(text::width(&said)).max(room / 2));
         text::fit(&format!("{asked} → {said}"), width)
     }
 
-    /// One line, with paths as they are seen from the folder of the session.
+    /// Returns one line, with paths relative to the folder of the session.
     fn without_folder(&self, said: &str) -> String {
         let said = text::one_line(said);
         match &self.folder {
@@ -144,7 +146,7 @@ impl<'s> View<'s> {
         }
     }
 
-    /// The names that stand on an entry: `HEAD`, `label: good`.
+    /// Returns the names of an entry: `HEAD`, `label: good`.
     pub(crate) fn names(&self, ix: Ix) -> Vec<(Ink, String)> {
         let mut names = Vec::new();
         if self.is_marked(ix) {
@@ -159,7 +161,7 @@ impl<'s> View<'s> {
         names
     }
 
-    /// The names in parentheses, cut to `width` cells; empty where there are none.
+    /// Returns the names in parentheses, cut to `width` cells; empty if there are none.
     pub(crate) fn decorations(&self, ix: Ix, look: &Look, width: usize) -> (usize, String) {
         let names = self.names(ix);
         if names.is_empty() || width < 4 {
@@ -180,14 +182,14 @@ impl<'s> View<'s> {
         (used.min(width), format!("{}{}{}", quiet("("), parts.join(&quiet(", ")), quiet(")")))
     }
 
-    /// One row of a list, of `width` cells at the most: id, what it is, how old, in a few words, its names.
+    /// Returns one row of a list, of at most `width` cells: id, kind, age, a few words, names.
     pub(crate) fn row(&mut self, ix: Ix, look: &Look, width: usize) -> io::Result<String> {
         let line = self.line(ix)?;
         let content = self.content(&line);
         self.row_of(ix, &content, look, width)
     }
 
-    /// The row of an entry whose content is at hand.
+    /// Returns the row of an entry whose content is known.
     pub(crate) fn row_of(
         &mut self,
         ix: Ix,
@@ -203,7 +205,7 @@ impl<'s> View<'s> {
         used += 2 + text::width(&role);
         row.push_str("  ");
         row.push_str(&paint(look, ink_of(kind), role));
-        // What is narrow has better use for the cells.
+        // A narrow row has better uses for the cells.
         if width >= 60 {
             let age = format!("{:>4}  ", time::age(self.session.entries.time(ix), self.now));
             used += text::width(&age);
@@ -227,7 +229,7 @@ impl<'s> View<'s> {
         Ok(row)
     }
 
-    /// The heading of an entry: id, what it is, when, the model, its names.
+    /// Returns the heading of an entry: id, kind, time, model, names.
     pub(crate) fn heading(&self, ix: Ix, content: &Content<'_>, look: &Look) -> io::Result<String> {
         let entries = &self.session.entries;
         let kind = filter::shown_kind(self.session, ix);
@@ -254,7 +256,7 @@ impl<'s> View<'s> {
         Ok(heading)
     }
 
-    /// The text of an entry, wrapped to `width` cells.
+    /// Returns the text of an entry, wrapped to `width` cells.
     pub(crate) fn body(&mut self, ix: Ix, content: &Content<'_>, width: usize, body: Body) -> Vec<Printed> {
         let mut out = Vec::new();
         let call = self.calls.of(self.session, self.files, ix, content);
@@ -313,7 +315,7 @@ impl<'s> View<'s> {
         out
     }
 
-    /// What an entry takes: bytes, and tokens where they are stored.
+    /// Returns the size of an entry in bytes, and its tokens if they are stored.
     pub(crate) fn stat(&self, ix: Ix, content: &Content<'_>) -> String {
         let mut stat = Count("byte", "bytes", self.session.span(ix).len as usize).to_string();
         if let Some(usage) = content.usage() {
@@ -326,7 +328,7 @@ impl<'s> View<'s> {
         stat
     }
 
-    /// The object of an entry for scripts; `whole` gives its whole text, and its blocks.
+    /// Returns the object of an entry for scripts; `whole` includes its whole text, and its blocks.
     pub(crate) fn json(&mut self, ix: Ix, whole: bool) -> io::Result<Value> {
         let line = self.line(ix)?;
         let path = self.files.path(self.session.span(ix).file).display().to_string();
@@ -343,7 +345,8 @@ impl<'s> View<'s> {
         Ok(object)
     }
 
-    /// The files that the results of an entry are in, one for each result; nothing if they are not to be shown.
+    /// Returns the files that contain the results of an entry, one for each result; empty if they
+    /// are not to be shown.
     fn stored_of(&self, ix: Ix, content: &Content<'_>) -> Vec<Option<super::stored_results::Shown>> {
         let has_results = content.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
         let (Some(stored), true) = (&self.stored, has_results) else { return Vec::new() };
@@ -354,7 +357,7 @@ impl<'s> View<'s> {
 }
 
 impl Printed {
-    /// The line, painted.
+    /// Returns the line, painted.
     pub(crate) fn painted(&self, look: &Look) -> String {
         match self.ink {
             Some(ink) => paint(look, ink, &self.text),
@@ -363,7 +366,7 @@ impl Printed {
     }
 }
 
-/// The ink of what an entry is.
+/// Returns the ink of a kind of entry.
 pub(crate) fn ink_of(kind: Kind) -> Ink {
     match kind {
         Kind::User => Ink::User,
@@ -382,13 +385,13 @@ fn put(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full:
     put_with(out, ink, said, width, full, "");
 }
 
-/// Text below a heading of its own.
+/// Adds text below its own heading.
 fn put_below(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
     put_with(out, ink, said, width, full, "  ");
 }
 
 fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool, indent: &str) {
-    // No more is wrapped than is shown: a text may be as long as a file.
+    // Only the lines that are shown are wrapped: a text may be as long as a file.
     let mut lines = said.trim_end().lines().skip_while(|line| line.trim().is_empty());
     let mut shown = 0;
     for line in lines.by_ref() {
@@ -410,7 +413,8 @@ fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, 
     }
 }
 
-/// A call of `width` cells at the most; of a long path the end is kept, which says more than its start.
+/// Returns a call of at most `width` cells; the end of a long path is kept, because it says more
+/// than its start.
 fn fit_call(asked: &str, width: usize) -> String {
     let Some((name, path)) = asked.split_once(' ').filter(|_| text::width(asked) > width) else {
         return text::fit(asked, width);
@@ -430,12 +434,12 @@ fn fit_call(asked: &str, width: usize) -> String {
     format!("{name} …{end}")
 }
 
-/// The start of a line, of `most` characters at the most.
+/// Returns the start of a line, at most `most` characters.
 fn cut(line: &str, most: usize) -> &str {
     line.char_indices().nth(most).map_or(line, |(at, _)| &line[..at])
 }
 
-/// The arguments of a call, one below the other: text as text, all else as JSON.
+/// Adds the arguments of a call, one per line: text as text, everything else as JSON.
 fn arguments_of(out: &mut Vec<Printed>, arguments: &[u8], width: usize) {
     for (key, value) in json::each_member(arguments) {
         let said = json::string(value).unwrap_or_else(|| String::from_utf8_lossy(value));

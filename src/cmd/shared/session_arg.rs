@@ -15,8 +15,8 @@ use std::path::{Path, PathBuf};
 
 /// Splits the words of a command into the session that the first may name, and the rest.
 ///
-/// A word names a session if it looks like a file: `-`, `*.jsonl`, or a word with a slash that is there. A bare word is
-/// always a revision.
+/// A word names a session if it looks like a file: `-`, `*.jsonl`, or an existing path with a
+/// slash. A bare word is always a revision.
 pub(crate) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
     match words.split_first() {
         Some((first, rest)) if global.session.is_none() && looks_like_a_file(first) => (Some(first), rest),
@@ -24,7 +24,7 @@ pub(crate) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str
     }
 }
 
-/// The same for a command that writes: there a first `-` is the revision, not standard input.
+/// Does the same for a command that writes: there a first `-` is the revision, not standard input.
 pub(crate) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
     match words.first() {
         Some(first) if first == "-" => (None, words),
@@ -32,14 +32,14 @@ pub(crate) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Op
     }
 }
 
-/// Whether a word looks like a file.
+/// Returns whether a word looks like a file.
 pub(crate) fn looks_like_a_file(word: &str) -> bool {
     word == "-"
         || word.ends_with(".jsonl")
         || word.contains('/') && !word.starts_with(":/") && Path::new(word).exists()
 }
 
-/// The file of the session that a command works on.
+/// Returns the file of the session that a command works on.
 pub(crate) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<PathBuf> {
     if let Some(word) = global.session.as_deref().or(named) {
         return by_word(global, word);
@@ -54,7 +54,7 @@ pub(crate) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
     Ok(path)
 }
 
-/// Opens the session that a command works on, and says on standard error how many faults it has.
+/// Opens the session that a command works on, and reports on standard error how many faults it has.
 pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
     let opened = by_path(global, &path)?;
@@ -62,18 +62,19 @@ pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
     Ok(opened)
 }
 
-/// A session that was opened, as `ops` takes it.
+/// Returns an open session as the operations take it.
 pub(crate) fn whole(opened: &Opened) -> Whole<'_> {
     Whole { session: &opened.session, source: &opened.files }
 }
 
-/// Opens the session of a command that looks for its faults itself, with the side columns that this takes.
+/// Opens the session of a command that searches for its faults itself, with the side columns needed
+/// for that.
 pub(crate) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
     Ok(store::open(&path, store::Options { side: true, ..global.options() })?)
 }
 
-/// Opens a session, and looks up where it stood before its last switch.
+/// Opens a session, and looks up HEAD before its last switch.
 pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     let mut opened = store::open(path, global.options())?;
     if !global.asks_back {
@@ -81,13 +82,13 @@ pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
     }
     opened.session.previous = match super::after_move::position_before(&opened) {
         Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::of(id.as_bytes()))),
-        // Few commands ask for it: only to those it is an error.
+        // Few commands need it: it is an error only for those.
         Err(error) => Previous::Unread(error.to_string()),
     };
     Ok(opened)
 }
 
-/// Opens no more of the session that a command names than a part, where that will do.
+/// Opens only a part of the session that a command names, if that is enough.
 pub(crate) fn part(
     global: &Global,
     named: Option<&str>,
@@ -99,14 +100,14 @@ pub(crate) fn part(
     Ok(opened)
 }
 
-/// Says what is left of sessions whose own file is gone.
+/// Reports remains of sessions whose own file is gone.
 pub(crate) fn tell_remains(all: &[Remains], ui: &mut Ui) {
     for remains in all {
         ui.note(format_args!("warning: {}", text::one_line(&remains.words())));
     }
 }
 
-/// Says in one line how many faults were met, and what to do.
+/// Reports in one line how many faults there are, and what to do.
 pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     let faults = opened.session.faults.len();
     if faults == 0 {
@@ -122,7 +123,8 @@ pub(crate) fn warn(opened: &Opened, ui: &mut Ui) {
     ));
 }
 
-/// The session files below a folder. Beside sessions a folder holds files of all sorts; of several only sessions count.
+/// Returns the session files below a folder. A folder with sessions may contain any other files; if
+/// there are several, only sessions count.
 pub(crate) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
     let mut found = locate::in_folder(folder);
     if found.len() > 1 {
@@ -131,20 +133,21 @@ pub(crate) fn in_folder(global: &Global, folder: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Whether there are several of the files that [`in_folder`] gives. Looks at no more of them than it takes to know.
+/// Returns whether [`in_folder`] would return several files. Reads only as many as it needs.
 pub(crate) fn has_several(global: &Global, folder: &Path) -> bool {
     locate::in_folder(folder).iter().filter(|path| may_be_session(global, path)).nth(1).is_some()
 }
 
-/// Whether a file is a session, or can't be read, so that nobody knows.
+/// Returns whether a file is a session, or can't be read, so that nobody knows.
 fn may_be_session(global: &Global, path: &Path) -> bool {
     !store::glance(path, global.options()).is_err_and(|error| error.is_no_session())
 }
 
-/// The session that a word names: a file, a folder with one session, `latest`, an id, a prefix of one, a name.
+/// Returns the session that a word names: a file, a folder with one session, `latest`, an id, a
+/// prefix of one, a name.
 pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     let path = Path::new(word);
-    // A pipe that stands for a file is as good as one.
+    // A pipe in place of a file is fine.
     if word == "-" || path.metadata().is_ok_and(|facts| !facts.is_dir()) {
         return Ok(path.to_owned());
     }
@@ -172,8 +175,8 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     Ok(locate::named(&locate::stores(&global.roots), word)?)
 }
 
-/// The session of the current folder that the agent's own `--continue` opens: the newest over all stores, without those
-/// that its agent passes over.
+/// Returns the session of the current folder that the agent's own `--continue` opens: the newest in
+/// all stores, except those that its agent skips.
 pub(crate) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
     let folder = std::env::current_dir()?;
     let mut passed_over = None;

@@ -7,10 +7,10 @@ use crate::store::{ResultFile, ResultFiles};
 use serde_json::{Value, json};
 use std::path::Path;
 
-/// How many bytes of a file are shown at most.
+/// The maximum number of bytes of a file that are shown.
 const MOST: u64 = 256 * 1024;
 
-/// Reads the files in which results are stored.
+/// Reads the files that contain stored results.
 pub(crate) struct Stored;
 
 /// A result that is in a file, as far as the file can be read.
@@ -21,7 +21,8 @@ pub(crate) struct Shown {
 }
 
 impl Stored {
-    /// Returns the file of each result of an entry, in order; `None` for a result that is in the line.
+    /// Returns the file of each result of an entry, in order; `None` for a result that is in the
+    /// line.
     pub(crate) fn of_entry(
         &self,
         format: Format,
@@ -47,7 +48,8 @@ impl Stored {
 }
 
 impl Shown {
-    /// Returns what precedes the text: the path and the size of the file, or that there is no such file.
+    /// Returns the heading of the text: the path and the size of the file, or that there is no such
+    /// file.
     pub(crate) fn heading(&self) -> String {
         let Some(file) = &self.file else {
             let name = stored_results::file_name(&self.named);

@@ -1,11 +1,11 @@
-//! What a compaction or a summary of a branch says beside its text.
+//! The facts in a compaction or a branch summary besides its text.
 
 use crate::format::Format;
 use crate::json::{each_item, member, string, text};
 use crate::model::Count;
 use serde_json::{Map, Value};
 
-/// The facts of a compaction or a summary, as stored: what it stands for, and who made it.
+/// The facts of a compaction or a summary, as stored: what it replaces, and who made it.
 pub(crate) struct Facts<'l> {
     tokens_before: Option<&'l [u8]>,
     first_kept: Option<String>,
@@ -48,7 +48,7 @@ impl<'l> Facts<'l> {
         }
     }
 
-    /// The facts as rows for a person: a name and a value.
+    /// Returns the facts as rows for people: a name and a value.
     pub(crate) fn rows(&self) -> Vec<(&'static str, String)> {
         let mut rows = Vec::new();
         if let Some(tokens) = self.tokens_before {
@@ -69,7 +69,7 @@ impl<'l> Facts<'l> {
         rows
     }
 
-    /// The facts as an object for scripts; none if there is nothing to say.
+    /// Returns the facts as an object for scripts, or `None` if there are none.
     pub(crate) fn json(&self) -> Option<Value> {
         let mut object = Map::new();
         let tokens = self.tokens_before.and_then(|tokens| serde_json::from_slice(tokens).ok());

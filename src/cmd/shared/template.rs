@@ -1,4 +1,4 @@
-//! Templates of `log --format`: text with placeholders, as git has them.
+//! Templates of `log --format`: text with placeholders, as in git.
 
 use super::render::View;
 use super::time;
@@ -36,7 +36,7 @@ enum Part {
     Out,
 }
 
-/// The placeholders, longer ones before shorter ones that begin them.
+/// The placeholders, longer ones before shorter ones that are their prefixes.
 const KNOWN: &[(&str, Part)] = &[
     ("H", Part::Id),
     ("h", Part::ShortId),
@@ -58,7 +58,7 @@ const KNOWN: &[(&str, Part)] = &[
 ];
 
 impl Template {
-    /// Reads a template. A placeholder that is none stays as it is.
+    /// Parses a template. An unknown placeholder is kept as it is.
     pub(crate) fn new(text: &str) -> Template {
         let mut parts = Vec::new();
         let mut plain = String::new();
@@ -80,7 +80,8 @@ impl Template {
         Template(parts)
     }
 
-    /// Whether the template wants what stands only in the line; where it does not, no line need be read for it.
+    /// Returns whether the template needs anything that only the line contains; if not, no line is
+    /// read.
     fn wants_the_line(&self) -> bool {
         self.0.iter().any(|part| {
             !matches!(
@@ -97,7 +98,7 @@ impl Template {
         })
     }
 
-    /// Fills the template in for an entry.
+    /// Fills in the template for an entry.
     pub(crate) fn fill(&self, view: &mut View<'_>, ix: Ix) -> io::Result<String> {
         let line = if self.wants_the_line() { view.line(ix)? } else { Vec::new() };
         let content = view.content(&line);
@@ -144,7 +145,7 @@ impl Template {
                 }
                 Part::Out => out += &usage.map(|usage| usage.output.to_string()).unwrap_or_default(),
             }
-            // What is out of the session is made safe, what the user wrote is his.
+            // Text from the session is made safe; the user's own text is not changed.
             let safe = text::safe(&out[before..]);
             out.replace_range(before.., &safe);
         }

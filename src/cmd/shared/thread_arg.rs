@@ -1,4 +1,5 @@
-//! What commands read of Claude Code: sessions in bough's own reading, with their agents, and whole projects.
+//! Session arguments that are linearized: sessions of Claude Code with their subagents, and whole
+//! projects.
 
 use super::exit::Failures;
 use super::options::Global;
@@ -20,30 +21,31 @@ use std::path::{Path, PathBuf};
 
 /// A session, or a project, as a command shows it.
 pub(crate) struct Read {
-    /// The session; its tree is that of the reading, where there is one.
+    /// The session; its tree is that of the thread, if there is one.
     pub(crate) opened: Opened,
-    /// The reading; `None` for other formats, and where stored links are asked for.
+    /// The thread; `None` for other formats, and if stored links are requested.
     pub(crate) reading: Option<Reading>,
-    /// Its files, where more than the main one were read.
+    /// Its files, if more than the main one were read.
     pub(crate) layout: Option<Layout>,
-    /// The agents whose files were read.
+    /// The subagents whose files were read.
     pub(crate) agents: Vec<Agent>,
-    /// What of several files went wrong.
+    /// Errors about some of several files.
     pub(crate) failures: Failures,
 }
 
 /// How a session is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub(crate) struct Manner {
-    /// By the stored links alone.
+    /// By the stored links only.
     pub(crate) dag: bool,
-    /// With the agents' files.
+    /// With the subagents' files.
     pub(crate) agents: bool,
 }
 
-/// The project folder that a command was given instead of a session; `None` where it was given a session.
+/// Returns the project folder that a command was given instead of a session, or `None` if it was
+/// given a session.
 ///
-/// A folder with one session is that session.
+/// A folder with one session means that session.
 pub(crate) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
     let word = global.session.as_deref().or(named)?;
     let path = Path::new(word);
@@ -51,8 +53,8 @@ pub(crate) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
     (is_project && session_arg::has_several(global, path)).then(|| path.to_owned())
 }
 
-/// The sessions of the folder that a command was given instead of one, where they are not to be read together; `None` where
-/// it was given one session, or a project.
+/// Returns the sessions of the folder that a command was given instead of one, if they are not to
+/// be read together, or `None` if it was given one session, or a project.
 pub(crate) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathBuf>> {
     let path = Path::new(global.session.as_deref().or(named)?);
     if !path.is_dir() || project::is_project(path) {
@@ -91,7 +93,7 @@ pub(crate) fn read(
     Ok(read)
 }
 
-/// The session with the files of its agents; `None` where it has none.
+/// Returns the session with the files of its subagents, or `None` if it has none.
 fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
     let path = opened.files.path(0);
     if opened.session.format != Format::Claude || store::is_read_once(path) {
@@ -105,15 +107,15 @@ fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
         return Ok(None);
     }
     let mut read = Read { failures, ..whole(layout)? };
-    // The main file comes first, so its entries have the same places.
+    // The main file comes first, so its entries have the same indexes.
     let (alone, session) = (&opened.session, &mut read.opened.session);
     (session.head, session.beside, session.previous) =
         (alone.head, alone.beside.clone(), alone.previous.clone());
     Ok(Some(read))
 }
 
-/// The entries that revisions name, in their order, with the session that they are in: where the main file has no such
-/// entries, those of its agents are looked at too.
+/// Returns the entries that revisions name, in their order, with the session that contains them: if
+/// the main file has no such entries, those of its subagents are searched, too.
 pub(crate) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow::Result<(Opened, Vec<Ix>)> {
     let all = |opened: &Opened| -> Result<Vec<Ix>, ops::Error> {
         let one = |word| revision::set(&opened.session, &opened.files, std::slice::from_ref(word));
@@ -132,7 +134,7 @@ pub(crate) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow
     Err(error.into())
 }
 
-/// The files of a project that can be read, and what went wrong with the others.
+/// Returns the readable files of a project, and the errors about the others.
 pub(crate) fn layout(folder: &Path, ui: &mut Ui) -> anyhow::Result<(Layout, Failures)> {
     let mut unread = Vec::new();
     let layout = project::readable_layout(folder, &mut unread)?;
@@ -140,7 +142,7 @@ pub(crate) fn layout(folder: &Path, ui: &mut Ui) -> anyhow::Result<(Layout, Fail
     Ok((layout, tell_unread(unread, ui)?))
 }
 
-/// Says of files why they can't be read.
+/// Reports why files can't be read.
 fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failures> {
     let mut failures = Failures::default();
     for error in unread {
@@ -149,7 +151,7 @@ fn tell_unread(unread: Vec<store::Error>, ui: &mut Ui) -> anyhow::Result<Failure
     Ok(failures)
 }
 
-/// Says how many files of a project are too many to be read together.
+/// Reports how many files of a project are too many to be read together.
 pub(crate) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
     if layout.left_out > 0 {
         ui.note(format_args!(
@@ -160,7 +162,7 @@ pub(crate) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
     }
 }
 
-/// Reads all files of a layout, links as they are stored.
+/// Reads all files of a layout, with links as stored.
 fn whole(layout: Layout) -> anyhow::Result<Read> {
     let mut opened = project::open(&layout, false)?;
     let agents = thread::agents(&opened.session, &opened.files, &layout)?;
@@ -170,7 +172,7 @@ fn whole(layout: Layout) -> anyhow::Result<Read> {
     Ok(Read { opened, reading: None, layout: Some(layout), agents, failures: Failures::default() })
 }
 
-/// Says of each file whether it is an agent's, and at which entry that hangs.
+/// Returns for each file whether it is a subagent's, and to which entry it is attached.
 pub(crate) fn anchors<'a>(
     agents: &'a [Agent],
     layout: &Layout,
@@ -182,8 +184,8 @@ pub(crate) fn anchors<'a>(
     move |file| of_file.get(usize::from(file)).copied().flatten()
 }
 
-/// A session with its links joined to what was talked, beside the one whose links are as they are stored; `None` for
-/// formats whose links need no joining.
+/// Returns the linearized session, next to the one with the stored links, or `None` for formats
+/// that need no linearization.
 pub(crate) fn joined(session: &Session, source: &dyn Source) -> io::Result<Option<(Session, Reading)>> {
     if session.format != Format::Claude {
         return Ok(None);
@@ -195,7 +197,7 @@ pub(crate) fn joined(session: &Session, source: &dyn Source) -> io::Result<Optio
     Ok(Some((joined, reading)))
 }
 
-/// Puts the position on what a reading has in the place of an entry.
+/// Moves HEAD to the entry that represents it in a thread.
 fn stand_in(session: &mut Session, reading: &Reading) {
     for place in [&mut session.head.entry, &mut session.head.leaf] {
         *place = place.map(|ix| reading.stand_in(ix));
@@ -204,17 +206,17 @@ fn stand_in(session: &mut Session, reading: &Reading) {
 }
 
 impl Read {
-    /// A session that was opened, links as they are stored.
+    /// Wraps a session that was opened, with links as stored.
     pub(crate) fn of(opened: Opened) -> Read {
         Read { opened, reading: None, layout: None, agents: Vec::new(), failures: Failures::default() }
     }
 
-    /// Whether it is several sessions.
+    /// Returns whether it consists of several sessions.
     pub(crate) fn is_project(&self) -> bool {
         self.layout.as_ref().is_some_and(|layout| layout.mains != 1)
     }
 
-    /// Joins the links of Claude Code's entries to what was talked.
+    /// Linearizes the entries of Claude Code.
     pub(crate) fn join(&mut self) -> io::Result<()> {
         let session = &mut self.opened.session;
         if session.format != Format::Claude || self.reading.is_some() {
@@ -230,7 +232,8 @@ impl Read {
         Ok(())
     }
 
-    /// What is said of entries in parentheses: where agents began, and where sessions came from.
+    /// Returns the notes about entries in parentheses: where subagents began, and where sessions
+    /// came from.
     pub(crate) fn marks(&self) -> io::Result<HashMap<Ix, Vec<String>>> {
         let mut marks: HashMap<Ix, Vec<String>> = HashMap::new();
         let (session, files) = (&self.opened.session, &self.opened.files);
@@ -278,7 +281,8 @@ impl Read {
         Ok(marks)
     }
 
-    /// Where a session goes on from whose first entry names a parent that it does not have.
+    /// Returns where a session continues from, if its first entry names a parent that it does not
+    /// contain.
     fn goes_on(&self, first: Ix, line: &[u8]) -> Option<String> {
         let session = &self.opened.session;
         let parent = session.entries.parent_key(first).filter(|parent| parent.is_some())?;
@@ -291,7 +295,8 @@ impl Read {
         Some(format!("continues {} at {}", short(&stem), short(&parent)))
     }
 
-    /// The entries on the path to `end`, newest first, and of agents that were started on it what they did, in its place.
+    /// Returns the entries on the path to `end`, newest first, with the entries of subagents that
+    /// were started on it in their places.
     pub(crate) fn path_with_agents(&self, end: Option<Ix>) -> Vec<Ix> {
         let Some(reading) = &self.reading else { return Vec::new() };
         let tree = &self.opened.session.tree;
@@ -299,7 +304,8 @@ impl Read {
         for ix in end.into_iter().flat_map(|end| tree.ancestors(end)) {
             on_path[ix.at()] = true;
         }
-        // An agent may have been started by another, and that by a third; each strand is asked once.
+        // A subagent may have been started by another, and that by a third; each strand is checked
+        // once.
         let mut known: Vec<Option<bool>> = vec![None; reading.strands.len()];
         for strand in 0..reading.strands.len() {
             let (mut way, mut at) = (Vec::new(), strand);
@@ -307,7 +313,7 @@ impl Read {
                 if let Some(started) = known[at] {
                     break started;
                 }
-                // Strands that hang at each other are started by nothing.
+                // Strands that are attached to each other are started by nothing.
                 known[at] = Some(false);
                 way.push(at);
                 let Some((above, place)) = reading.strands[at].above else { break false };
@@ -327,13 +333,13 @@ impl Read {
         order
     }
 
-    /// What was set aside.
+    /// Returns the entries that were set aside.
     pub(crate) fn aside(&self) -> &[Aside] {
         self.reading.as_ref().map_or(&[], |reading| &reading.aside)
     }
 }
 
-/// An agent as it is called: `agent explorer`, by its name, its sort, or its id.
+/// Returns the title of a subagent: `agent explorer`, by its name, its type, or its id.
 fn agent_name(layout: &Layout, agent: &Agent) -> String {
     let id = layout.files[usize::from(agent.file)].agent().unwrap_or_default();
     let sidecar = agent.sidecar.map(|at| &layout.sidecars[at]);
@@ -344,36 +350,37 @@ fn agent_name(layout: &Layout, agent: &Agent) -> String {
     }
 }
 
-/// The first characters of the id of an agent; all of one that says what the agent is for, as `acompact-f5ecdb` does.
+/// Returns the first characters of the id of a subagent; the whole id if it says what the subagent
+/// is for, as in `acompact-f5ecdb`.
 pub(crate) fn short_agent(id: &str) -> &str {
     if id.bytes().all(|byte| byte.is_ascii_hexdigit() || byte == b'-') { short(id) } else { id }
 }
 
-/// The first characters of an id.
+/// Returns the first characters of an id.
 pub(crate) fn short(id: &str) -> &str {
     id.char_indices().nth(8).map_or(id, |(at, _)| &id[..at])
 }
 
 /// A project, or the session in one file, by the documented rules.
 pub(crate) struct Documented {
-    /// What the rules make of it.
+    /// The result of the rules.
     pub(crate) document: Document,
-    /// All files, unknown kinds of lines counting as entries.
+    /// All files, with unknown types of lines counting as entries.
     pub(crate) opened: Opened,
     /// The entry of each node.
     pub(crate) entries: Vec<Option<Ix>>,
-    /// What of several files went wrong.
+    /// Errors about some of several files.
     pub(crate) failures: Failures,
 }
 
-/// Reads by the documented rules what a command was given.
+/// Reads the session or project that a command was given by the documented rules.
 pub(crate) fn documented(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Documented> {
     let path = match folder(global, named) {
         Some(folder) => folder,
         None => {
             let path = session_arg::path(global, named, ui)?;
             let word = global.session.as_deref().or(named).map(Path::new);
-            // A folder with one session is still a folder: what lies in it is read together.
+            // A folder with one session is still a folder: its files are read together.
             word.filter(|word| word.is_dir() && project::is_project(word)).map_or(path, Path::to_owned)
         }
     };

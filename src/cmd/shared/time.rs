@@ -1,4 +1,4 @@
-//! What time it is, and how times are said and asked for.
+//! The current time, and formatting and parsing of times.
 
 use crate::cmd::Failure;
 use crate::model::{Time, parse_time};
@@ -6,7 +6,8 @@ use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp, Zoned};
 
-/// The time now; `BOUGH_NOW` sets it, for tests, in any form in which the agents write times.
+/// Returns the current time; `BOUGH_NOW` sets it, for tests, in any form in which the agents write
+/// times.
 pub(crate) fn now() -> Time {
     match std::env::var("BOUGH_NOW").map_or(Time::NONE, |told| parse_time(told.as_bytes())) {
         Time::NONE => Time(Timestamp::now().as_millisecond()),
@@ -14,7 +15,7 @@ pub(crate) fn now() -> Time {
     }
 }
 
-/// How long ago a time is, in one unit: `2m`, `3h`, `5d`; empty where there is no time.
+/// Returns how long ago a time is, in one unit: `2m`, `3h`, `5d`; empty if there is no time.
 pub(crate) fn age(time: Time, now: Time) -> String {
     if !time.is_some() {
         return String::new();
@@ -30,7 +31,7 @@ pub(crate) fn age(time: Time, now: Time) -> String {
         0..MINUTE => format!("{seconds}s"),
         MINUTE..HOUR => format!("{}m", seconds / MINUTE),
         HOUR..DAY => format!("{}h", seconds / HOUR),
-        // Months only where weeks say little.
+        // Months only when weeks say little.
         DAY.. if seconds < 14 * DAY => format!("{}d", seconds / DAY),
         DAY.. if seconds < 60 * DAY => format!("{}w", seconds / (7 * DAY)),
         DAY.. if seconds < 730 * DAY => format!("{}mo", seconds / (30 * DAY)),
@@ -38,28 +39,29 @@ pub(crate) fn age(time: Time, now: Time) -> String {
     }
 }
 
-/// A time as a date with its hour, in the user's time zone: `2026-03-02 11:58:03 +0100`; empty where there is none.
+/// Formats a time in the user's time zone: `2026-03-02 11:58:03 +0100`; empty if there is none.
 pub(crate) fn date(time: Time) -> String {
     local(time, "%Y-%m-%d %H:%M:%S %z")
 }
 
-/// The same to the second, for a column: `2026-03-02 11:58:03`; as wide where there is no time.
+/// Formats a time to the second, for a column: `2026-03-02 11:58:03`; padded if there is none.
 pub(crate) fn second(time: Time) -> String {
     format!("{:<19}", local(time, "%Y-%m-%d %H:%M:%S"))
 }
 
-/// The same to the minute: `2026-03-02 11:58`.
+/// Formats a time to the minute: `2026-03-02 11:58`.
 pub(crate) fn minute(time: Time) -> String {
     local(time, "%Y-%m-%d %H:%M")
 }
 
-/// A time for a sentence: of today the hour alone, else the date too.
+/// Formats a time for a sentence: only the hour if it is today, otherwise with the date.
 pub(crate) fn lately(time: Time, now: Time) -> String {
     let day = |time: Time| local(time, "%Y-%m-%d");
     if day(time) == day(now) { local(time, "%H:%M") } else { minute(time) }
 }
 
-/// A time for a script, in UTC: `2026-03-02T10:58:03.000Z`; `None` where there is none that a calendar has.
+/// Formats a time for scripts, in UTC: `2026-03-02T10:58:03.000Z`; `None` if no calendar contains
+/// it.
 pub(crate) fn iso(time: Time) -> Option<String> {
     at(time).map(|_| time.iso())
 }
@@ -95,7 +97,7 @@ fn read(text: &str, now: Time, zone: TimeZone) -> Option<Time> {
                 at.to_zoned(zone).ok()?
             } else {
                 let span: Span = text.strip_suffix("ago").unwrap_or(text).trim().parse().ok()?;
-                // `2h` and `2h ago` are the same; a time to come is said by its date.
+                // `2h` and `2h ago` mean the same; a future time is given by its date.
                 let span = if span.is_negative() { -span } else { span };
                 span.total((jiff::Unit::Second, SpanRelativeTo::from(&now))).ok()?;
                 now.checked_sub(span).ok()?

@@ -1,4 +1,4 @@
-//! What all commands that write have in common: `--dry-run`, `--force`, the second try, the record.
+//! The common part of all commands that write: `--dry-run`, `--force`, the retry, the report.
 
 use super::options::Global;
 use super::{session_arg, time};
@@ -37,11 +37,11 @@ pub(crate) struct Writing {
     pub(crate) allow: Allowed,
 }
 
-/// The refusals that `--allow` overrides.
+/// The safety checks that `--allow` overrides.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Allowed(pub(crate) Allow);
 
-/// What `--allow` takes, and what it is about.
+/// The values of `--allow`, and what they mean.
 const ALLOWS: [(&str, &str); 5] = [
     (
         "live",
@@ -94,9 +94,11 @@ impl clap::Args for Allowed {
     }
 }
 
-/// Why a session looks as if somebody were writing to it, if it does; a change of bough's own is no sign.
+/// Returns why a session seems to be written to by somebody, if it does; bough's own changes are
+/// not a sign of that.
 ///
-/// `is_link` says whether its path is that of a symbolic link, `is_unlocked` whether it is known that oh-my-pi holds no lock on it.
+/// `is_link` says whether its path is a symbolic link, `is_unlocked` whether it is known that
+/// oh-my-pi holds no lock on it.
 pub(crate) fn signs_of_life(
     files: &Files,
     is_link: bool,
@@ -110,15 +112,16 @@ pub(crate) fn signs_of_life(
     };
     let signs = |own| signs_of_life_since(path, file, stamp, own, SystemTime::now(), is_unlocked);
     match signs(None) {
-        // The log is read only where it could explain what was seen. It has the real names of files.
+        // The log is read only if it could explain the sign. It contains the real names of files.
         Some(Signs::Fresh) => signs(last_own_change(log, &path.canonicalize().ok()?)),
         other => other,
     }
 }
 
-/// Opens a session, makes a plan for it, and carries it out; all of it once more where the file changed meanwhile.
+/// Opens a session, makes a plan for it, and carries it out; all of that once more if the file
+/// changed in the meantime.
 ///
-/// With `--dry-run` looks whether the plan could be carried out, and prints its changes.
+/// With `--dry-run`, checks whether the plan could be carried out, and prints its changes.
 pub(crate) fn run<M>(
     global: &Global,
     writing: Writing,
@@ -130,7 +133,7 @@ pub(crate) fn run<M>(
     run_on(&path, global, writing, ui, make)
 }
 
-/// The same for a file that is known.
+/// Does the same for a known file.
 pub(crate) fn run_on<M>(
     path: &Path,
     global: &Global,
@@ -141,7 +144,7 @@ pub(crate) fn run_on<M>(
     run_with(|| session_arg::by_path(global, path), writing, ui, make)
 }
 
-/// The same for a session that `open` opens.
+/// Does the same for a session that `open` opens.
 pub(crate) fn run_with<M>(
     mut open: impl FnMut() -> anyhow::Result<Opened>,
     writing: Writing,
@@ -160,16 +163,17 @@ pub(crate) fn run_with<M>(
     })
 }
 
-/// One of several tries to read, to plan and to write.
+/// One of several attempts to read, plan and write.
 #[derive(Clone, Copy)]
 pub(crate) struct Round {
     pub(crate) is_first: bool,
     pub(crate) is_last: bool,
 }
 
-/// Reads, plans and writes, and all of it again where the file changed meanwhile.
+/// Reads, plans and writes, and all of that again if the file changed in the meantime.
 ///
-/// Other boughs are soon done, however many there are; an agent is given way to after the second try.
+/// Other bough processes finish soon, however many there are; after the second attempt, bough gives
+/// way to an agent.
 pub(crate) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyhow::Result<T> {
     let mut round = Round { is_first: true, is_last: false };
     let mut others = 0;
@@ -204,7 +208,7 @@ pub(crate) fn finish(
     finish_in(None, writing, files, format, plan, prove, last_try, ui)
 }
 
-/// The same for a plan that is a part of an operation on several files.
+/// Does the same for a plan that is a part of an operation on several files.
 #[allow(clippy::too_many_arguments, reason = "as many as a write needs")]
 pub(crate) fn finish_in(
     group: Option<&Group>,
@@ -220,7 +224,7 @@ pub(crate) fn finish_in(
     let orders = Orders { group, ..orders(writing, log.as_ref(), prove, last_try) };
     let done = carry_out(files, format, plan, &orders, ui.out()).map_err(|refusal| {
         match refusal {
-            // A reader that went away is told from other failures by its own error.
+            // A reader that is gone is distinguished from other failures by its own error.
             Refusal::Output(error) => anyhow::Error::from(error),
             refusal => refusal.into(),
         }
@@ -244,7 +248,7 @@ pub(crate) fn tell_kept(done: &Done, ui: &mut Ui) {
     }
 }
 
-/// How plans are carried out here and now.
+/// Returns how plans are carried out in this run.
 pub(crate) fn orders<'a>(
     writing: Writing,
     log: Option<&'a Log>,
@@ -309,7 +313,8 @@ pub(crate) fn show<'p>(
     Ok(())
 }
 
-/// The text of a summary, which is given as it is, on standard input, or in a file; an empty one is an error.
+/// Returns the text of a summary, which is given literally, on standard input, or in a file; an
+/// empty one is an error.
 pub(crate) fn summary(word: &str) -> anyhow::Result<String> {
     let text = match word.strip_prefix('@') {
         Some(file) => {
@@ -329,12 +334,13 @@ pub(crate) fn summary(word: &str) -> anyhow::Result<String> {
     Ok(text.to_owned())
 }
 
-/// Fresh ids; a test sets their seed by `BOUGH_IDS`.
+/// Returns a generator of new ids; a test sets its seed with `BOUGH_IDS`.
 pub(crate) fn ids() -> Ids {
     Ids::of(std::env::var("BOUGH_IDS").ok().as_deref())
 }
 
-/// A seed of fresh ids, for who must know them beforehand: [`ids`] where a test sets it, else by chance.
+/// Returns a seed for new ids, for callers that must know them in advance: that of [`ids`] if a
+/// test sets it, or else a random one.
 pub(crate) fn seed() -> String {
     std::env::var("BOUGH_IDS").unwrap_or_else(|_| Ids::random().uuid())
 }

@@ -1,9 +1,9 @@
-//! A repair that is not written as it was planned.
+//! Tests of a repair that is not written as planned.
 
 use super::*;
 use clap::Parser;
 
-/// What is behind `bough fsck`.
+/// The arguments of `bough fsck`.
 #[derive(Parser)]
 struct Words {
     #[command(flatten)]
