@@ -1,5 +1,6 @@
-//! Says how the program is linked, and tells the tests what is there to test with, so that those that want it are reported as
-//! ignored where it is not: the folder of reference files, shells, the terminal in which they are tried, and what the user may do.
+//! Sets how the program is linked, and tells the tests what is available, so that tests that need
+//! more are reported as ignored: the folder of reference files, shells, the terminal in which they
+//! are tested, and the rights of the user.
 
 use std::path::PathBuf;
 
@@ -9,7 +10,8 @@ fn main() {
     println!("cargo:rustc-check-cfg=cfg(shared)");
     let folder = std::env::var_os("BOUGH_SHARED").map_or_else(|| PathBuf::from("../shared"), PathBuf::from);
     if folder.join("cases").is_dir() {
-        // Only a path that exists is watched: cargo would build everything again each time for one that does not.
+        // Only an existing path is watched: for a missing one, cargo would rebuild everything each
+        // time.
         println!("cargo:rerun-if-changed={}", folder.join("design.md").display());
         println!("cargo:rustc-cfg=shared");
     }
@@ -32,19 +34,20 @@ fn main() {
     }
 }
 
-/// The numbers of capabilities, by `capabilities(7)`.
+/// The numbers of capabilities, from `capabilities(7)`.
 const SETGID: u32 = 6;
 const SETUID: u32 = 7;
 const SYS_ADMIN: u32 = 21;
 
-/// The capabilities that this process has, and those will have that run the tests; none where the system has no such thing.
+/// Returns the capabilities of this process, which the tests will have, too; none if the system has
+/// no such thing.
 fn capabilities() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let told = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     told.and_then(|told| u64::from_str_radix(told.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether a file in a folder can have extended attributes.
+/// Returns whether a file in a folder can have extended attributes.
 #[cfg(target_os = "linux")]
 #[allow(unsafe_code, reason = "the standard library has no such call")]
 fn has_attributes(folder: &std::path::Path) -> bool {
@@ -71,7 +74,7 @@ fn has_attributes(folder: &std::path::Path) -> bool {
     answer == 0
 }
 
-/// Whether a file in a folder can have extended attributes. Only asked on Linux.
+/// Returns whether a file in a folder can have extended attributes. Only used on Linux.
 #[cfg(not(target_os = "linux"))]
 fn has_attributes(_folder: &std::path::Path) -> bool {
     false
@@ -79,12 +82,13 @@ fn has_attributes(_folder: &std::path::Path) -> bool {
 
 /// Links release builds for Linux so that the program starts quickly.
 ///
-/// A program at a fixed address needs no relocations when it is loaded: `log -n 20` of 1 MB takes 15 % less time, measured in turns with a
-/// program that can be anywhere. For the same reason the compiler's own library is linked into the program if it can be.
+/// A program at a fixed address needs no relocations when it is loaded: `log -n 20` of 1 MB takes
+/// 15 % less time, measured in alternation with a position-independent program. For the same reason
+/// the compiler's own library is linked statically if possible.
 fn link_for_a_quick_start() {
     let var = |name: &str| std::env::var(name).unwrap_or_default();
     let is = |name: &str, value: &str| var(name) == value;
-    // The compiler decides how a static program is linked; it would not start otherwise.
+    // The compiler decides how a static program is linked; otherwise it would not start.
     let whole = var("CARGO_CFG_TARGET_FEATURE").split(',').any(|it| it == "crt-static");
     if !whole
         && is("PROFILE", "release")
@@ -107,6 +111,6 @@ fn folder_of(library: &str) -> Option<PathBuf> {
     let asked =
         std::process::Command::new(linker).arg(format!("-print-file-name={library}")).output().ok()?;
     let path = PathBuf::from(String::from_utf8(asked.stdout).ok()?.trim());
-    // For a library that it does not have, it prints only the name.
+    // For a missing library, it prints only the name.
     path.parent().filter(|_| path.is_absolute() && path.is_file()).map(PathBuf::from)
 }

@@ -1,7 +1,7 @@
-//! How fast the reader and what is made of its lines are: `cargo bench --bench reader [FILE]`.
+//! Measures the speed of the reader and of building sessions: `cargo bench --bench reader [FILE]`.
 //!
-//! Without a file, lines as agents write them are made up. Prints the best of some runs, in GB a second; times of runs on
-//! a busy machine compare only with each other.
+//! Without a file, lines in the style of agents are generated. Prints the best of several runs, in
+//! GB a second; on a busy machine, times can be compared only with each other.
 
 #![allow(clippy::print_stdout, reason = "a bench prints what it measured")]
 
@@ -47,7 +47,8 @@ fn best(name: &str, text: &[u8], run: impl Fn(&[u8]) -> usize) {
     println!("{name:36} {:7.2} GB/s", text.len() as f64 / least / 1e9);
 }
 
-/// A session of pi: entries of some hundred bytes to some KiB, an escape every twenty bytes.
+/// Generates a session of pi: entries of a few hundred bytes to a few KiB, with an escape every
+/// twenty bytes.
 fn made_up(bytes: usize) -> Vec<u8> {
     let mut text = String::with_capacity(bytes + 8192);
     text.push_str("{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"cwd\":\"/\"}\n");

@@ -1,7 +1,7 @@
 //! The library on one page: open a session, walk its tree, and change it safely.
 //!
-//! The types here are what other programs are meant to use. The layers below are public so that tests and benchmarks reach
-//! them, and may change with each release.
+//! The types here are what other programs are meant to use. The layers below are public so that
+//! tests and benchmarks reach them, and may change with each release.
 
 use crate::format::{self, Content, Ids};
 use crate::fsck::{self, Alone};
@@ -18,8 +18,8 @@ pub use crate::model::{Fault, Kind};
 
 /// A session that was read: a tree of entries, and the faults that were met.
 ///
-/// A damaged session is a session, too: see [`Session::faults`]. Memory grows with the number of entries; the text of an entry is
-/// read from the file each time it is asked for.
+/// A damaged session is a session, too: see [`Session::faults`]. Memory grows with the number of
+/// entries; the text of an entry is read from the file each time it is asked for.
 pub struct Session {
     opened: Opened,
     path: PathBuf,
@@ -55,7 +55,8 @@ impl Session {
         self.opened.session.head.entry.map(|ix| self.at(ix))
     }
 
-    /// Returns all entries, in the order of the file. Of several copies of an id, only the one that counts is returned.
+    /// Returns all entries, in the order of the file. Of several copies of an id, only the one that
+    /// counts is returned.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
         self.opened.session.tree.standing().map(|ix| self.at(ix))
     }
@@ -65,19 +66,22 @@ impl Session {
         self.opened.session.tree.leaves().map(|ix| self.at(ix))
     }
 
-    /// Returns the entry that a revision names: `HEAD~2`, an id or its beginning, a label, `turn:3`, `:/text`.
+    /// Returns the entry that a revision names: `HEAD~2`, an id or its beginning, a label,
+    /// `turn:3`, `:/text`.
     pub fn entry(&self, revision: &str) -> Result<Entry<'_>, Error> {
         let ix = revision::one(&self.opened.session, &self.opened.files, revision)?;
         Ok(self.at(ix))
     }
 
-    /// Returns the entries from a root to the entry that a revision names, root first. The path is never empty.
+    /// Returns the entries from a root to the entry that a revision names, root first. The path is
+    /// never empty.
     pub fn path(&self, revision: &str) -> Result<Vec<Entry<'_>>, Error> {
         let leaf = self.entry(revision)?;
         Ok(self.opened.session.tree.path(leaf.ix).into_iter().map(|ix| self.at(ix)).collect())
     }
 
-    /// Plans a move of HEAD to the entry that a revision names. Nothing is written before [`Change::apply`].
+    /// Plans a move of HEAD to the entry that a revision names. Nothing is written before
+    /// [`Change::apply`].
     pub fn switch(&self, revision: &str) -> Result<Change<'_>, Error> {
         let to = switch::To::Entry(self.entry(revision)?.ix);
         let planned = switch::plan(self.whole(), to, &switch::Wish::default(), &mut Ids::random(), now())?;
@@ -154,7 +158,8 @@ impl<'s> Entry<'s> {
         Ok(Content::of(self.session.format(), &self.line()?).text.into_owned())
     }
 
-    /// Returns the entry in one line of words: the beginning of its text, or its tool calls. It is not made safe for a terminal.
+    /// Returns the entry in one line of words: the beginning of its text, or its tool calls. It is
+    /// not made safe for a terminal.
     pub fn summary(&self) -> Result<String, Error> {
         Ok(Content::of(self.session.format(), &self.line()?).summary())
     }
@@ -187,7 +192,8 @@ impl Change<'_> {
         self.plan.is_empty()
     }
 
-    /// Writes the change, as the program does: guarded against running agents, recorded for `bough undo`, and synced.
+    /// Writes the change, as the program does: guarded against running agents, recorded for `bough
+    /// undo`, and synced.
     ///
     /// Either all of it is written or nothing. Open the session again to see the change.
     pub fn apply(self, options: Apply) -> Result<(), Error> {

@@ -1,4 +1,5 @@
-//! git for coding-agent sessions: read, move in, check and change the trees that coding agents write.
+//! git for coding-agent sessions: read, move in, check and change the trees that coding agents
+//! write.
 //!
 //! Open a session, walk the path to HEAD, and move HEAD two entries back:
 //!
@@ -17,7 +18,8 @@
 //! }
 //! ```
 //!
-//! The words are those of `docs/glossary.md`. `docs/architecture.md` describes the code, and `examples/` has four programs.
+//! The words are those of `docs/glossary.md`. `docs/architecture.md` describes the code, and
+//! `examples/` has four programs.
 //!
 //! # The map
 //!
@@ -30,19 +32,22 @@
 //! model                    entries, the tree, paths, plans: no I/O, no formats, no text
 //! ```
 //!
-//! A layer uses only the layers below it. The four layers in the second row do not use each other: [`ops`] and [`fsck`] are pure, and get
-//! the bytes of a line through [`model::Source`], which [`store`] implements. [`ui`] uses none of the others.
+//! A layer uses only the layers below it. The four layers in the second row do not use each other:
+//! [`ops`] and [`fsck`] are pure, and get the bytes of a line through [`model::Source`], which
+//! [`store`] implements. [`ui`] uses none of the others.
 //!
 //! # Reading
 //!
-//! [`store::open()`] reads a file in blocks. [`json::Reader`] cuts the blocks into lines and returns the fields that place a line in the
-//! tree. A [`format::Dialect`] decides whether the line is an entry. [`format::Session`] is the result: columns of entries
-//! ([`model::Entries`]), the [`model::Tree`] over them, the other lines, HEAD, and the faults that were met. A damaged session is input, not an
-//! error.
+//! [`store::open()`] reads a file in blocks. [`json::Reader`] cuts the blocks into lines and
+//! returns the fields that place a line in the tree. A [`format::Dialect`] decides whether the line
+//! is an entry. [`format::Session`] is the result: columns of entries ([`model::Entries`]), the
+//! [`model::Tree`] over them, the other lines, HEAD, and the faults that were met. A damaged
+//! session is input, not an error.
 //!
 //! # Writing
 //!
-//! An operation of [`ops`] returns a [`model::Plan`] and touches nothing. [`store`] carries the plan out.
+//! An operation of [`ops`] returns a [`model::Plan`] and touches nothing. [`store`] carries the
+//! plan out.
 
 pub mod cmd;
 pub mod context;

@@ -1,3 +1,5 @@
+//! Fuzz target: reading a session.
+
 #![no_main]
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| bough_fuzz::session(data));

@@ -1,4 +1,4 @@
-//! What must hold of any bytes: each function takes some, and panics where something does not hold.
+//! Properties of arbitrary bytes: each function takes some bytes, and panics if they violate one.
 
 use bough::format::{Ids, Session};
 use bough::fsck::{self, Alone, Wishes};
@@ -6,9 +6,10 @@ use bough::json::{Reader, Shape};
 use bough::model::{Piece, Source, Table, Target};
 use serde::de::IgnoredAny;
 
-/// The reader agrees with a full parser about each line, and with itself whatever pieces the bytes come in.
+/// The reader agrees with a full parser about each line, and with itself whatever the pieces in
+/// which the bytes arrive.
 ///
-/// The first byte says how long the pieces are.
+/// The first byte determines the size of the pieces.
 pub fn lines(data: &[u8]) {
     let Some((piece, text)) = data.split_first() else { return };
     let mut whole = Vec::new();
@@ -19,7 +20,7 @@ pub fn lines(data: &[u8]) {
             let too_deep = |error: &serde_json::Error| error.to_string().contains("recursion limit");
             match valid {
                 Ok(_) => assert!(sound || is_deep(bytes), "{:?}", line.shape),
-                // serde_json gives up at a depth at which the reader does not.
+                // serde_json gives up at a depth that the reader still accepts.
                 Err(error) => assert!(!sound || too_deep(&error), "{error}"),
             }
         }
@@ -34,7 +35,7 @@ pub fn lines(data: &[u8]) {
     assert_eq!(at, whole.len());
 }
 
-/// Whether values are nested deeper than the reader goes.
+/// Returns whether values are nested deeper than the reader can go.
 fn is_deep(line: &[u8]) -> bool {
     let (mut depth, mut most, mut text, mut escaped) = (0, 0, false, false);
     for byte in line {
@@ -64,7 +65,7 @@ fn read(text: &[u8], piece: usize, mut each: impl FnMut(&bough::json::Line<'_>))
     reader.finish(&mut each);
 }
 
-/// Any bytes that are a session of some format give a tree in which each entry has one place.
+/// Any bytes that are a session of some format yield a tree in which each entry has one place.
 pub fn session(data: &[u8]) {
     let Some(session) = Session::read(data) else { return };
     let (entries, tree) = (&session.entries, &session.tree);
@@ -84,7 +85,7 @@ pub fn session(data: &[u8]) {
     }
 }
 
-/// A file is looked through without a panic; a repair that proves itself leaves nothing to repair.
+/// A file is examined without a panic; a repair that verifies itself leaves nothing to repair.
 pub fn repair(data: &[u8]) {
     let source = Table(vec![data.to_vec()]);
     let around = Alone("s.jsonl");
@@ -105,7 +106,7 @@ pub fn repair(data: &[u8]) {
     }
 }
 
-/// What the main file is after a target of a plan is carried out.
+/// Returns the content of the main file after a target of a plan was carried out.
 fn content(target: &Target, source: &Table) -> Option<Vec<u8>> {
     match target {
         Target::Append { file: 0, bytes } => Some([&source.0[0][..], bytes].concat()),

@@ -1,4 +1,5 @@
-//! What a reader sees of sound and damaged transcripts of Claude Code, as the cases state it.
+//! The facts that a reader sees in intact and damaged transcripts of Claude Code, as stated by the
+//! cases.
 
 use crate::shared;
 use bough::format::Format;
@@ -8,7 +9,7 @@ use serde_json::{Value, json};
 use std::collections::HashSet;
 use std::fs;
 
-/// Facts that bough tells otherwise: the case, the fact, and why.
+/// Facts that bough reports differently: the case, the fact, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "replayed-before-second-compaction",
     "roots",
@@ -64,11 +65,12 @@ fn facts_of_cases() {
     assert!(compared > 30, "only {compared} files were compared");
 }
 
-/// What bough sees, as a case states it.
+/// Returns what bough sees, in the form of a case.
 pub fn facts(opened: &Opened) -> Value {
     let session = &opened.session;
     let (entries, tree) = (&session.entries, &session.tree);
-    // The facts speak of lines that are whole; of a line with something behind its object, the client takes the object.
+    // The facts concern whole lines; in a line with something after its object, Claude Code reads
+    // the object.
     let glued: HashSet<u64> = session
         .faults
         .iter()

@@ -1,10 +1,12 @@
-//! Random transcripts that grow as Claude Code writes them, turn by turn, with compactions that keep messages; then damaged.
+//! Random transcripts that grow as Claude Code writes them, turn by turn, with compactions that
+//! keep messages; then damaged.
 
 use crate::claude_random::{Chance, stamp};
 use serde_json::{Value, json};
 
-/// A transcript that grew by chance: replies in parts, parallel calls with notes of hooks, forgotten and retracted replies,
-/// branches, pointers, pins, and compactions with and without kept messages. In every third, lines are lost or torn.
+/// Generates a random transcript: replies in parts, parallel calls with notes of hooks, forgotten
+/// and retracted replies, branches, pointers, pins, and compactions with and without kept messages.
+/// In every third transcript, lines are lost or truncated.
 pub fn transcript(seed: u64) -> String {
     let mut grown = Grown { chance: Chance::new(seed), seed, made: 0, time: 0, at: None, lines: Vec::new() };
     let turns = 2 + grown.chance.below(6);
@@ -35,13 +37,13 @@ struct Grown {
     seed: u64,
     made: usize,
     time: u64,
-    /// Under which the next line hangs.
+    /// The parent of the next line.
     at: Option<String>,
     lines: Vec<Value>,
 }
 
 impl Grown {
-    /// Adds a line below another, or below the last; gives its id.
+    /// Adds a line below another, or below the last one; returns its id.
     fn put(&mut self, parent: Option<String>, ty: &str, rest: Value) -> String {
         let id = format!("{:08x}-0000-4000-8000-{:012x}", self.made + 1, self.seed % (1 << 40));
         self.made += 1;
@@ -102,7 +104,7 @@ impl Grown {
         }
     }
 
-    /// Adds something that the client notes by itself.
+    /// Adds an internal note of Claude Code.
     fn note(&mut self) {
         let text = self.text();
         match self.chance.below(3) {
@@ -119,7 +121,7 @@ impl Grown {
         };
     }
 
-    /// Adds a reply; says whether it ended in calls that were answered, so that another follows.
+    /// Adds a reply; returns whether it ended in calls with results, so that another reply follows.
     fn reply(&mut self) -> bool {
         let group = format!("msg_{}_{}", self.made, self.seed);
         let first = self.made;
@@ -173,7 +175,7 @@ impl Grown {
             }
         }
         if self.chance.hits(6) {
-            // Refused after all; the client takes all of it back.
+            // Refused after all; Claude Code retracts all of it.
             let uuids: Vec<Value> = self
                 .lines
                 .iter()
@@ -225,7 +227,7 @@ impl Grown {
         !open || self.chance.hits(50)
     }
 
-    /// Goes on from an earlier entry.
+    /// Continues from an earlier entry.
     fn go_back(&mut self) {
         let to = self.chance.below(self.lines.len() as u64) as usize;
         if let Some(id) = self.lines[to]["uuid"].as_str().filter(|_| self.lines[to]["type"] != "progress") {
@@ -246,7 +248,7 @@ impl Grown {
         self.lines.push(line);
     }
 
-    /// Writes a compaction: its boundary, its summary, and what it kept.
+    /// Writes a compaction: its boundary, its summary, and the messages that it kept.
     fn compact(&mut self) {
         let mut path = Vec::new();
         let mut up = self.at.clone();
@@ -297,7 +299,7 @@ impl Grown {
         }
     }
 
-    /// The lines, of which some may be lost or torn, those of compactions first of all.
+    /// Returns the lines, some of which may be lost or truncated, preferably those of compactions.
     fn damaged(mut self) -> String {
         let mut lines: Vec<String> = self.lines.iter().map(Value::to_string).collect();
         if self.chance.hits(35) {

@@ -1,4 +1,5 @@
-//! What bough says that Claude Code loads and sends is what the real client did, over all files where that was recorded.
+//! Compares what bough says that Claude Code loads and sends with the real program, over all
+//! recorded files.
 
 use crate::files::project;
 use bough::format::Format;
@@ -92,12 +93,12 @@ fn real_transcripts() {
                 format!("{} {letter} {uuid}", block[0].as_str().unwrap())
             })
             .collect();
-        // Of old clients only what they sent is recorded.
+        // For old versions, only what they sent is recorded.
         let same = |recorded: &Value, ours: Option<Ix>| {
             recorded.is_null() || recorded.as_str().map(str::to_owned) == uuid(ours)
         };
         let leaf = same(&file["leaf"], head.entry);
-        // A prompt after the user's own last turn hangs under a reply that is not in the file.
+        // The parent of a prompt after the user's own last turn is a reply that is not in the file.
         let made = matches!(
             sending.messages.last().and_then(|last| last.parts.last()),
             Some(Part::Made(Made::NoResponse))
@@ -120,7 +121,8 @@ fn real_transcripts() {
     assert!(count > 30, "{count} transcripts");
 }
 
-/// Whether what bough says is sent is what was recorded: of equal blocks it is not known which one it was.
+/// Returns whether the sent blocks are those recorded: of equal blocks, the recording does not say
+/// which one it was.
 pub fn fits(recorded: &str, ours: &[String]) -> bool {
     ours.len() == recorded.split(' ').filter(|block| !block.is_empty()).count()
         && ours.iter().zip(recorded.split(' ')).all(|(ours, block)| {
@@ -129,7 +131,8 @@ pub fn fits(recorded: &str, ours: &[String]) -> bool {
         })
 }
 
-/// The turn that the next prompt would hang under (empty where it has no id), and what is sent, as `measured.tsv` has it.
+/// Returns the parent turn of the next prompt (empty if it has no id), and what is sent, in the
+/// form of `measured.tsv`.
 pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
     let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     assert_eq!(sending.leaf.turn, opened.session.head.entry);
@@ -146,7 +149,7 @@ pub fn answer(opened: &Opened) -> (Option<String>, Vec<String>) {
     (opened.session.head.entry.map(|ix| id(opened, ix)), out)
 }
 
-/// A letter for the kind of a part; `None` for attachments, which were not recorded.
+/// Returns a letter for the kind of a part; `None` for attachments, which were not recorded.
 fn kind(opened: &Opened, entry: Option<Ix>, part: &Part) -> Option<&'static str> {
     Some(match part {
         Part::Rendered(_) | Part::Attached => return None,
@@ -180,7 +183,7 @@ fn judge(wrong: Vec<(String, String)>) {
     assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// `1-3 7` as 1, 2, 3, 7.
+/// Parses `1-3 7` as 1, 2, 3, 7.
 pub fn numbers(text: &str) -> impl Iterator<Item = usize> {
     text.split(' ').flat_map(|run| {
         let (from, to) = run.split_once('-').unwrap_or((run, run));

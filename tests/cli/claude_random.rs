@@ -1,4 +1,5 @@
-//! Random transcripts, far wilder than real ones: what bough says that Claude Code loads is what it was seen to load.
+//! Random transcripts, far wilder than real ones: what bough says that Claude Code loads is what it
+//! was observed to load.
 
 use crate::{claude_grown, shared};
 use bough::format::Format;
@@ -10,7 +11,8 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Transcripts that load otherwise than the client was seen to load them: the seed, and why.
+/// Transcripts that bough loads differently than Claude Code was observed to: the seed, and the
+/// reason.
 const EXCEPTIONS: &[(u64, &str)] = &[
     (1_000_002, "a copy of an earlier entry is the last line, in a file in reverse order"),
     (1_000_016, "the recording takes the first copy of an entry for the leaf, where the last counts"),
@@ -19,12 +21,14 @@ const EXCEPTIONS: &[(u64, &str)] = &[
     (1_000_083, "a pin among messages below kept ones, and entries behind the pin"),
 ];
 
-/// From this seed on, transcripts grow as the client writes them.
+/// From this seed on, transcripts grow as Claude Code writes them.
 const GROWN: u64 = 2_000_000;
 
-/// What the client did with each, recorded: the seed, the leaf, and the entries of which something is sent, in order.
+/// Compares with the recorded behavior of Claude Code: the seed, the leaf, and the entries of which
+/// anything is sent, in order.
 ///
-/// An entry is named by what tells it from others in its transcript. Recorded anew by the test below with `BOUGH_BLESS`.
+/// An entry is named by what distinguishes it in its transcript. The test below records anew with
+/// `BOUGH_BLESS`.
 #[test]
 fn random_transcripts_load_as_in_the_client() {
     let recorded = fs::read_to_string(record()).unwrap();
@@ -48,8 +52,8 @@ fn record() -> PathBuf {
     crate::files::project().join("tests/cli/sessions/claude/random.tsv")
 }
 
-/// Asks the real client, where `BOUGH_PEERS` has it: seeds from `BOUGH_FROM`, as many as `BOUGH_RANDOM` says. Transcripts and
-/// answers are kept in `BOUGH_KEEP`, and not asked for again.
+/// Asks the real program, if `BOUGH_PEERS` contains it: seeds from `BOUGH_FROM`, as many as
+/// `BOUGH_RANDOM` says. Transcripts and answers are kept in `BOUGH_KEEP`, and not asked for again.
 #[test]
 #[ignore = "runs the real client, a second or two for each transcript"]
 fn the_client_agrees_on_random_transcripts() {
@@ -76,7 +80,7 @@ fn the_client_agrees_on_random_transcripts() {
         rows.push_str(&format!("{seed}\t{theirs}\n"));
     }
     if std::env::var_os("BOUGH_BLESS").is_some() {
-        // Rows of other seeds stay.
+        // Rows of other seeds are kept.
         let old = fs::read_to_string(record()).unwrap();
         let is_new = |row: &&str| {
             row.split('\t')
@@ -91,12 +95,13 @@ fn the_client_agrees_on_random_transcripts() {
     assert!(wrong.is_empty(), "{} of {count} differ:\n{}", wrong.len(), wrong.join("\n"));
 }
 
-/// What is loaded of a transcript.
+/// The loaded part of a transcript.
 struct Loaded {
     leaf: Option<String>,
-    /// The turn that is stored at or above what the next prompt hangs under, if that is another: the recording may name either.
+    /// The stored turn at or above the parent of the next prompt, if it is another: the recording
+    /// may name either.
     stored: Option<String>,
-    /// The entries of which something stored is sent, in order.
+    /// The entries of which anything stored is sent, in order.
     sent: Vec<String>,
 }
 
@@ -111,15 +116,15 @@ impl Loaded {
         format!("{}\t{}", leaf.as_ref().map_or("-".into(), short), sent.join(" "))
     }
 
-    /// Whether a recording says the same.
+    /// Returns whether a recording says the same.
     fn is(&self, row: &str) -> bool {
         self.row() == row || self.row_with(&self.stored) == row
     }
 }
 
 fn theirs(answer: &Value) -> Loaded {
-    // Equal blocks can't be told apart: copies of one line.
-    // A result that the client made up is named by the stored one of its call.
+    // Equal blocks can't be distinguished: copies of one line. A result that Claude Code invented
+    // is named by the stored one of its call.
     let stored = |block: &&Value| block["text_changed"] != true;
     let id = |block: &Value| block["uuid"].as_str().or(block["uuid"][0].as_str()).map(str::to_owned);
     let mut sent: Vec<String> =
@@ -150,30 +155,31 @@ fn id(opened: &Opened, ix: bough::model::Ix) -> String {
     line["uuid"].as_str().unwrap_or_default().to_owned()
 }
 
-/// A small source of chance: the same on every machine.
+/// A small random number generator: the same on every machine.
 pub struct Chance(u64);
 
 impl Chance {
-    /// A source that gives the same for the same seed.
+    /// Creates a generator; the same seed yields the same numbers.
     pub fn new(seed: u64) -> Chance {
         Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66)
     }
 
-    /// A number below `end`.
+    /// Returns a number below `end`.
     pub fn below(&mut self, end: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % end
     }
 
-    /// True `percent` times in a hundred.
+    /// Returns true `percent` times in a hundred.
     pub fn hits(&mut self, percent: u64) -> bool {
         self.below(100) < percent
     }
 }
 
-/// A transcript made by chance: branches, replies in parts, tools, notes, orphans, sidechains, pointers, copies, compactions.
+/// Generates a random transcript: branches, replies in parts, tools, notes, orphans, sidechains,
+/// pointers, copies, compactions.
 ///
-/// From seed [`GROWN`] on, one that grew as the client writes them.
+/// From seed [`GROWN`] on, one that grew as Claude Code writes them.
 fn transcript(seed: u64) -> String {
     if seed >= GROWN {
         return claude_grown::transcript(seed);
@@ -292,7 +298,7 @@ fn pointer(chance: &mut Chance, at: usize, uuid: &dyn Fn(usize) -> String) -> Va
     line
 }
 
-/// Puts a compaction at a place: its boundary and its summary, with or without kept messages.
+/// Inserts a compaction: its boundary and its summary, with or without kept messages.
 fn compact(chance: &mut Chance, lines: &mut Vec<Value>, at: usize, uuid: &dyn Fn(usize) -> String) {
     let (boundary, summary) = (uuid(5_000), uuid(5_001));
     let before: Vec<Value> = lines[..at].iter().filter(|line| line["uuid"].is_string()).cloned().collect();
@@ -329,7 +335,7 @@ fn compact(chance: &mut Chance, lines: &mut Vec<Value>, at: usize, uuid: &dyn Fn
     );
     let summary_line = common(json!({"parentUuid": boundary, "type": "user", "isCompactSummary": true,
         "message": {"role": "user", "content": "So far."}, "uuid": summary}));
-    // What comes next hangs under the summary.
+    // The next line becomes a child of the summary.
     if let Some(next) = lines[at..].iter_mut().find(|line| line["uuid"].is_string()) {
         next["parentUuid"] = summary.clone().into();
     }

@@ -1,4 +1,4 @@
-//! The context that the real programs build of their files, where their answer is recorded.
+//! The context that the real programs build from their files, if their answer is recorded.
 
 use crate::shared;
 use bough::context::Context;
@@ -8,7 +8,8 @@ use serde_json::{Value, json};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The messages of a context as the recorded answers have them: role, first characters, digest of the text.
+/// Returns the messages of a context in the form of the recorded answers: role, first characters,
+/// digest of the text.
 pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
     let message = |message: &bough::context::Message| {
@@ -19,7 +20,7 @@ pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Ve
     context.messages.iter().map(message).collect()
 }
 
-/// The session in a file; none where it has nothing but blank lines.
+/// Reads the session in a file; `None` if it contains only blank lines.
 fn read(path: &Path) -> Option<(Session, Table)> {
     let bytes = fs::read(path).unwrap();
     if bytes.trim_ascii().is_empty() {
@@ -46,7 +47,7 @@ fn answers(folder: &str, ending: &str) -> Vec<(String, PathBuf, Value)> {
     out
 }
 
-/// Files that pi takes for something else than bough does, and what bough takes them for.
+/// Files that pi interprets differently than bough, and bough's interpretation.
 const PI_OTHERWISE: &[(&str, Format)] = &[
     ("harness083-v3-leaf", Format::Harness),
     ("switch-leaf", Format::Harness),
@@ -137,7 +138,7 @@ fn what_chimera_would_send_is_what_chimera_says() {
     }
 }
 
-/// The messages of a context as Chimera's recorded answers have them.
+/// Returns the messages of a context in the form of Chimera's recorded answers.
 pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
     let message = |message: &bough::context::Message| {
@@ -157,7 +158,7 @@ pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Contex
     context.messages.iter().map(message).collect()
 }
 
-/// SHA-256, as hexadecimal digits: what the recorded answers have of long texts.
+/// Returns the SHA-256 as hexadecimal digits: the recorded answers contain it for long texts.
 pub fn sha256(text: &[u8]) -> String {
     use sha2::Digest;
     sha2::Sha256::digest(text).iter().map(|byte| format!("{byte:02x}")).collect()

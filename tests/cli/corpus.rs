@@ -1,4 +1,5 @@
-//! What bough reads is what the real programs read: over all files whose answer by the real program is recorded.
+//! Compares what bough reads with the real programs, over all files for which their answer is
+//! recorded.
 
 use crate::shared;
 use bough::format::Format;
@@ -61,7 +62,8 @@ fn pi_and_omp() {
         let answer = path.with_extension(if omp { "expected.omp.json" } else { "expected.json" });
         let expected = read_json(&answer);
         if expected.get("error").is_some() || name == "edge-empty" {
-            // The program refuses the file, or hangs; an empty one it writes anew. bough reads what is there.
+            // The program refuses the file, or hangs; it overwrites an empty one. bough reads the
+            // contents.
             refused.push((name, opened.map(|opened| opened.session)));
             continue;
         }
@@ -91,7 +93,7 @@ fn pi_and_omp() {
 #[test]
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn the_harness_is_followed() {
-    // What the harness itself says of the file where pi says otherwise.
+    // The answer of the harness itself for a file for which pi's differs.
     let opened =
         store::open(&shared::folder().join("corpus/pi/harness083-v3-leaf.jsonl"), Options::default());
     let opened = opened.unwrap();
@@ -132,7 +134,7 @@ fn chimera() {
     assert!(compared > 8, "only {compared} files were compared");
 }
 
-/// The facts of the cases: what a reader sees of a damaged file without any repair.
+/// The facts of the cases: what a reader sees in a damaged file without any repair.
 #[test]
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn facts_of_damaged_files() {
@@ -197,7 +199,7 @@ fn compare(name: &str, got: &Value, expected: &Value, wrong: &mut Vec<String>) {
     for (field, got) in got.as_object().unwrap() {
         let mut expected = expected[field].clone();
         match (field.as_str(), &expected) {
-            // Nothing is named `undefined`, and an empty id leads nowhere.
+            // No entry is named `undefined`, and an empty id leads nowhere.
             ("leaf", Value::String(leaf)) if leaf == "(undefined)" || leaf.is_empty() => {
                 expected = Value::Null
             }
@@ -233,7 +235,8 @@ fn read_json(path: &Path) -> Value {
     serde_json::from_str(&text).unwrap()
 }
 
-/// The id of an entry; of an entry of version 1 its number, and of another that has none what the programs say.
+/// Returns the id of an entry; for an entry of version 1 its number, and for another one without an
+/// id what the programs print.
 fn id(opened: &Opened, ix: Ix) -> String {
     match ids::id(&opened.session, &opened.files, ix).unwrap() {
         id if !id.is_empty() => id,
@@ -253,7 +256,7 @@ fn sorted(list: Value) -> Value {
     list.into()
 }
 
-/// Makes a text of an id that is a number.
+/// Turns an id that is a number into text.
 fn as_text(id: &mut Value) {
     if id.is_number() {
         *id = id.to_string().into();
@@ -277,7 +280,7 @@ fn pi_facts(opened: &Opened) -> Value {
     })
 }
 
-/// What bough sees of a session of pi, oh-my-pi or Chimera, as a case states it.
+/// Returns what bough sees in a session of pi, oh-my-pi or Chimera, in the form of a case.
 pub fn case_facts(opened: &Opened) -> Value {
     let session = &opened.session;
     let (entries, tree) = (&session.entries, &session.tree);

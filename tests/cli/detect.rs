@@ -1,4 +1,5 @@
-//! A format is taken only for what it is: over all sessions, and over those of one program with lines of another.
+//! Format detection is correct for all sessions, and for those of one program with lines of
+//! another.
 
 use crate::files::project;
 use crate::shared;
@@ -9,7 +10,8 @@ use proptest::sample::{Index, select};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The recorded formats: a path, a tab, and the name of the format, of the program, or of what else there is.
+/// The recorded formats: a path, a tab, and the name of the format, of the program, or of anything
+/// else.
 const RECORDED: &str = include_str!("sessions/formats.tsv");
 
 #[test]
@@ -26,7 +28,8 @@ fn the_formats_of_all_reference_files_are_as_recorded() {
     }
 }
 
-/// Compares what a folder holds with what is recorded under `prefix`; each file is read by its path and as bytes.
+/// Compares the contents of a folder with the records under `prefix`; each file is read by its path
+/// and as bytes.
 fn compare(folder: &Path, prefix: &str) {
     let (mut wrong, mut seen) = (Vec::new(), 0);
     for line in RECORDED.lines().filter(|line| !line.starts_with('#')) {
@@ -38,7 +41,7 @@ fn compare(folder: &Path, prefix: &str) {
         if by_path != wanted {
             wrong.push(format!("{}: {by_path}, and {wanted} is recorded", path.display()));
         }
-        // The bytes alone tell the same, since no name of these files decides.
+        // The bytes by themselves yield the same result, because no name of these files decides.
         let bytes = fs::read(&path).unwrap();
         let by_bytes = bough::format::Session::read(&bytes).map(|session| session.format.name());
         if by_bytes.is_some_and(|name| name != wanted) {
@@ -79,7 +82,8 @@ fn sessions() -> Vec<(Detected, Vec<String>)> {
 proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, cases: 400, ..ProptestConfig::default() })]
 
-    /// One line of another program, wherever it is, changes nothing; nor does the order of the lines.
+    /// A line of another program, at any position, changes nothing; nor does the order of the
+    /// lines.
     #[test]
     fn one_foreign_line_does_not_change_the_format(
         own in 0usize..7,
@@ -100,7 +104,7 @@ proptest! {
         prop_assert_eq!(detect(text.as_bytes(), None), told, "{}", text);
     }
 
-    /// In a file of two programs, that with clearly more lines wins, whatever the order.
+    /// In a file of two programs, the one with clearly more lines wins, whatever the order.
     #[test]
     fn the_majority_decides(
         own in 0usize..7,
@@ -109,7 +113,7 @@ proptest! {
         few in select(vec![1usize, 2]),
     ) {
         let sessions = sessions();
-        // A header of pi is Kit's, too.
+        // A header of pi is also Kit's.
         let entries = |which: usize| {
             let lines = sessions[which].1.iter().filter(|line| !line.contains(r#""type":"session""#));
             lines.cloned().collect::<Vec<String>>()
@@ -122,7 +126,7 @@ proptest! {
     }
 }
 
-/// Puts lines in an order that a seed chooses.
+/// Sorts lines in an order determined by a seed.
 fn shuffle(lines: &mut [String], mut seed: u64) {
     for at in (1..lines.len()).rev() {
         seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
@@ -130,8 +134,8 @@ fn shuffle(lines: &mut [String], mut seed: u64) {
     }
 }
 
-/// OpenClaw and Prime Agent are told once the whole file is known: a line of pi before it changes nothing, nor does one of theirs
-/// before a session of pi.
+/// OpenClaw and Prime Agent are recognized once the whole file is known: a line of pi before it
+/// changes nothing, nor does one of theirs before a session of pi.
 #[test]
 fn a_line_before_the_header_is_no_mark() {
     let read = |path: &str| fs::read_to_string(project().join("tests/cli/sessions").join(path)).unwrap();
@@ -152,7 +156,7 @@ fn a_line_before_the_header_is_no_mark() {
     }
 }
 
-/// The files of a folder, for who records anew: `BOUGH_BLESS=1 cargo test --test cli detect::record`.
+/// Records the files of a folder anew: `BOUGH_BLESS=1 cargo test --test cli detect::record`.
 #[test]
 fn record() {
     if std::env::var_os("BOUGH_BLESS").is_none() {

@@ -1,5 +1,6 @@
-//! Holds every command to what a terminal may be sent: escapes and words of a shell are put into each field of a session and
-//! into the names of files, and what comes out of a terminal of the command's own is looked through.
+//! Checks that no command sends anything dangerous to a terminal: escapes and shell code are put
+//! into each field of a session and into file names, and the output of each command is read from a
+//! terminal of its own.
 
 use crate::place::bough;
 use serde_json::{Value, json};
@@ -9,10 +10,10 @@ use std::os::fd::{FromRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// OSC, CSI, C1 and BiDi; a new line, and what a shell would carry out.
+/// OSC, CSI, C1 and BiDi; a new line, and code that a shell would execute.
 const POISON: &str = "\u{1b}]52;c;UFdORUQ=\u{7}\u{1b}[2J\u{9b}2J\u{9d}0;x\u{9c}\u{202e}\u{7f}\r\n;touch pwned;$(touch pwned)' \"&touch pwned";
 
-/// The fields whose values decide what a line is; they are poisoned by themselves.
+/// The fields whose values determine what a line is; they are poisoned separately.
 const KINDS: [&str; 6] = ["type", "role", "stopReason", "timestamp", "version", "subtype"];
 /// The fields that name entries and sessions.
 const IDS: [&str; 13] = [
@@ -39,7 +40,7 @@ enum Which {
     Nothing,
 }
 
-/// Sessions of three formats that have something of everything, and the name of the file.
+/// Returns sessions of three formats that contain everything, and the name of the file.
 fn sessions() -> [(&'static str, &'static str, Vec<Value>); 3] {
     let time = |at: u32| format!("2026-01-05T10:00:{at:02}.000Z");
     let pi = |ty: &str, id: &str, parent: Option<&str>, at: u32, rest: Value| {
@@ -213,7 +214,7 @@ fn write(path: &Path, lines: &[Value], which: Which) {
         text.push_str(&format!("{line}\n"));
     }
     if which == Which::Nothing {
-        // Damage is shown, too, and so is what stands in it as it is.
+        // Damage is shown, too, together with its contents.
         text.push_str(&format!(
             "{{\"type\":\"message\",\"id\":\"{}\n",
             POISON.replace(['\r', '\n', '"'], "")
@@ -225,7 +226,7 @@ fn write(path: &Path, lines: &[Value], which: Which) {
     File::options().write(true).open(path).unwrap().set_modified(old).unwrap();
 }
 
-/// Every command, in all the ways in which it prints; `F` is the session, `G` a new file.
+/// Every command, in all its output modes; `F` is the session, `G` a new file.
 #[rustfmt::skip] // a table
 const COMMANDS: &[&[&str]] = &[
     &["log", "F", "--all"], &["log", "F", "--oneline", "--graph", "--all"], &["log", "F", "--full", "--stat", "--all", "--verbose"],
@@ -248,7 +249,7 @@ const COMMANDS: &[&[&str]] = &[
     &["status", "-s", "5e55"], &["op", "log"], &["op", "log", "--json"], &["op", "log", "--stat"], &["op", "prune", "-n"], &["config"], &["undo", "-n"], &["undo", "F"], &["status", "nothing-F"], &["log", "--no-such-F"],
 ];
 
-/// A folder in which a session lies, and the stores of agents with a copy each.
+/// A folder with a session, and the stores of agents with a copy each.
 struct Place {
     home: tempfile::TempDir,
     file: PathBuf,
@@ -282,7 +283,7 @@ impl Place {
         command.iter().map(word).collect()
     }
 
-    /// What a command writes to a terminal, and its status.
+    /// Returns what a command writes to a terminal, and its status.
     fn run(&self, words: &[String]) -> String {
         let (mut master, slave) = terminal();
         let mut command = bough(self.home.path());
@@ -290,11 +291,11 @@ impl Place {
         command.stdin(Stdio::null());
         command.stdout(slave.try_clone().unwrap()).stderr(slave);
         let mut child = command.spawn().unwrap();
-        // The command has the handles of the terminal, and we must not.
+        // The command has the handles of the terminal; this process must not keep them.
         drop(command);
         let mut seen = Vec::new();
         let mut block = [0; 4096];
-        // Linux says of a terminal that all have left that it can't be read.
+        // Linux reports an error when reading a terminal that everybody has left.
         while let Ok(count) = master.read(&mut block) {
             if count == 0 {
                 break;
@@ -315,14 +316,14 @@ fn terminal() -> (File, OwnedFd) {
     // SAFETY: both handles are written by the call, and belong to nobody else.
     unsafe {
         assert_eq!(libc::openpty(&raw mut master, &raw mut slave, name, options, size), 0);
-        // What other tests start meanwhile must not keep the terminal open.
+        // Programs that other tests start in the meantime must not keep the terminal open.
         libc::fcntl(master, libc::F_SETFD, libc::FD_CLOEXEC);
         libc::fcntl(slave, libc::F_SETFD, libc::FD_CLOEXEC);
         (File::from_raw_fd(master), OwnedFd::from_raw_fd(slave))
     }
 }
 
-/// What a terminal was sent beside text, new lines, tabs and colors, if anything.
+/// Returns what a terminal was sent besides text, new lines, tabs and colors, if anything.
 fn harm(shown: &str) -> Option<char> {
     let mut rest = shown.replace("\r\n", "\n");
     while let Some(at) = rest.find("\u{1b}[") {
@@ -338,7 +339,7 @@ fn harm(shown: &str) -> Option<char> {
     })
 }
 
-/// The commands that a text offers for pasting.
+/// Returns the commands that a text offers for pasting.
 fn offered(shown: &str) -> Vec<String> {
     let shown = shown.replace("\r\n", "\n");
     let mut out = Vec::new();
@@ -378,7 +379,7 @@ fn try_format(at: usize) {
     let (name, format, lines) = sessions()[at].clone();
     let poisoned = format!("{}{}.jsonl", name.trim_end_matches(".jsonl"), POISON.replace('/', ""));
     for which in [Which::Ids, Which::Kinds, Which::Others, Which::Nothing] {
-        // Of files without damage in them the name has it.
+        // For files without damage in their content, the name contains it.
         let name = if which == Which::Nothing { &poisoned } else { name };
         let place = Place::new(name, format, lines.clone(), which);
         for command in COMMANDS {

@@ -1,4 +1,4 @@
-//! Holds every exit status to a case, and a bug to the status of its own.
+//! Checks that every exit status has a case, and that a bug has its own status.
 
 use crate::files::project;
 use crate::place::copy_of_bough;
@@ -15,12 +15,13 @@ fn every_exit_status_has_a_case() {
         page.lines().filter_map(|line| line.strip_prefix("- ")?.split_once(" — ")).map(|row| row.0).collect();
     let cases = fs::read_to_string(project().join("tests/cli/cases/exit-codes/each.md")).unwrap();
     let mut shown: BTreeSet<&str> = cases.lines().filter_map(|line| line.strip_prefix("? ")).collect();
-    // Done is what needs no word in a case; a bug that could be shown would be mended, and is made below.
+    // Status 0 needs no mention in a case; a reproducible bug would be fixed, so one is made below.
     shown.extend(["0", "70"]);
     assert_eq!(told, shown);
 }
 
-/// What the test below starts as a program of its own: `main` of bough, with a bug where the command would run.
+/// Started by the test below as a separate program: `main` of bough, with a bug in place of the
+/// command.
 #[test]
 fn a_program_with_a_bug() {
     if std::env::var_os("BOUGH_TEST_BUG").is_some() {
@@ -49,7 +50,7 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
     let at = |name: &str| folder.path().join(name);
     let set = |name: &str, mode: u32| fs::set_permissions(at(name), Permissions::from_mode(mode)).unwrap();
     set("", 0o755);
-    // For root there is nothing that may not be read, so that it runs a copy of the program as somebody else.
+    // Root may read everything, so the test runs a copy of the program as another user.
     let is_root = fs::metadata(at("")).unwrap().uid() == 0;
     copy_of_bough(&at("bough"));
     fs::create_dir_all(at("open/shut")).unwrap();
@@ -75,7 +76,7 @@ fn what_may_not_be_read_is_said_and_not_taken_for_empty() {
     }
     check(&["log", "./"], "./shut");
     check(&["log", "shut/s.jsonl"], "shut/s.jsonl");
-    // What belongs to a session and can't be read is not taken for nothing.
+    // Files that belong to a session and can't be read are not ignored.
     fs::create_dir_all(at("open/p/s/subagents")).unwrap();
     fs::copy(project().join("tests/cli/sessions/claude-code/compact-preserved.jsonl"), at("open/p/s.jsonl"))
         .unwrap();

@@ -1,4 +1,4 @@
-//! Exports of all sessions that the tests have, sound and damaged.
+//! Exports of all sessions in the tests, intact and damaged.
 
 use crate::files::{copy, project};
 use crate::place::{bough, code, said};
@@ -15,7 +15,7 @@ fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
     }
 }
 
-/// An export says that it is damaged if, and only if, `fsck` finds errors in it.
+/// An export reports damage if and only if `fsck` finds errors in it.
 #[test]
 fn a_damaged_export_is_said_to_be_so() {
     let mut sessions = Vec::new();
@@ -25,7 +25,7 @@ fn a_damaged_export_is_said_to_be_so() {
     let (mut exported, mut damaged) = (0, 0);
     for (at, session) in sessions.iter().enumerate() {
         let name = session.file_name().unwrap();
-        // In a folder of its own, so that nothing belongs to it.
+        // In a separate folder, so that no other files belong to it.
         let from = home.path().join(format!("{at}")).join(name);
         copy(session, &from);
         let to = home.path().join(format!("to-{at}/5e550001-0000-4000-8000-000000000001.jsonl"));

@@ -8,7 +8,7 @@ pub fn project() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
-/// Copies all files below a folder, as [`copy`] does; nothing if there is no such folder.
+/// Copies all files below a folder like [`copy`]; does nothing if the folder does not exist.
 pub fn copy_below(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).into_iter().flatten() {
         let path = entry.unwrap().path();
@@ -21,7 +21,7 @@ pub fn copy_below(from: &Path, to: &Path) {
     }
 }
 
-/// Copies a file, and makes it old, so that it does not look as if an agent were writing to it.
+/// Copies a file, and makes the copy old, so that no agent seems to be writing to it.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir_all(to.parent().unwrap()).unwrap();
     fs::write(to, fs::read(from).unwrap()).unwrap();

@@ -1,4 +1,4 @@
-//! `log --follow` goes on as the session grows, and takes no line before it is whole.
+//! `log --follow` continues as the session grows, and reads no line before it is complete.
 
 use crate::files::{copy, project};
 use std::fs::OpenOptions;
@@ -119,7 +119,7 @@ fn log_shows_what_is_written_over_a_cut_end() {
     bough.wait().unwrap();
 }
 
-/// Follows a session with two more entries, of which these were the last before.
+/// Follows a session with two more entries; `last` are the last ones before them.
 fn follows(path: &Path, last: [&str; 2]) {
     let mut bough = Command::new(env!("CARGO_BIN_EXE_bough"))
         .args(["log", "--follow", "-n", "2", "--format", "%H"])

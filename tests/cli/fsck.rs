@@ -1,4 +1,4 @@
-//! What `fsck` finds and mends: the cases under `sessions/cases`, and those that are shared.
+//! The findings and repairs of `fsck`: the cases under `sessions/cases`, and the shared ones.
 
 use crate::fsck_claude::applied;
 use bough::format::Ids;
@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use crate::files::project;
 use crate::shared;
 
-/// The session files below a folder that have their answers beside them.
+/// Returns the session files below a folder that have answers beside them.
 fn cases_below(folder: &Path, out: &mut Vec<PathBuf>) {
     let mut entries: Vec<PathBuf> =
         fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
@@ -116,7 +116,7 @@ fn mend(path: &Path, wishes: &Wishes) -> Result<Mended, String> {
     Ok(Mended { bytes: applied(&repair.plan, &old), aside: aside.collect(), repair })
 }
 
-/// Examines bytes as if they stood in the file.
+/// Examines bytes as if they were in the file.
 fn examine_bytes(path: &Path, bytes: &[u8]) -> Examined {
     let stem = path.file_stem().unwrap().to_str().unwrap();
     let table = Table(vec![bytes.to_vec()]);
@@ -140,7 +140,7 @@ fn lines(bytes: &[u8]) -> Vec<&[u8]> {
     lines.into_iter().map(|line| line.strip_suffix(b"\r").unwrap_or(line)).collect()
 }
 
-/// Entries of a file as the answers count them: id, parent, and the object.
+/// Returns the entries of a file as the answers count them: id, parent, and the object.
 fn entries(format: &str, bytes: &[u8]) -> Vec<(String, Option<String>, Value)> {
     let (id, parent) = match format {
         "claude" => ("uuid", "parentUuid"),
@@ -292,8 +292,9 @@ fn each_shared_case_is_mended_as_it_says() {
     check_all(&shared::folder().join("cases"), check_repair);
 }
 
-/// The program itself on a case: looking writes nothing, `-n` writes nothing and ends as the repair does, the file then holds
-/// what the plan says, a second repair does nothing, and `undo` gives the old bytes back.
+/// Runs the program itself on a case: checking writes nothing; `-n` writes nothing and ends like
+/// the repair; the file then has the planned content; a second repair does nothing; and `undo`
+/// restores the old bytes.
 fn check_command(path: &Path) -> Result<(), String> {
     let expect: Value =
         serde_json::from_slice(&fs::read(path.with_extension("expect.json")).unwrap()).unwrap();
@@ -325,7 +326,7 @@ fn check_command(path: &Path) -> Result<(), String> {
         Err(_) if mended.2 == old && matches!(mended.0, Some(3 | 5)) => return Ok(()),
         Err(error) => return fail(&error, &mended),
     };
-    // What is made up has other ids and times.
+    // Invented entries have other ids and times.
     let made_up = wanted.repair.plan.changes.iter().any(|change| {
         matches!(change.op, "insert" | "append") && change.bytes > 2
             || matches!(&*change.field, "id" | "uuid" | "tool id")
@@ -361,7 +362,7 @@ fn the_command_does_to_each_shared_case_what_it_says() {
     check_all(&shared::folder().join("cases"), check_command);
 }
 
-/// Checks that no case can show, and why.
+/// Checks that no case can show, and the reason.
 const NO_CASE: &[(&str, &str)] = &[("coverage", "it would be a fault of bough's own")];
 
 #[test]
@@ -376,7 +377,7 @@ fn each_check_has_a_case() {
             shown.extend(expected(&expect["fsck"][key]).into_keys());
         }
     }
-    // What needs files around the session is shown by pages.
+    // Checks that need files around the session are shown by pages.
     for page in fs::read_dir(project().join("tests/cli/cases/fsck")).unwrap() {
         let page = page.unwrap().path();
         if page.extension().is_some_and(|extension| extension == "md") {
@@ -478,7 +479,7 @@ impl Around for Beside {
 
 /// Files of the corpus that raise an alarm, and why that is right.
 const ALARMS: &[(&str, &str)] = &[
-    // Damage on purpose.
+    // Intentional damage.
     ("chimera/edge-", "made to try damage"),
     ("pi/edge-", "made to try damage"),
     ("claude-code/bad-lines", "made to try damage"),
@@ -501,7 +502,7 @@ const ALARMS: &[(&str, &str)] = &[
     ("pi/v1-hand-compaction-after-bad-line", "made to try damage"),
     ("pi/v1-hand-no-version-but-ids.migrated", "pi gives new ids, and its labels name the old ones"),
     ("pi/v2-hand-design-doc-uuid", "a sample without times; what pi makes of it has no ids"),
-    // What is sound and warns all the same.
+    // Intact files that cause warnings nevertheless.
     ("claude-code/r7-rewind-first-prompt", "a rewind to the start is a root in the middle"),
     ("claude-code-real/rewind-to-start", "a rewind to the start is a root in the middle"),
     ("claude-code/subagent-interrupted", "the call of a killed agent has no result"),
@@ -549,7 +550,7 @@ fn no_sound_file_raises_an_alarm() {
     assert!(meant.is_empty(), "these raise no alarm: {:?}", meant.keys());
 }
 
-/// A file in memory of which no more than a part may be asked for at once.
+/// A file in memory of which only a part may be read at once.
 struct InParts(Table, u64);
 
 impl Source for InParts {

@@ -1,5 +1,5 @@
-//! Damaged transcripts that a repair brought back, by what Claude Code loads of them: as much as of those mended by hand, which
-//! the real client was tried on.
+//! Damaged transcripts that were repaired, judged by what Claude Code loads of them: as much as of
+//! those repaired by hand, which were tried in the real program.
 
 use crate::files::project;
 use bough::format::claude::request::{self, Part};
@@ -9,7 +9,7 @@ use bough::model::{Piece, Plan, Source, Table, Target};
 use bough::store::{self, Options};
 use std::fs;
 
-/// What is wrong; the damaged case, the one mended by hand, and the check that has to be asked for.
+/// The damage; the damaged case, the one repaired by hand, and the check that has to be requested.
 #[rustfmt::skip] // a table
 const PAIRS: &[(&str, &str, &str, &str)] = &[
     ("a line is lost",               "damage-dangling-parent-u3-a2-line-gone",       "repair-R-line-a2-lost", ""),
@@ -85,7 +85,7 @@ fn mend(old: &[u8], with: &str) -> Result<Vec<u8>, String> {
     Ok(applied(&repair.plan, &table))
 }
 
-/// What a plan makes of the old bytes.
+/// Applies a plan to the old bytes.
 pub fn applied(plan: &Plan, old: &Table) -> Vec<u8> {
     let mut out = Vec::new();
     for target in &plan.targets {
@@ -105,7 +105,7 @@ pub fn applied(plan: &Plan, old: &Table) -> Vec<u8> {
     if plan.is_empty() { old.0[0].clone() } else { out }
 }
 
-/// The stored blocks that the client would send, as line and place.
+/// Returns the stored blocks that Claude Code would send, as line and index.
 fn loaded(bytes: &[u8]) -> Vec<String> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("case.jsonl");
@@ -122,7 +122,7 @@ fn loaded(bytes: &[u8]) -> Vec<String> {
     out
 }
 
-/// The bytes of a measured case.
+/// Returns the bytes of a measured case.
 fn measured(name: &str) -> Vec<u8> {
     let folder = project().join("tests/cli/sessions/claude");
     let table = fs::read(folder.join("measured.lines")).unwrap();

@@ -1,5 +1,6 @@
-//! Random sessions of every format with random damage: a repair never panics, never hangs, is done once, and loses no line that
-//! was whole; on a file, it is taken back to the byte. `BOUGH_RUNS` sets how many are tried, `BOUGH_SEED` where to begin.
+//! Random sessions of every format with random damage: a repair never panics, never hangs, is
+//! complete after one run, and loses no line that was whole; on a file, it is undone byte for byte.
+//! `BOUGH_RUNS` sets how many are tried, `BOUGH_SEED` where to begin.
 
 use crate::fsck_claude::applied;
 use bough::context::{Context, Patch};
@@ -17,7 +18,7 @@ use std::io::Write;
 use std::path::Path;
 use std::time::{Duration, Instant, SystemTime};
 
-/// A small generator of numbers; the same seed gives the same numbers.
+/// A small random number generator; the same seed yields the same numbers.
 struct Chance(u64);
 
 impl Chance {
@@ -52,7 +53,7 @@ enum Kind {
 const KINDS: [Kind; 7] =
     [Kind::PiV1, Kind::PiV2, Kind::Pi, Kind::Omp, Kind::Harness, Kind::Chimera, Kind::Claude];
 
-/// A sound session, one line an item; each entry says `mark-N`.
+/// Generates an intact session, one line an item; each entry contains `mark-N`.
 fn session(kind: Kind, chance: &mut Chance) -> Vec<Vec<u8>> {
     let count = 2 + chance.below(30);
     let mut lines: Vec<String> = Vec::new();
@@ -368,7 +369,7 @@ fn damage(bytes: &mut Vec<u8>, chance: &mut Chance) -> &'static str {
     }
 }
 
-/// Where ids stand, without their quotes.
+/// Returns the ranges of ids, without their quotes.
 fn find_ids(bytes: &[u8]) -> Vec<(usize, usize)> {
     let mut out = Vec::new();
     for key in [
@@ -392,7 +393,7 @@ fn find_ids(bytes: &[u8]) -> Vec<(usize, usize)> {
     out
 }
 
-/// Somewhere behind a mark.
+/// Returns a random position after a mark.
 fn memchr_mark(bytes: &[u8], chance: &mut Chance) -> Option<usize> {
     let marks: Vec<usize> = bytes
         .windows(5)
@@ -403,7 +404,7 @@ fn memchr_mark(bytes: &[u8], chance: &mut Chance) -> Option<usize> {
     (!marks.is_empty()).then(|| marks[chance.below(marks.len())])
 }
 
-/// The marks on the lines that are whole.
+/// Returns the marks on whole lines.
 fn marks(bytes: &[u8]) -> HashSet<String> {
     let mut out = HashSet::new();
     for line in bytes.split(|byte| *byte == b'\n') {
@@ -423,7 +424,7 @@ fn marks(bytes: &[u8]) -> HashSet<String> {
     out
 }
 
-/// A damaged session: its kind, the ways in which it was damaged, and the bytes.
+/// Returns a damaged session: its kind, the ways in which it was damaged, and the bytes.
 fn damaged(chance: &mut Chance) -> (Kind, Vec<&'static str>, Vec<u8>) {
     let kind = KINDS[chance.below(KINDS.len())];
     let mut bytes = session(kind, chance).join(&b"\n"[..]);
@@ -436,10 +437,11 @@ fn chance(seed: u64) -> Chance {
     Chance(seed.wrapping_mul(0x2545_F491_4F6C_DD1D))
 }
 
-/// What a run says whose repair can't be proved: nothing is changed then.
+/// The result of a run whose repair can't be verified: nothing is changed then.
 const REFUSED: &str = "refused";
 
-/// What is sent at one place: the marks, and how many results are sent without their call or again.
+/// What is sent at one place: the marks, and how many results are sent without their call or
+/// repeatedly.
 #[derive(Default)]
 struct Sent {
     marks: HashSet<String>,
@@ -471,7 +473,7 @@ fn sent(session: &Session, source: &Table, at: Option<Ix>) -> Sent {
         for text in texts.flat_map(|text| text.split("mark-").skip(1).map(str::to_owned).collect::<Vec<_>>())
         {
             let digits: String = text.chars().take_while(char::is_ascii_digit).collect();
-            // One that damage has cut apart is none.
+            // A mark that damage has cut apart does not count.
             if text[digits.len()..].starts_with(' ') {
                 sent.marks.insert(format!("mark-{digits} "));
             }
@@ -480,22 +482,23 @@ fn sent(session: &Session, source: &Table, at: Option<Ix>) -> Sent {
     sent
 }
 
-/// All that was sent at HEAD is sent there after a repair, and what was sent on another branch, on one; and nothing that providers
-/// refuse comes with it. What a repair says that it takes out, or puts elsewhere, may go.
+/// Checks that everything that was sent at HEAD is sent there after a repair, and everything on
+/// another branch, on some branch, without anything that providers reject. Entries that the repair
+/// reports as removed or moved may be missing.
 fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<(), String> {
     let changed = |check: Check| repair.plan.changes.iter().any(|change| change.why == check.id());
     let (Some(before), Some(after)) = (Session::read(&old.0[0]), Session::read(&new.0[0])) else {
         return Ok(());
     };
     if before.format != after.format || changed(Check::Utf16) {
-        // What was another format to the agent was not sent as this one.
+        // Messages that were another format to the agent were not sent as this one.
         return Ok(());
     }
     if !before.entries.is_empty() && after.entries.is_empty() {
         return Err("no entry is left".into());
     }
-    // Of entries with one id, another may stand for it now; of a ring of links one goes, with what it led to; a compaction may count
-    // again, and what it replaces goes.
+    // If entries share an id, another may represent it now; of a cycle of links one entry goes,
+    // with everything below it; a compaction may count again, and the entries that it replaces go.
     let compactions = |session: &Session| {
         let all = session.tree.standing();
         all.filter(|ix| session.entries.kind(*ix) == bough::model::Kind::Compaction).count()
@@ -511,7 +514,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
         Piece::New(bytes) => bytes.clone(),
     });
     let aside = String::from_utf8_lossy(&aside.collect::<Vec<_>>().join(&b'\n')).into_owned();
-    // A result that is put under its call may leave a branch.
+    // A result that is moved under its call may leave a branch.
     let may_leave = changed(Check::MisplacedToolResult);
     let lost = |was: &Sent, is: &Sent| {
         let has = |mark: &String| is.marks.contains(mark) || aside.contains(mark);
@@ -533,9 +536,9 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     if is.bad > was.bad && kind != Kind::PiV1 {
         return Err(format!("{} results would be refused at HEAD, and {} were", is.bad, was.bad));
     }
-    // What came back may hang below where a branch ended, and a compaction be among it.
+    // Restored entries may be below the old end of a branch, and a compaction may be among them.
     let now: Vec<Sent> = after.tree.standing().map(|place| sent(&after, new, Some(place))).collect();
-    // No branch of Claude Code's leads to what the last compaction replaced.
+    // No branch of Claude Code leads to entries that the last compaction replaced.
     let loader = (kind == Kind::Claude).then(|| Loader::new(&before));
     let is_gone = |leaf: &Ix| loader.as_ref().is_some_and(|loader| loader.is_gone(*leaf));
     for leaf in before.tree.leaves().filter(|leaf| !is_gone(leaf)) {
@@ -564,7 +567,7 @@ fn a_kept_message_came_back(before: &Session, after: &Session, new: &Table) -> b
     })
 }
 
-/// One run; says what went wrong.
+/// Runs one test; returns what went wrong.
 fn run(seed: u64) -> Result<&'static str, String> {
     let chance = &mut chance(seed);
     let (kind, ways, bytes) = damaged(chance);
@@ -626,7 +629,7 @@ fn run(seed: u64) -> Result<&'static str, String> {
     if let Err(error) = all_is_sent(kind, &repair, &old, &table) {
         return fail(format!("{error}: {:?}", repair.plan.changes), &bytes);
     }
-    // What was whole is there, or was set aside as a copy of what is there.
+    // Whole lines still exist, or were set aside as copies of existing ones.
     let after = marks(&new);
     let aside = repair.aside.iter().map(|aside| match &aside.content {
         Piece::Keep(span) => old.bytes(*span).unwrap(),
@@ -637,7 +640,7 @@ fn run(seed: u64) -> Result<&'static str, String> {
         if !after.contains(&mark) && !String::from_utf8_lossy(&aside).contains(&mark) {
             return fail(format!("{mark} is lost"), &bytes);
         }
-        // Only leaf entries, and what is asked for, are taken out though they are whole.
+        // Only leaf entries, and requested entries, are removed although they are whole.
         let may_go =
             kind == Kind::Harness || repair.plan.changes.iter().any(|change| change.why == "no-message");
         if !after.contains(&mark) && !may_go && wishes.with_checks().next().is_none() {
@@ -650,13 +653,14 @@ fn run(seed: u64) -> Result<&'static str, String> {
     Ok(if repair.plan.is_empty() { "sound" } else { "mended" })
 }
 
-/// No orphan was hung into a sidechain, out of one, or into another session, unless something tells that it belongs there.
+/// Checks that no orphan was moved into a sidechain, out of one, or into another session without
+/// evidence that it belongs there.
 fn strands_hold(repair: &Repair, new: &[u8]) -> Result<(), String> {
     let mut lines: HashMap<String, Option<Value>> = HashMap::new();
     for line in new.split(|byte| *byte == b'\n') {
         let Ok(line) = serde_json::from_slice::<Value>(line) else { continue };
         let Some(id) = line["uuid"].as_str().map(str::to_owned) else { continue };
-        // An id that stands twice tells nothing.
+        // A repeated id is not evidence.
         let line = if lines.contains_key(&id) { None } else { Some(line) };
         lines.insert(id, line);
     }
@@ -665,7 +669,7 @@ fn strands_hold(repair: &Repair, new: &[u8]) -> Result<(), String> {
         let parent: Value = serde_json::from_str(&change.new).unwrap();
         let line = |id: &str| lines.get(id).and_then(Option::as_ref);
         let (Some(own), Some(above)) = (line(&change.id), parent.as_str().and_then(line)) else { continue };
-        // What a torn line shows, and a boundary, may lead to another session.
+        // A truncated line, or a boundary, may lead to another session.
         let guessed = repair.aside.is_empty() && own["logicalParentUuid"].is_null();
         let is_side = |line: &Value| line["isSidechain"] == true;
         let sessions = (own["sessionId"].as_str(), above["sessionId"].as_str());
@@ -677,7 +681,7 @@ fn strands_hold(repair: &Repair, new: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
-/// A repair that is carried out on a file, and taken back; says what went wrong.
+/// Carries out a repair on a file, and undoes it; returns what went wrong.
 fn there_and_back(seed: u64) -> Result<&'static str, String> {
     let (kind, ways, bytes) = damaged(&mut chance(seed));
     let fail =
@@ -715,7 +719,8 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     let log = Log::at(folder.path().join("state"));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let now = Time(now.as_millis() as i64);
-    // Other tests start programs, which for a moment have all our files open: that looks like an agent at work.
+    // Other tests start programs, which for a moment have all our files open: that looks like an
+    // agent.
     let orders = Orders {
         force: true,
         allow: Allow::default(),
@@ -732,7 +737,7 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     if fs::read(&path).unwrap() != wanted || written(&path) != time {
         return fail(&"the file is not what the plan says");
     }
-    // There and back twice: undoing an undo does it again.
+    // Back and forth twice: undoing an undo redoes the operation.
     for (bytes, set_aside) in [(&bytes, false), (&wanted, true), (&bytes, false)] {
         let undone =
             undo::find(&log, None, Some(&path)).and_then(|last| undo::undo(&log, &last, None, &orders));
@@ -749,7 +754,7 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     Ok("there and back")
 }
 
-/// Tries many seeds; fails with what went wrong in the first ones.
+/// Tries many seeds; fails with the errors of the first ones that fail.
 fn try_all(usual: u64, run: impl Fn(u64) -> Result<&'static str, String> + std::panic::RefUnwindSafe) {
     let number =
         |name: &str, usual: u64| std::env::var(name).ok().and_then(|n| n.parse().ok()).unwrap_or(usual);
@@ -766,7 +771,7 @@ fn try_all(usual: u64, run: impl Fn(u64) -> Result<&'static str, String> + std::
     let short: Vec<&String> =
         failed.iter().take(std::env::var("BOUGH_SHOW").map_or(5, |n| n.parse().unwrap())).collect();
     assert!(failed.is_empty(), "{} of {runs} failed, {counts:?}\n{short:#?}", failed.len());
-    // Damage upon damage may leave a repair without a proof, but seldom.
+    // Multiple damage may make a repair unverifiable, but seldom.
     let refused = counts.get(REFUSED).copied().unwrap_or(0u64);
     assert!(refused * 20 <= runs.max(20), "{counts:?}");
     let _ = writeln!(std::io::stderr(), "{counts:?}");
@@ -782,7 +787,7 @@ fn a_repair_of_random_damage_is_taken_back_to_the_byte() {
     try_all(120, there_and_back);
 }
 
-/// The same by the commands, for a few.
+/// Does the same with the commands, for a few seeds.
 #[test]
 fn undo_takes_a_repair_back() {
     let mut mended = 0;

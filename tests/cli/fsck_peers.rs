@@ -1,5 +1,5 @@
-//! Repaired files as the agents' own programs load them, by their recorded answers: `sessions/fsck.tsv`, which `tests/oracles/repairs.py
-//! --record` writes.
+//! Repaired files as the agents' own programs load them, by their recorded answers:
+//! `sessions/fsck.tsv`, which `tests/oracles/repairs.py --record` writes.
 
 use crate::files::project;
 use crate::fsck_claude::applied;
@@ -13,7 +13,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
-/// The repair of each case is the one that the programs were asked about, and they stand where bough says.
+/// The repair of each case is the one that the programs were asked about, and they continue where
+/// bough says.
 #[test]
 fn repaired_files_load_as_in_the_programs() {
     let sessions = project().join("tests/cli/sessions");
@@ -50,7 +51,7 @@ fn repaired_files_load_as_in_the_programs() {
     assert_eq!(Vec::from_iter(programs), ["chimera", "claude", "harness", "omp", "pi", "pi-old"]);
 }
 
-/// A repaired case, with the clock and the ids that the record was made with.
+/// Returns a repaired case, with the clock and the ids of the recording.
 fn mended(path: &Path, asked: &str) -> Vec<u8> {
     let old = Table(vec![fs::read(path).unwrap()]);
     let options = Options { side: true, ..Options::default() };
@@ -66,20 +67,21 @@ fn mended(path: &Path, asked: &str) -> Vec<u8> {
     applied(&repair.plan, &old)
 }
 
-/// The lines on the path to the leaf.
+/// Returns the lines on the path to the leaf.
 fn path_of(opened: &Opened) -> String {
     let session = &opened.session;
     let path = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
     match session.format {
-        // The programs make ids up.
+        // The programs generate ids.
         Format::PiV1 => format!("{} entries", path.len()),
         _ => runs(path.iter().map(|ix| line(session, *ix))),
     }
 }
 
-/// The lines of which Claude Code sends something, and the line at which it stands.
+/// Returns the lines of which Claude Code sends anything, and the line of its HEAD.
 ///
-/// Those that hold thinking alone are left out, where it keeps that of old turns to itself.
+/// Lines that contain only thinking are left out, because Claude Code may not send the thinking of
+/// old turns.
 fn sent_of(opened: &Opened) -> String {
     let sending = request::sending(&opened.session, &opened.files, None).unwrap();
     let stored = |part: &Part| matches!(part, Part::Stored(_) | Part::Command);
@@ -98,7 +100,7 @@ fn sent_of(opened: &Opened) -> String {
     format!("{} at {head}", runs(lines.into_iter()))
 }
 
-/// `1-3 7` as 1, 2, 3, 7.
+/// Parses `1-3 7` as 1, 2, 3, 7.
 fn numbers(runs: &str) -> Vec<u64> {
     let number = |text: &str| text.parse().unwrap_or(0);
     let run = |run: &str| {
@@ -112,7 +114,7 @@ fn line(session: &Session, ix: Ix) -> u64 {
     session.entries.line(ix)
 }
 
-/// 1, 2, 3, 7 as `1-3 7`.
+/// Formats 1, 2, 3, 7 as `1-3 7`.
 fn runs(numbers: impl Iterator<Item = u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for number in numbers {

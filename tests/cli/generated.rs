@@ -1,4 +1,4 @@
-//! Holds the committed completion scripts and manual pages to the program.
+//! Compares the committed completion scripts and manual pages with the program.
 //!
 //! `BOUGH_BLESS=1 cargo test generated` writes them anew.
 

@@ -1,5 +1,6 @@
-//! Sessions of shapes in which work could grow faster than their size. Each command gets ten seconds of the processor's time,
-//! whatever else the machine does: what takes a second here would take minutes if each entry were compared with each.
+//! Sessions of shapes in which the work could grow faster than their size. Each command gets ten
+//! seconds of processor time, whatever else the machine does: a command that takes a second here
+//! would take minutes if each entry were compared with every other.
 
 use crate::place::bough;
 use serde_json::{Value, json};
@@ -162,7 +163,7 @@ fn a_revision_may_have_any_number_of_suffixes() {
     }
     let revision = format!("00000000{}", "+".repeat(2500));
     run(lines(), &["rev-parse", "F", &revision], 0);
-    // A name that is long itself is a name with and without suffixes.
+    // A long name is a name with and without suffixes.
     let id = "i".repeat(100);
     let mut long = vec![header(), pi(0, None, json!({ "message": { "role": "user", "content": "x" } }))];
     long.push(pi(1, Some(0), json!({ "id": id, "message": { "role": "user", "content": "y" } })));

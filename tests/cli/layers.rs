@@ -1,4 +1,4 @@
-//! Holds the code to the map in `src/lib.rs`.
+//! Checks the code against the map in `src/lib.rs`.
 
 use std::fs;
 use std::path::Path;

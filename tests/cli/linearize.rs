@@ -1,4 +1,4 @@
-//! Claude Code's transcripts as one reading.
+//! Linearization of Claude Code's transcripts.
 
 use crate::files;
 use bough::format::{Layout, Session};
@@ -13,7 +13,7 @@ fn corpus() -> PathBuf {
     files::project().join("tests/cli/sessions/claude-code")
 }
 
-/// The case of a name: a file, or a project folder.
+/// Returns the path of a case: a file, or a project folder.
 fn case(name: &str) -> PathBuf {
     let file = corpus().join(format!("{name}.jsonl"));
     match name {
@@ -23,7 +23,7 @@ fn case(name: &str) -> PathBuf {
     }
 }
 
-/// The names of all cases that have an answer.
+/// Returns the names of all cases that have an answer.
 fn all_cases(folder: &Path) -> Vec<String> {
     let mut names: Vec<String> = std::fs::read_dir(folder)
         .unwrap()
@@ -42,7 +42,7 @@ fn document(path: &Path) -> (Layout, Files, Document) {
     (layout, files, document)
 }
 
-/// The parts of a recorded answer that the rules decide, made anew.
+/// Computes the parts of a recorded answer that the rules determine.
 fn answer(path: &Path) -> Value {
     let (_, files, document) = document(path);
     let line = |span: Span| -> Value {
@@ -64,7 +64,8 @@ fn answer(path: &Path) -> Value {
         .copies
         .iter()
         .map(|(node, sessions)| {
-            // The session that counts is the one of the node, with the agent's name where it has one.
+            // The session that counts is that of the node, followed by the subagent's name if there
+            // is one.
             let own = text(*node, "sessionId");
             let kept = document.sessions.iter().find(|session| {
                 (session.id == own || session.id.starts_with(&format!("{own}#agent-")))
@@ -171,7 +172,7 @@ fn answer(path: &Path) -> Value {
     out.into()
 }
 
-/// The same parts of a recorded answer.
+/// Returns the same parts of a recorded answer.
 fn recorded(text: &str) -> Value {
     let mut recorded: Value = serde_json::from_str(text).unwrap();
     let mut forks: Vec<Value> = recorded["forks"]
@@ -220,7 +221,8 @@ fn the_documented_order_is_that_of_its_program() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// Random stores with recorded answers: those that come along, or more in the folder that `BOUGH_STORES` names.
+/// Random stores with recorded answers: the included ones, or more in the folder that
+/// `BOUGH_STORES` names.
 #[test]
 fn the_documented_order_of_random_stores_is_that_of_its_rules() {
     let folder = std::env::var_os("BOUGH_STORES").map_or_else(|| corpus().join("random"), PathBuf::from);
@@ -236,7 +238,7 @@ fn the_documented_order_of_random_stores_is_that_of_its_rules() {
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
 
-/// bough's own reading of one file, as strands: `trunk 1 2 3; branch<3 4 5`.
+/// Formats bough's own thread of one file as strands: `trunk 1 2 3; branch<3 4 5`.
 fn shape(path: &Path) -> String {
     let opened = bough::store::open(path, bough::store::Options::default()).unwrap();
     let reading = thread::read(&opened.session, &opened.files).unwrap();
@@ -267,7 +269,8 @@ fn shape(path: &Path) -> String {
     parts.join("; ")
 }
 
-/// A whole project, each file by its number: the strands of all, what started each agent, where each session came from.
+/// Formats a whole project, with numbered files: the strands, what started each subagent, where
+/// each session came from.
 fn project_shape(path: &Path) -> (String, String, String) {
     let layout = project::layout(path).unwrap();
     let opened = project::open(&layout, false).unwrap();
@@ -324,7 +327,8 @@ fn project_shape(path: &Path) -> (String, String, String) {
     (strands.join("; "), started.join("; "), kin.join("; "))
 }
 
-/// Every entry is on one strand, or set aside, or another copy stands for it; the tree and the order have what is on strands.
+/// Checks that every entry is on one strand, or set aside, or represented by another copy, and that
+/// the tree and the order contain the entries on strands.
 fn law(path: &Path, session: &Session, reading: &Reading) {
     let mut met = vec![0; session.entries.len()];
     let on_strands = reading.strands.iter().flat_map(|strand| strand.entries.iter().copied());
@@ -341,7 +345,7 @@ fn law(path: &Path, session: &Session, reading: &Reading) {
     for aside in &reading.aside {
         assert!(reading.strand_of(reading.stand_in(aside.ix)).is_some(), "{}", path.display());
     }
-    // No way down the tree leads in a circle, and none had to be cut.
+    // No path down the tree is a cycle, and none had to be cut.
     assert!(tree.depths().iter().all(|depth| *depth as usize <= order.len()));
     assert_eq!(tree.rings().len(), 0, "{}", path.display());
 }
@@ -350,46 +354,47 @@ fn law(path: &Path, session: &Session, reading: &Reading) {
 #[rustfmt::skip] // a table
 fn talk_is_on_strands_and_only_what_was_taken_back_is_a_branch() {
     let check = |name: &str, wanted: &str| assert_eq!(shape(&case(name)), wanted, "{name}");
-    // Parallel calls: every result is there, right behind its call or where the turn goes on.
+    // Parallel calls: every result exists, right after its call or where the turn continues.
     check("parallel-tools-modern",          "trunk 1 2 3 4 7 5 6 8 9 a b");
     check("parallel-tools-last-result",     "trunk 1 2 3 4 5 6 7 8 9");
     check("r3-swallows-short-continuation", "trunk 1 2 3 4 5 6 7 8 9");
     check("r5-staircase",                   "trunk 1 2 3 4 5 6 7 8 9 a b c d e f 10 11 12 13 14 15 16 17 18 19 1a 1b 1c 1d 1e 1f 20 21 22 23 24 25 26");
     check("r5-result-with-text",            "trunk 1 2 3 4 5 6 7");
     check("r7-spurious-two-results",        "trunk 1 2 3 4 5 6");
-    // Equal times alone make no replay.
+    // Equal times by themselves do not make a replay.
     check("r6-swallows-parallel-results",   "trunk 1 2 3 4 5 6");
     check("r6-three-copies",                "trunk 1 2; branch<2 3 4; branch<2 5 6; branch<2 7 8");
-    // What the rungs forget is stitched in, and costs no branch.
+    // Entries that the rungs forget are stitched in, without creating a branch.
     check("gap-system-sibling",             "trunk 1 2 5 4 3 6 7");
     check("gap-progress-third-child",       "trunk 1 2 3 5 4 6 7 8");
     check("gap-fallback-drops-branches",    "trunk 1 2; branch<2 3 4 5 7 6 8 9; branch<2 a b");
-    // Hooks, progress and the system's notes are no branches.
+    // Hooks, progress and system notes are not branches.
     check("r7-system-sibling",              "trunk 1 2 3 4 5");
     check("rewind-structural-branch",       "trunk 1 2 3; branch<3 4 5; branch<3 6 7");
     check("r1-structural-mixed",            "trunk 1 2 3 4 5");
     check("r4-live-passthrough",            "trunk 1 2 5 6 3 4 8 7 9 a");
-    // Every way taken back is one, past the first prompt too; ids count whole.
+    // Every rewind is a branch, also past the first prompt; ids count as a whole.
     check("r7-rewind-first-prompt",         "branch 1 2; branch 3 4");
     check("r7-rewind-three",                "trunk 1 2; branch<2 3 4; branch<2 5; branch<2 6 7 8 9");
     check("r7-rewind-nested",               "trunk 1 2; branch<2 3 4; branch<2 5 6; branch<6 7 8; branch<6 9 a");
     check("r7-id-collision",                "trunk 1 2; branch<2 198c0de 5; branch<2 198c0de 6");
     check("assistant-retry",                "trunk 1; branch<1 2; branch<1 3 4");
     check("r5-foreign-result",              "trunk 1 2; branch<2 3 4 5 6 7 8 9 a b c d e f 10 11 12 13 14 15 16 17 18 19 1a 1b; branch<2 1c 1d 1e");
-    // A compaction goes on with what it stands behind; kept entries stay before it.
+    // A compaction continues from the entry that it follows; kept entries stay before it.
     check("compact-after-rewind",           "trunk 1 2; branch<2 3 4; branch<2 5 6 7 8 9 a");
     check("compact-preserved",              "trunk 1 2 3 4 5 6 8 7 9 a");
     check("compact-reappended",             "trunk 1 2 5 6 3 4 7 8");
     check("root-compact-boundary",          "trunk 1 2 3 4 5 6 7 8 9 a");
-    // Times are read, and the file decides where they are equal or wrong.
+    // Times are compared, and the file order decides if they are equal or wrong.
     check("time-skew",                      "trunk 1 2 3 4 5 6");
     check("time-mixed-precision",           "trunk 1 2; branch<2 3 4; branch<2 5 6");
-    // A lost parent is what stands before; an agent in the session's own file is a line of its own.
+    // The entry before replaces a lost parent; a subagent in the session's own file is a separate
+    // strand.
     check("orphan-chain",                   "trunk 1 2 3 5 6");
     check("root-local-command",             "trunk 1 2 3");
     check("root-content-replacement",       "trunk 1 2");
     check("root-sidechain-orphan",          "trunk 1 2 5 6; agent<2 3 4");
-    // The last copy of an id counts, as it does for the client.
+    // The last copy of an id counts, as in Claude Code.
     check("same-file-duplicate",            "branch 1 2; branch 3 4 5");
     check("cycle-two",                      "trunk 1 2 4 3 5");
     check("self-loop",                      "trunk 1 2 3 4");
@@ -445,7 +450,8 @@ fn sessions_and_agents_hang_where_they_left() {
     let check = |name: &str, strands: &str, agents: &str, kin: &str| {
         assert_eq!(project_shape(&case(name)), (strands.to_owned(), agents.to_owned(), kin.to_owned()), "{name}");
     };
-    // A session that goes on from another hangs there, whatever became of the entry in the documented order.
+    // A session that continues another is attached there, whatever the documented order does with
+    // the entry.
     check("root-cross-session", "0:trunk 1 2; 1:trunk<2 3 4", "", "1 continues 0 at 2 (0 repeated)");
     check("sessions-tree", "0:trunk 1 2 3 4 5 6 7; 1:trunk<7 8 9 a; 2:trunk<5 b c d", "",
         "1 continues 0 at 7 (0 repeated); 2 continues 0 at 5 (0 repeated)");
@@ -456,11 +462,11 @@ fn sessions_and_agents_hang_where_they_left() {
         "0:trunk 1 2; 0:branch<2 3 4 5 7 6 8 9; 0:branch<2 a b; 1:trunk<b c d", "", "1 continues 0 at b (0 repeated)");
     check("session-two-attachments", "0:trunk 1 2 3 4; 1:trunk<2 5 6; 1:branch<4 7 8", "",
         "1 continues 0 at 2 (0 repeated)");
-    // What is repeated is the oldest session's.
+    // Repeated entries belong to the oldest session.
     check("dedup-two-sessions", "0:trunk 1 2 3 4; 1:trunk<4 5 6", "", "1 continues 0 at 4 (4 repeated)");
     check("dedup-branch-copy", "0:trunk 1 2 3 4; 1:trunk<2 5 6", "", "1 forks 0 at 2 (2 repeated)");
     check("sdk-fork", "0:trunk 1 2 3 4; 1:trunk 5 6", "", "1 forks 0 at 2 (0 repeated)");
-    // Agents hang at the entry that started them, by what names it best.
+    // Subagents are attached to the entry that started them, by the best evidence.
     check("subagent", "0:trunk 1 2 3 4; 1:agent<3 5 6 7 8", "0>1 sidecar 3", "");
     check("subagent-interrupted", "0:trunk 1 2 3; 1:agent<2 4 5", "0>1 sidecar 2", "");
     check("subagent-legacy", "0:trunk 1 2 3 4; 1:agent<3 5 6", "0>1 result 3", "");
@@ -494,7 +500,8 @@ fn nothing_is_dropped_from_random_projects() {
     assert!(count > 60);
 }
 
-/// An agent that stands in a session's own file hangs at the main talk, unless that stands below the agent.
+/// A subagent in a session's own file is attached to the main conversation, unless that is below
+/// the subagent.
 #[test]
 #[rustfmt::skip] // a table
 fn an_agent_hangs_at_nothing_that_stands_below_it() {
@@ -510,14 +517,15 @@ fn an_agent_hangs_at_nothing_that_stands_below_it() {
     //     entries in file order; those of agents are in brackets
     check("1; 2<1; [3]; 4<2",                 "trunk 1 2 4; agent<2 3");
     check("1<2; [2]; 3<1",                    "agent 2 1 3");
-    // The entry before the agent stands on a branch below it.
+    // The entry before the subagent is on a branch below it.
     check("1<3; 2<3; [3]",                    "agent 3; branch<3 1; branch<3 2");
-    // Two agents, each before what stands below the other.
+    // Two subagents, each before an entry below the other.
     check("1<4; 2<4; [3]; [4]; 5<3",          "agent<2 3 5; agent 4; branch<4 1; branch<4 2");
     check("1<5; 2<5; [3]; 4<3; [5]; 6<3; 7",  "trunk 7; agent<2 3; branch<3 4; branch<3 6; agent 5; branch<5 1; branch<5 2");
 }
 
-/// `"1; 2<1; [3<2]"` as a transcript: prompts under one another, those of agents in brackets.
+/// Builds a transcript of `"1; 2<1; [3<2]"`: prompts with their parents, those of subagents in
+/// brackets.
 fn drawn(text: &str) -> String {
     let uuid = |id: &str| format!("{:08x}-0000-4000-8000-000000000000", id.parse::<u32>().unwrap());
     let lines = text.split(';').map(str::trim).enumerate().map(|(at, item)| {
@@ -531,8 +539,8 @@ fn drawn(text: &str) -> String {
     lines.collect()
 }
 
-/// Whatever links lines have, those of agents in the file among them: every entry is accounted for, and nothing runs in a
-/// ring.
+/// Whatever links lines have, including those of subagents in the file: every entry is accounted
+/// for, and there is no cycle.
 #[test]
 fn random_links_give_lines_without_a_ring() {
     for seed in 0..1_500u64 {
@@ -544,7 +552,7 @@ fn random_links_give_lines_without_a_ring() {
     }
 }
 
-/// A transcript in which links lead anywhere.
+/// Generates a transcript with arbitrary links.
 fn tangle(seed: u64) -> Vec<u8> {
     let mut state = seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x2545_F491_4F6C_DD1D;
     let mut below = move |end: u64| {
@@ -602,7 +610,8 @@ fn tangle(seed: u64) -> Vec<u8> {
     out
 }
 
-/// Sessions of old clients hold what their agents did, without a word on which call started each but the prompt.
+/// Sessions of old versions contain the entries of their subagents, and only the prompt shows which
+/// call started each.
 #[test]
 fn agents_in_a_session_hang_at_the_call_with_their_prompt() {
     let line = |id: u32, parent: Option<u32>, side: bool, ty: &str, content: Value| {

@@ -1,4 +1,4 @@
-//! What a user sees, and what must hold of the whole: one binary, a module for each subject.
+//! Tests of the whole program, and of its output: one binary, with a module for each subject.
 
 mod agents_random;
 mod claude_facts;

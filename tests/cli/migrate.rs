@@ -1,4 +1,4 @@
-//! What `migrate` makes of the files for which the real program's answer is recorded.
+//! Compares the results of `migrate` with the real program, for the files with recorded answers.
 
 use bough::format::{Format, Ids, Session};
 use bough::model::{Piece, Table};
@@ -7,7 +7,7 @@ use serde_json::Value;
 use std::collections::HashMap;
 use std::fs;
 
-/// The old files with what pi 1.6.0 makes of them, ids written as `#1`, `#2` by place.
+/// Returns the old files with the results of pi 1.6.0, with ids written as `#1`, `#2` by position.
 fn recorded() -> Vec<(String, Vec<u8>, Vec<u8>)> {
     let folder = crate::files::project().join("tests/cli/sessions/pi");
     let mut out = Vec::new();
@@ -32,7 +32,8 @@ fn migrated(old: &[u8], options: Options) -> (Vec<u8>, Migration) {
     (new, made)
 }
 
-/// The lines that parse, ids and what refers to them by place, numbers as JavaScript sees them.
+/// Returns the valid lines, with ids and references replaced by positions, and numbers as in
+/// JavaScript.
 fn by_place(bytes: &[u8]) -> Vec<Value> {
     let lines: Vec<Value> =
         bytes.split(|byte| *byte == b'\n').filter_map(|line| serde_json::from_slice(line).ok()).collect();
@@ -123,7 +124,8 @@ fn the_bytes_of_what_was_said_stay() {
     }
 }
 
-/// What is stated of the old files among the cases: versions, entries, what compactions keep, roles.
+/// The facts stated about old files among the cases: versions, entries, what compactions keep,
+/// roles.
 #[test]
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn the_stated_facts_hold() {
@@ -171,7 +173,8 @@ fn the_stated_facts_hold() {
     assert!(met >= 2, "{met} cases");
 }
 
-/// Real files of version 1: as many entries in a row as pi counts, and the same messages to the model.
+/// Real files of version 1: a chain of as many entries as pi counts, and the same messages to the
+/// model.
 #[test]
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn real_files_of_version_1_are_what_pi_makes_of_them() {

@@ -1,4 +1,5 @@
-//! Files with odd names, modes and attributes: a command that writes keeps what it finds, or refuses before it writes anything.
+//! Files with unusual names, modes and attributes: a command that writes keeps what it finds, or
+//! refuses before it writes anything.
 
 use crate::files;
 use crate::place::{bough, code, said};
@@ -16,7 +17,7 @@ struct Place {
 }
 
 impl Place {
-    /// A place with a session of pi in a folder.
+    /// Creates a sandbox with a session of pi in a folder.
     fn new(folder: &OsStr, name: &str) -> Place {
         let top = tempfile::tempdir().unwrap();
         let work = top.path().join(folder);
@@ -42,7 +43,7 @@ impl Place {
         self.command(words).output().unwrap()
     }
 
-    /// All files beside the session, with their bytes and modes.
+    /// Returns all files beside the session, with their bytes and modes.
     fn state(&self) -> Vec<(OsString, Vec<u8>, u32)> {
         let files = fs::read_dir(&self.work).unwrap().map(|file| file.unwrap().path());
         let mut found: Vec<_> = files
@@ -56,14 +57,15 @@ impl Place {
     }
 }
 
-/// Cuts the last line off in the middle.
+/// Truncates the last line in the middle.
 fn tear(path: &Path) {
     let (bytes, time) = (fs::read(path).unwrap(), fs::metadata(path).unwrap().modified().unwrap());
     fs::write(path, &bytes[..bytes.len() - 30]).unwrap();
     fs::File::options().append(true).open(path).unwrap().set_modified(time).unwrap();
 }
 
-/// Runs commands that write, each with its undo; each is done, or refused with everything as before.
+/// Runs commands that write, each followed by its undo; each succeeds, or is refused with
+/// everything as before.
 fn write_all(place: &Place, name: &str, output: &str) -> usize {
     let mut done = 0;
     for (words, session) in [
@@ -105,7 +107,7 @@ fn a_folder_whose_name_is_not_utf_8_is_written_in() {
     }
     let place = Place::new(&folder, "s.jsonl");
     assert_eq!(write_all(&place, "s.jsonl", "out.jsonl"), 6);
-    // Named on the command line it is refused, or read and written.
+    // If it is named on the command line, it is refused, or read and written.
     let path = place.work.join("s.jsonl");
     place.put("pi/two-attempts.jsonl", "s.jsonl");
     let before = place.state();
@@ -207,7 +209,8 @@ fn attribute(path: &Path, name: &str) -> Option<Vec<u8>> {
 #[cfg(target_os = "linux")]
 #[cfg_attr(not(may = "attribute"), ignore = "needs a file system with extended attributes")]
 fn attributes_and_access_lists_outlive_a_repair_and_its_undo() {
-    /// What the kernel takes as an access list: a version, then tag, rights and user of each row.
+    /// Returns an access control list in the format of the kernel: a version, then tag, rights and
+    /// user of each row.
     fn list(rows: &[(u16, u16, u32)]) -> Vec<u8> {
         let mut out = 2u32.to_le_bytes().to_vec();
         for (tag, rights, user) in rows {
@@ -217,7 +220,7 @@ fn attributes_and_access_lists_outlive_a_repair_and_its_undo() {
         out
     }
     let nobody = u32::MAX;
-    // The owner, the user 1000, the group, the mask, others.
+    // The owner, user 1000, the group, the mask, others.
     let rows = [(1, 6, nobody), (2, 4, 1000), (4, 4, nobody), (16, 4, nobody), (32, 0, nobody)];
     for (name, value) in [("user.agent", b"kept".to_vec()), ("system.posix_acl_access", list(&rows))] {
         let place = Place::new(OsStr::new("work"), "s.jsonl");

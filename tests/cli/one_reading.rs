@@ -1,6 +1,6 @@
-//! All commands read a session in one way: `status`, `fsck`, `log` and `context` agree on its entries, its HEAD, the path and the
-//! names of its faults, whether the bytes come from a file, a pipe or standard input. And a default repair keeps each entry
-//! that the agent reads.
+//! All commands read a session in the same way: `status`, `fsck`, `log` and `context` agree on its
+//! entries, its HEAD, the path and the names of its faults, whether the bytes come from a file, a
+//! pipe or standard input. And a default repair keeps each entry that the agent reads.
 
 use crate::fsck_claude::applied;
 use crate::random::{config, damage, sessions};
@@ -17,7 +17,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Output, Stdio};
 
-/// What the commands say of a session; `None` of one that is not read.
+/// The output of the commands for a session; `None` for one that is not read.
 #[derive(PartialEq, Debug)]
 struct Said {
     status: Option<Value>,
@@ -25,7 +25,7 @@ struct Said {
     total: Option<Value>,
 }
 
-/// How the bytes come.
+/// The source of the bytes.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Way {
     File,
@@ -56,7 +56,7 @@ fn values(output: &Output) -> Vec<Value> {
     text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|_| panic!("{line}"))).collect()
 }
 
-/// What depends on the name of the file, and not on its bytes.
+/// Returns whether a finding depends on the name of the file, and not on its bytes.
 fn depends_on_the_name(finding: &Value) -> bool {
     ["session-id-mismatch"].contains(&finding["check"].as_str().unwrap())
 }
@@ -74,7 +74,7 @@ fn said(folder: &Path, way: Way) -> Said {
     Said { status, findings, total }
 }
 
-/// Fails unless all commands agree on a session; `ways` says whether it is given in all ways.
+/// Fails unless all commands agree on a session; `ways` says whether it is passed in all ways.
 fn check(name: &str, bytes: &[u8], ways: bool) {
     let folder = tempfile::tempdir().unwrap();
     fs::write(folder.path().join("session.jsonl"), bytes).unwrap();
@@ -86,7 +86,8 @@ fn check(name: &str, bytes: &[u8], ways: bool) {
     let all = run(folder.path(), Way::File, &["log", "--json", "--all", "--dag"]);
     let context = run(folder.path(), Way::File, &["context", "--json"]);
     let Some(status) = &of_file.status else {
-        // What is not read is read by none of them; `fsck` may say more, since it looks at damaged lines, too.
+        // A session that is not read is read by none of them; `fsck` may report more, because it
+        // also examines damaged lines.
         for output in [&log, &all, &context] {
             assert!(!output.status.success(), "{name}");
         }
@@ -149,7 +150,7 @@ fn below(folder: &Path, into: &mut Vec<PathBuf>) {
     }
 }
 
-/// Runs a check on each file, and fails with the words of all that failed.
+/// Runs a check on each file, and fails with the messages of all failures.
 fn each(paths: &[PathBuf], check: impl Fn(usize, &str, &[u8]) + std::panic::RefUnwindSafe) {
     let failed = paths.iter().enumerate().filter(|(at, path)| {
         let (name, bytes) = (path.display().to_string(), fs::read(path).unwrap());
@@ -188,7 +189,7 @@ proptest! {
     }
 }
 
-/// The session in some bytes, as its agent reads it.
+/// Returns the session in some bytes, as its agent reads it.
 fn read(bytes: &[u8]) -> Option<Session> {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
@@ -196,7 +197,7 @@ fn read(bytes: &[u8]) -> Option<Session> {
     store::open(&path, Options::default()).ok().map(|opened| opened.session)
 }
 
-/// Fails unless a default repair keeps all entries that the agent reads in some bytes.
+/// Fails unless a default repair keeps all entries that the agent reads.
 fn keeps_entries(name: &str, bytes: &[u8]) {
     let Some(before) = read(bytes) else { return };
     let source = Table(vec![bytes.to_vec()]);
@@ -213,7 +214,7 @@ fn keeps_entries(name: &str, bytes: &[u8]) {
     };
     let repaired = applied(&repair.plan, &source);
     let after = read(&repaired).unwrap_or_else(|| panic!("{name}: no session is left"));
-    // An id that is a number becomes a string, and of entries with one id the first keeps it.
+    // An id that is a number becomes a string, and of entries with the same id the first keeps it.
     let renamed = |key: &Key| {
         let id = key.short_id();
         *key == Key::of_number(&id) && !id.is_empty() || *key == Key::of(b"")
@@ -222,7 +223,8 @@ fn keeps_entries(name: &str, bytes: &[u8]) {
         session.entries.keys().iter().copied().filter(|key| key.is_some()).collect()
     };
     let after_ids = ids(&after);
-    // What names nothing, only hides the position, or stops the agent goes by what the finding says.
+    // An entry that names nothing, only hides HEAD, or stops the agent is removed, as its finding
+    // says.
     let goes = |check| matches!(check, Check::DanglingLeaf | Check::ForeignMarker | Check::NoMessage);
     let gone: HashSet<Key> = examined
         .findings
@@ -231,7 +233,8 @@ fn keeps_entries(name: &str, bytes: &[u8]) {
         .filter(|finding| goes(finding.check))
         .map(|finding| Key::of(finding.id.as_bytes()))
         .collect();
-    // Bytes that are not UTF-8, and halves of surrogate pairs, may be in an id; agents read what the repair writes.
+    // An id may contain bytes that are not UTF-8, and halves of surrogate pairs; agents read what
+    // the repair writes.
     if [Check::InvalidUtf8, Check::LoneSurrogate].iter().any(|check| examined.findings.count(*check) > 0) {
         return assert!(after_ids.len() + gone.len() >= ids(&before).len(), "{name}: entries are gone");
     }

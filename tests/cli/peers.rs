@@ -18,7 +18,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The clock, the source of ids, and the names of sessions that `tests/oracles/programs.py` has, too.
+/// The clock, the source of ids, and the names of sessions, which `tests/oracles/programs.py` uses,
+/// too.
 const NOW: &str = "2027-01-15T12:00:00Z";
 const SEED: &str = "peers";
 const NEW_SESSION: &str = "11111111-1111-4111-8111-111111111111";
@@ -51,7 +52,8 @@ struct Row<'t> {
     context: &'t str,
 }
 
-/// Asks bough what the programs were asked; gives how many answers there are of each program.
+/// Asks bough the same questions as the programs; returns how many answers of each program there
+/// are.
 fn check(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
     let table = fs::read_to_string(files::project().join("tests/cli/sessions/peers.tsv")).unwrap();
     let mut sessions = Sessions::new();
@@ -83,7 +85,7 @@ fn check(wanted: impl Fn(&str) -> bool) -> BTreeMap<String, usize> {
     counts
 }
 
-/// Copies of sessions, each in a folder of its own.
+/// Copies of sessions, each in a separate folder.
 struct Sessions {
     folder: tempfile::TempDir,
     /// The bytes of each, and the name of its copy.
@@ -95,7 +97,7 @@ impl Sessions {
         Sessions { folder: tempfile::tempdir().unwrap(), known: HashMap::new() }
     }
 
-    /// A fresh copy.
+    /// Creates a new copy.
     fn copy(&mut self, name: &str) -> PathBuf {
         let (bytes, file) = self.known.entry(name.to_owned()).or_insert_with(|| read(name));
         let path = self.folder.path().join(file);
@@ -112,7 +114,7 @@ fn read(name: &str) -> (Vec<u8>, String) {
     let mut bytes = fs::read(&path).unwrap();
     let stem = path.file_stem().unwrap().to_str().unwrap();
     let file = path.file_name().unwrap().to_str().unwrap();
-    // To Claude Code the name of the file is the session.
+    // For Claude Code, the name of the file is the session.
     let is_claude = name.contains("claude");
     let file = if is_claude && stem.len() != 36 { format!("{COPY}.jsonl") } else { file.to_owned() };
     if file.starts_with("real-v1") {
@@ -166,7 +168,7 @@ fn compare(row: &Row<'_>, copy: &Path) -> Result<(), String> {
     Ok(())
 }
 
-/// Does what the row says; gives the file that was written, `None` where it is refused.
+/// Carries out a row; returns the file that was written, or `None` if it was refused.
 fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>, String> {
     let (session, files) = (&opened.session, &opened.files);
     let whole = Whole { session, source: files };
@@ -235,7 +237,7 @@ enum LastLine {
     Torn,
 }
 
-/// How a file ends, which decides what an append puts there.
+/// How a file ends, which determines what an append adds there.
 fn last_line(bytes: &[u8]) -> LastLine {
     let line = bytes.rsplit(|byte| *byte == b'\n').next().unwrap_or_default();
     match line {
@@ -245,7 +247,8 @@ fn last_line(bytes: &[u8]) -> LastLine {
     }
 }
 
-/// Where bough says that the program stands, and what the program would give the model.
+/// Returns where the program's HEAD is according to bough, and what the program would send to the
+/// model.
 fn said(opened: &Opened) -> (String, Vec<String>) {
     let (session, files) = (&opened.session, &opened.files);
     if session.format == Format::Claude {
@@ -269,7 +272,7 @@ fn said(opened: &Opened) -> (String, Vec<String>) {
     (runs(path.iter().map(|ix| session.entries.line(*ix))), vec![said.len().to_string(), digest])
 }
 
-/// 1, 2, 3, 7 as `1-3 7`.
+/// Formats 1, 2, 3, 7 as `1-3 7`.
 fn runs(numbers: impl Iterator<Item = u64>) -> String {
     let mut runs: Vec<(u64, u64)> = Vec::new();
     for number in numbers {

@@ -1,4 +1,4 @@
-//! What must hold of all copies, over random sessions of every format.
+//! Properties of all copies, over random sessions of every format.
 
 use bough::format::tools::{ToolRole, tool_ids};
 use bough::format::{Format, Ids, Session};
@@ -11,7 +11,8 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use std::collections::HashSet;
 
-/// A turn: where it hangs (counted back from the last), what is said, and how many tools each of its replies calls.
+/// A turn: its parent (counted back from the last turn), its text, and how many tools each of its
+/// replies calls.
 #[derive(Clone, Debug)]
 struct Turn {
     back: usize,
@@ -148,7 +149,8 @@ impl Writer {
                     );
                     hangs.push((at.clone(), id.clone()));
                 }
-                // Each result hangs under its own call; the talk goes on under the last.
+                // Each result is a child of its own call; the conversation continues below the last
+                // one.
                 for (call, id) in hangs {
                     at = self.message(&call, "user", &format!(
                         r#"{{"role":"user","content":[{{"tool_use_id":"{id}","type":"tool_result","content":"ok"}}]}}"#
@@ -230,7 +232,7 @@ fn applied(old: &[u8], picks: &Picks) -> Vec<u8> {
     new
 }
 
-/// The calls and results among entries: each once, and each with its other half.
+/// Checks the calls and results among entries: each occurs once, and with its other half.
 fn paired(session: &Session, source: &Table, entries: &[Ix]) -> Result<(), String> {
     let (mut calls, mut results) = (Vec::new(), Vec::new());
     for ix in entries {
@@ -252,7 +254,8 @@ fn paired(session: &Session, source: &Table, entries: &[Ix]) -> Result<(), Strin
     if calls == results { Ok(()) } else { Err(format!("calls {calls:?}, results {results:?}")) }
 }
 
-/// The entries of a branch from below `fork` on, and what hangs beside it of its replies.
+/// Returns the entries of a branch below `fork`, and the entries beside it that belong to its
+/// replies.
 fn whole_branch(session: &Session, source: &Table, fork: Option<Ix>, leaf: Ix) -> Vec<Ix> {
     let path = session.tree.path(leaf);
     let from = fork.map_or(0, |fork| path.iter().position(|ix| *ix == fork).unwrap() + 1);
@@ -285,7 +288,7 @@ proptest! {
             let leaves: Vec<Ix> = session.tree.leaves().filter(|ix| !session.entries.flags(*ix).has(Flags::RESULT) || format != Format::Claude).collect();
             let Some(leaf) = leaves.get(which % leaves.len().max(1)).copied() else { continue };
             let fork = session.tree.ancestors(leaf).skip(1).find(|ix| session.tree.children(*ix).len() > 1);
-            // Between the calls of one reply there is no place for copies.
+            // Copies can't be inserted between the calls of one reply.
             let fork = fork.filter(|fork| !session.entries.flags(*fork).has(Flags::CALL));
             let branch = whole_branch(&session, &source, fork, leaf);
             let picked: Vec<Picked> = branch.iter().map(|ix| Picked { ix: *ix, named: false }).collect();
@@ -310,7 +313,7 @@ proptest! {
             let again_side = Whole { session: &again, source: &again_source };
             let (one, two) = (items(side, &branch, false).unwrap(), items(again_side, copies, false).unwrap());
             prop_assert!(align(&one, &two).iter().all(|step| !step.differs()), "{:?}\n{}", format, String::from_utf8_lossy(&new));
-            // Where the receiving path has other calls, none stands twice on it.
+            // If the receiving path has other calls, none occurs twice on it.
             if format != Format::Claude {
                 prop_assert_eq!(paired(&again, &again_source, &path), Ok(()), "{:?}", format);
             }

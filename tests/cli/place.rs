@@ -1,11 +1,13 @@
-//! The program, run where it can do no harm.
+//! Runs the program where it can do no harm.
 
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// The program, with a folder for its home, in which its operation log is too: none of the user's own settings and sessions is seen.
+/// Returns the program, with a folder as its home, which also contains its operation log: the
+/// user's own settings and sessions are not visible.
 ///
-/// `BOUGH_TEST_PROGRAM` names another build of it: long runs go on while the program is built anew.
+/// `BOUGH_TEST_PROGRAM` names another build of it, so that long runs can continue while the program
+/// is rebuilt.
 pub fn bough(home: &Path) -> Command {
     let program =
         std::env::var_os("BOUGH_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_bough").into());
@@ -19,20 +21,20 @@ pub fn bough(home: &Path) -> Command {
     command
 }
 
-/// The exit status.
+/// Returns the exit status.
 pub fn code(output: &Output) -> i32 {
     output.status.code().expect("it ended by itself")
 }
 
-/// What was said on standard error.
+/// Returns the output on standard error.
 pub fn said(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-/// Puts a copy of the program where another user can run it.
+/// Copies the program to a place where another user can run it.
 ///
-/// It is not written by this process: a program that another test starts meanwhile would have our handle too, and what is open
-/// for writing can't be run.
+/// The copy is not written by this process: a program that another test starts in the meantime
+/// would inherit our handle, and a file that is open for writing can't be run.
 pub fn copy_of_bough(to: &Path) {
     let done = Command::new("cp").args([Path::new(env!("CARGO_BIN_EXE_bough")), to]).status().unwrap();
     assert!(done.success());

@@ -1,5 +1,5 @@
-//! No input makes bough panic, and whatever it reads holds together: over random bytes, random lines, and good sessions with
-//! random damage.
+//! No input makes bough panic, and everything that it reads is consistent: over random bytes,
+//! random lines, and intact sessions with random damage.
 
 use crate::files::project;
 use bough::format::Content;
@@ -39,7 +39,8 @@ proptest! {
 proptest! {
     #![proptest_config(config(12))]
 
-    /// The program itself, on the same: it ends with a status of its own, never by a signal or as a bug.
+    /// Runs the program itself on the same input: it exits with a proper status, never by a signal
+    /// or as a bug.
     #[test]
     fn the_program_ends_well(
         file in any::<Index>(),
@@ -70,13 +71,13 @@ proptest! {
     }
 }
 
-/// So many cases, unless `PROPTEST_CASES` says how many.
+/// Sets the number of cases, unless `PROPTEST_CASES` does.
 pub fn config(cases: u32) -> ProptestConfig {
     let config = ProptestConfig { failure_persistence: None, ..ProptestConfig::default() };
     if std::env::var_os("PROPTEST_CASES").is_some() { config } else { ProptestConfig { cases, ..config } }
 }
 
-/// Opens what is given as a file, and asks it all that a reader asks.
+/// Opens bytes as a file, and asks everything that a reader asks.
 fn look_at(bytes: &[u8]) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("random.jsonl");
@@ -113,7 +114,7 @@ fn questions(opened: &Opened) {
         let shown = |ix: Ix| all || filter::conversation(session, ix);
         let forest = Forest::new(tree, entries.len(), shown);
         let wanted = tree.standing().filter(|ix| shown(*ix)).count();
-        // Each entry once, none before what hangs under it.
+        // Each entry once, and none before its children.
         let mut drawn = vec![false; entries.len()];
         for row in Graph::new(&forest, session.head.leaf).rows() {
             if let Row::Entry { ix, .. } = row {
@@ -138,7 +139,8 @@ fn questions(opened: &Opened) {
     }
 }
 
-/// Each row comes after its parent, among the parent's descendants; and folding all that can be folded leaves the roots.
+/// Each row comes after its parent, among the parent's descendants, and folding everything that can
+/// be folded leaves the roots.
 fn look_at_rows(rows: &Rows, forest: &Forest<'_>) {
     let mut folds = Folds::default();
     for row in 0..rows.len() {
@@ -153,7 +155,7 @@ fn look_at_rows(rows: &Rows, forest: &Forest<'_>) {
     assert_eq!(folds.visible(rows), roots);
 }
 
-/// A line that may be an entry of any format, or nearly one.
+/// Generates a line that may be an entry of any format, or almost one.
 fn line() -> impl Strategy<Value = String> {
     let member = (select(KEYS.to_vec()), value()).prop_map(|(key, value)| format!("{key:?}:{value}"));
     let object = prop::collection::vec(member, 0..8).prop_map(|members| format!("{{{}}}", members.join(",")));
@@ -254,7 +256,7 @@ const KEYS: &[&str] = &[
     "kind",
 ];
 
-/// What can happen to a file.
+/// The kinds of damage to a file.
 #[derive(Clone, Debug)]
 pub enum Damage {
     Cut(Index, Index),
@@ -311,7 +313,7 @@ impl Damage {
     }
 }
 
-/// The sessions that the project has.
+/// Returns the sessions of the project.
 pub fn sessions() -> Vec<PathBuf> {
     fn below(folder: &Path, into: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).into_iter().flatten() {

@@ -1,13 +1,14 @@
-//! Holds what `--json` prints to the schemas in `docs/schema`.
+//! Checks the output of `--json` against the schemas in `docs/schema`.
 
 use crate::files::{copy, copy_below, project};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-/// Commands, and the schemas of the lines that they print; `S` stands for a session with branches and labels, `D` for a
-/// damaged one, `B` for one of Claude Code's with bad lines, `P` for one with calls of tools, `O` for an old one, `C` for a folder of Claude Code's with agents, `T` for one
-/// with stored results, `Q` for one with prompts that are only in the input queue.
+/// Commands, and the schemas of the lines that they print; `S` is a session with branches and
+/// labels, `D` a damaged one, `B` one of Claude Code with bad lines, `P` one with tool calls, `O`
+/// an old one, `C` a folder of Claude Code with subagents, `T` one with stored results, `Q` one
+/// with prompts that are only in the input queue.
 const RUNS: &[(&str, &[&str])] = &[
     ("status S", &["bough.status/1"]),
     ("log S", &["bough.entry/1"]),
@@ -79,7 +80,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("fsck --repair --force D", &["bough.aside/1", "bough.change/1", "bough.fsck/1"]),
 ];
 
-/// A session of version 1 of pi, and a project of Claude Code with agents.
+/// A session of version 1 of pi, and a project of Claude Code with subagents.
 const OLD: &str = "pi/v1-hand-branchedfrom.jsonl";
 const WITH_AGENTS: &str = "claude-code/subagent";
 
@@ -185,7 +186,7 @@ fn json_output_fits_its_schema() {
     assert!(failed.is_empty(), "{}", failed.join("\n"));
 }
 
-/// Values that no agent writes are left out, or shown as what they are allowed to be.
+/// Values that no agent writes are left out, or shown in the form that the schema allows.
 #[test]
 fn json_output_of_odd_sessions_fits_its_schema() {
     let schemas: BTreeMap<String, Value> = fs::read_dir(project().join("docs/schema"))
@@ -277,8 +278,9 @@ fn json_output_of_odd_sessions_fits_its_schema() {
     assert!(seen > 2000, "{seen}");
 }
 
-/// What of a value does not fit its schema. Knows the words that `docs/schema` uses: `type`, `enum`, `const`, `required`,
-/// `properties`, `additionalProperties`, `items`; another one is an error, so that none is passed over.
+/// Returns the parts of a value that do not fit its schema. Supports the keywords that
+/// `docs/schema` uses: `type`, `enum`, `const`, `required`, `properties`, `additionalProperties`,
+/// `items`; another one is an error, so that none is ignored.
 fn wrong(schema: &Value, value: &Value) -> Vec<String> {
     let mut out = Vec::new();
     let is = |wanted: &str| match wanted {
@@ -313,7 +315,7 @@ fn wrong(schema: &Value, value: &Value) -> Vec<String> {
                         out.extend(wrong(schema, value).into_iter().map(|words| format!("{key}: {words}")));
                     }
                 }
-                // The pages tell all of what is printed, and what each field means.
+                // The schemas list every field that is printed, and its meaning.
                 let known = said.as_object().unwrap();
                 let unknown =
                     value.as_object().into_iter().flatten().filter(|(key, _)| !known.contains_key(*key));

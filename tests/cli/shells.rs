@@ -1,8 +1,9 @@
-//! Tries completion in real shells, each in a terminal of its own (by tmux). What is not installed is not tried: `build.rs`
-//! looks.
+//! Tries completion in real shells, each in a terminal of its own (with tmux). Shells that are not
+//! installed are skipped: `build.rs` checks that.
 //!
-//! What was typed, and what the terminal showed then, is kept in `tests/cli/shells/<shell>.txt`. Versions of shells draw
-//! differently, so the tests look for the words that must be seen; `BOUGH_BLESS=1 cargo test shells` records anew.
+//! The typed text, and what the terminal then showed, is recorded in
+//! `tests/cli/shells/<shell>.txt`. Versions of shells draw differently, so the tests search for the
+//! words that must be visible; `BOUGH_BLESS=1 cargo test shells` records anew.
 
 use crate::files::{copy, project};
 use std::fs;
@@ -10,7 +11,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What is completed, what is typed before Tab, and what must then be seen.
+/// What is completed, what is typed before Tab, and what must then be visible.
 #[rustfmt::skip] // a table
 const TRIALS: &[(&str, &str, &[&str])] = &[
     ("a command",                    "bough rev-pa",                              &["bough rev-parse"]),
@@ -56,9 +57,9 @@ const TRIALS: &[(&str, &str, &[&str])] = &[
     ("a shell",                      "bough completions pow",                     &["bough completions powershell"]),
 ];
 
-/// How long a machine that is busy may take for one answer.
+/// How long a busy machine may take for one answer.
 const PATIENCE: Duration = Duration::from_secs(20);
-/// What begins a line that the shell waits for.
+/// The beginning of a line at which the shell waits for input.
 const PROMPT: &str = "ready>";
 
 #[test]
@@ -111,7 +112,8 @@ fn trial(shell: &str, file: &str, start: &str, run: &str) {
     }
 }
 
-/// Puts sessions, a store, settings and an operation into a home folder; gives the id of the operation.
+/// Puts sessions, a store, settings and an operation into a home folder; returns the id of the
+/// operation.
 fn furnish(home: &Path) -> String {
     let sessions = project().join("tests/cli/sessions/pi");
     for name in ["s.jsonl", "two words.jsonl", "folder/s.jsonl"] {
@@ -140,7 +142,7 @@ fn furnish(home: &Path) -> String {
 /// A shell in a terminal of tmux.
 struct Terminal {
     socket: PathBuf,
-    /// Whether offers are shown in a menu that has the keys.
+    /// Whether candidates are shown in a menu that takes the keys.
     menu: bool,
 }
 
@@ -185,7 +187,7 @@ impl Terminal {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// Waits until the screen is as wanted, or the time is over; gives the screen.
+    /// Waits until the screen is as wanted, or the time is over; returns the screen.
     fn wait(&self, time: Duration, wanted: impl Fn(&str) -> bool) -> String {
         let start = Instant::now();
         loop {
@@ -201,7 +203,8 @@ impl Terminal {
         self.wait(PATIENCE, wanted)
     }
 
-    /// Types a line and presses Tab until all that is wanted is seen; gives what was seen, and empties the screen.
+    /// Types a line and presses Tab until everything wanted is visible; returns what was visible,
+    /// and clears the screen.
     fn complete(&self, typed: &str, wanted: &[String]) -> String {
         self.keys(&["-l", typed]);
         self.until(|screen| screen.contains(typed));
@@ -212,7 +215,8 @@ impl Terminal {
             self.keys(&["Tab"]);
             screen = self.wait(Duration::from_millis(700), seen);
         }
-        // Fish leaves its menu at the first key. To others that key would be a signal, which overtakes a Tab.
+        // Fish leaves its menu at the first key. For other shells that key would be a signal, which
+        // overtakes a Tab.
         let menu: &[&str] = if self.menu { &["C-c"] } else { &[] };
         self.keys(&[menu, &["C-u", "C-l"]].concat());
         let empty = self.until(|screen| screen == PROMPT);

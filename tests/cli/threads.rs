@@ -1,4 +1,4 @@
-//! Where no thread can be started, the work is done on one.
+//! If no thread can be started, the work is done on one.
 
 use crate::files::{copy, project};
 use crate::place::copy_of_bough;
@@ -19,7 +19,7 @@ fn commands_over_folders_need_no_threads() {
         let run = |alone: bool| {
             let mut command = Command::new(if alone { "setpriv" } else { bough.to_str().unwrap() });
             if alone {
-                // The limit does not hold for the user root.
+                // The limit does not apply to the user root.
                 command.args(["--reuid", "65534", "--clear-groups", "prlimit", "--nproc=1"]).arg(&bough);
             }
             command

@@ -1,8 +1,8 @@
-//! The rows of a session beside what the tree views of pi and oh-my-pi showed of it.
+//! Compares the rows of a session with those in the tree views of pi and oh-my-pi.
 //!
-//! `sessions/rows.tsv` has one question a row: a session, the program that was asked, a filter, and with it the line of a folded
-//! row, if one was folded. The answer is the line on which the cursor started, and the lines that were shown, in their order.
-//! `tests/tree-views` asks the programs.
+//! `sessions/rows.tsv` contains one question a row: a session, the program that was asked, a
+//! filter, and the line of a folded row, if one was folded. The answer is the line on which the
+//! cursor started, and the lines that were shown, in order. `tests/tree-views` asks the programs.
 
 use crate::files;
 use bough::format::Format;
@@ -22,7 +22,7 @@ fn rows_are_those_of_the_agents_own_tree_views() {
     }
 }
 
-/// Compares the answers; gives how many there are of each program.
+/// Compares the answers; returns how many of each program there are.
 fn check() -> HashMap<String, usize> {
     let sessions = files::project().join("tests/cli/sessions");
     let table = fs::read_to_string(sessions.join("rows.tsv")).unwrap();
@@ -44,10 +44,10 @@ fn check() -> HashMap<String, usize> {
     counts
 }
 
-/// What bough shows, as the table has it.
+/// Returns what bough shows, in the form of the table.
 ///
-/// `None` where the programs show what is not in the file: of an id that two lines have, one of them twice; and of a ring of
-/// links nothing at all.
+/// Returns `None` if the programs show something that is not in the file: of an id on two lines,
+/// one of them twice; and for a cycle of links nothing at all.
 fn answer(path: &Path, program: &str, question: &str) -> Option<String> {
     let session = store::open(path, Options::default()).unwrap().session;
     let wanted = if program == "omp" { Format::Omp } else { Format::Pi };

@@ -1,5 +1,6 @@
-//! What must hold of every command that writes: a dry run changes nothing, says what is then done and ends as the real run
-//! does; lines that are not named stay as they are, byte for byte; and `undo` gives everything back, times included.
+//! Properties of every command that writes: a dry run changes nothing, announces what is then done
+//! and ends like the real run; lines that are not mentioned stay the same, byte for byte; and
+//! `undo` restores everything, including times.
 
 use crate::files;
 use crate::place::{bough, code, said};
@@ -10,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::Output;
 
-/// A file as it is: its bytes, when it was changed, who may read it.
+/// The state of a file: its bytes, when it was changed, who may read it.
 type State = (Vec<u8>, i64, i64, u32);
 
 struct Place {
@@ -18,7 +19,7 @@ struct Place {
 }
 
 impl Place {
-    /// A folder with copies of sessions: `s.jsonl=pi/two-attempts.jsonl`.
+    /// Creates a folder with copies of sessions: `s.jsonl=pi/two-attempts.jsonl`.
     fn with(files: &str) -> Place {
         let place = Place { folder: tempfile::tempdir().unwrap() };
         for file in files.split(' ') {
@@ -46,7 +47,7 @@ impl Place {
             .unwrap()
     }
 
-    /// All files but those of the log, and all folders.
+    /// Returns all files except those of the log, and all folders.
     fn state(&self) -> BTreeMap<PathBuf, Option<State>> {
         let mut found = BTreeMap::new();
         for folder in ["work", "home"] {
@@ -127,7 +128,7 @@ fn every_repair_is_announced_and_taken_back() {
         let mut files: Vec<PathBuf> = fs::read_dir(kind).unwrap().map(|file| file.unwrap().path()).collect();
         files.retain(|file| file.extension().is_some_and(|extension| extension == "jsonl"));
         files.sort();
-        // Of each kind the first and the last: they are many.
+        // The first and the last of each kind: there are many.
         let last = files.len().saturating_sub(1);
         for (_, file) in files.iter().enumerate().filter(|(at, _)| [0, last].contains(at)) {
             let name = format!(
@@ -141,7 +142,7 @@ fn every_repair_is_announced_and_taken_back() {
     assert!(repaired > 40, "{repaired} files were repaired");
 }
 
-/// Carries out a command and takes it back; whether it changed anything.
+/// Carries out a command and undoes it; returns whether it changed anything.
 fn check(files: &str, words: &str) -> bool {
     let place = Place::with(files);
     let what = format!("{words} ({files})");
@@ -196,7 +197,7 @@ fn differs_in_nothing(
     }
 }
 
-/// Looks whether each file is what the changes of the dry run make of it.
+/// Checks that each file is what the changes of the dry run make of it.
 fn is_as_announced(
     what: &str,
     told: &Output,
@@ -243,7 +244,7 @@ fn fits(what: &str, changes: &[&Value], old: &[u8], new: &[u8]) {
         if !old.ends_with(b"\n") {
             wanted.push(b'\n');
         }
-        // A newline that the last line lacks is announced as a change of its own.
+        // A newline that the last line lacks is announced as a separate change.
         for change in changes.iter().filter(|change| change["bytes"] != 1) {
             wanted.extend_from_slice(change["new"].as_str().unwrap().as_bytes());
             wanted.push(b'\n');
@@ -258,10 +259,10 @@ fn fits(what: &str, changes: &[&Value], old: &[u8], new: &[u8]) {
     if changes.iter().any(|change| change["op"] == "recode") {
         return;
     }
-    // A line that no change names is there as it was, and they are in order.
+    // A line that no change mentions is unchanged, and the lines are in order.
     let named = |line: u64| {
         changes.iter().any(|change| {
-            // Lines that are joined are named by the first.
+            // Lines that are joined are named by the first one.
             let count = match change["op"] == "join" {
                 true => change["old"].as_str().unwrap().split('\n').count() as u64,
                 false => 1,
@@ -280,7 +281,7 @@ fn fits(what: &str, changes: &[&Value], old: &[u8], new: &[u8]) {
             );
         }
     }
-    // Lines that come of others stand there as announced, unless more is done to them.
+    // Lines made from others are as announced, unless more changes apply to them.
     for change in changes.iter().filter(|change| change["op"] == "split" || change["op"] == "join") {
         let alone = changes.iter().filter(|other| other["line"] == change["line"]).all(|other| {
             let op = other["op"].as_str().unwrap();
@@ -304,7 +305,7 @@ fn fits(what: &str, changes: &[&Value], old: &[u8], new: &[u8]) {
         let all = here.iter().all(|change| {
             let value = |key: &str| change[key].as_str().and_then(|text| serde_json::from_str(text).ok());
             let field = change["field"].as_str().unwrap();
-            // A change inside a value is announced as that stretch, and a long one is cut.
+            // A change inside a value is announced as that range, and a long one is cut.
             let whole = get(&entry, field).cloned() == value("old");
             if whole {
                 set(&mut entry, field, value("new"));
@@ -328,7 +329,7 @@ fn get<'e>(entry: &'e Value, field: &str) -> Option<&'e Value> {
     field.split('.').try_fold(entry, |entry, name| entry.get(name))
 }
 
-/// Sets a field, by its names with points between them; takes it away where there is no value.
+/// Sets a field, given by its names separated by points; removes it if there is no value.
 fn set(entry: &mut Value, field: &str, value: Option<Value>) {
     let (first, rest) = field.split_once('.').map_or((field, None), |(first, rest)| (first, Some(rest)));
     match (rest, value) {

@@ -1,4 +1,4 @@
-//! Holds the texts that a user sees to the words of `docs/glossary.md`.
+//! Checks the texts that users see against the words of `docs/glossary.md`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -58,7 +58,8 @@ const EXCEPTIONS: &[(&str, &str, &str)] = &[(
     "it is written into files, and the answers of the programs are recorded for those bytes",
 )];
 
-/// Files and folders that are text as a whole; `man` has the doc comments of `src/cmd`, which are its help.
+/// Files and folders that are text as a whole; `man` has the doc comments of `src/cmd`, which are
+/// its help.
 const TEXTS: &[&str] = &[
     "README.md",
     "CHANGELOG.md",
@@ -133,8 +134,8 @@ impl Checker {
         )
     }
 
-    /// Returns the wrong wordings in `text`, each with what to write instead. A word that is part of
-    /// a name such as `torn-line` or `parse_record` is not one.
+    /// Returns the wrong wordings in `text`, each with what to write instead. A word that is part
+    /// of a name such as `torn-line` or `parse_record` is not one.
     fn check(&self, text: &str) -> Vec<(String, &'static str)> {
         let mut found = Vec::new();
         for (wrong, fine, instead) in &self.0 {

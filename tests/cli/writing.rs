@@ -1,5 +1,6 @@
-//! What must hold of every command that writes: old bytes stay, a dry run says what is then done, an undo gives the old
-//! file back, nothing is lost beside another writer, and what the system refuses changes nothing.
+//! Properties of every command that writes: old bytes stay, a dry run announces what is then done,
+//! an undo restores the old file, nothing is lost next to another writer, and an error of the
+//! system changes nothing.
 
 use crate::place::{bough, code, copy_of_bough, said};
 use std::fmt::Write as _;
@@ -11,7 +12,7 @@ use std::sync::Barrier;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// A folder with sessions, and a home of its own.
+/// A folder with sessions, and a home folder of its own.
 struct Place {
     folder: tempfile::TempDir,
 }
@@ -25,7 +26,7 @@ impl Place {
         self.folder.path().join(name)
     }
 
-    /// Puts a file there that looks as if nobody had touched it for long.
+    /// Creates a file that looks as if nobody had touched it for a long time.
     fn put(&self, name: &str, text: &[u8]) -> PathBuf {
         let path = self.path(name);
         fs::write(&path, text).unwrap();
@@ -44,7 +45,7 @@ impl Place {
         self.command(words).output().unwrap()
     }
 
-    /// The same, with a fixed clock and fixed ids.
+    /// Does the same with a fixed clock and fixed ids.
     fn run_fixed(&self, words: &[&str], seed: u64) -> Output {
         let mut command = self.command(words);
         command.env("BOUGH_NOW", "2026-03-02T12:00:00Z").env("BOUGH_IDS", seed.to_string()).output().unwrap()
@@ -59,7 +60,7 @@ impl Place {
     }
 }
 
-/// Numbers by chance, from a seed.
+/// Random numbers from a seed.
 struct Chance(u64);
 
 impl Chance {
@@ -80,7 +81,8 @@ enum Form {
 
 const FORMS: [Form; 5] = [Form::Pi, Form::Omp, Form::Chimera, Form::Claude, Form::OldClaude];
 
-/// A session by chance: a tree of prompts and replies, some labels, and oddities of spelling that must survive.
+/// Generates a random session: a tree of prompts and replies, some labels, and unusual spellings
+/// that must survive.
 fn session(form: Form, chance: &mut Chance) -> (String, Vec<String>) {
     let mut text = match form {
         Form::Pi => "{\"type\":\"session\",\"version\":3,\"id\":\"s\",\"timestamp\":\"2026-03-01T00:00:00.000Z\",\"cwd\":\"/w\"}\n".to_owned(),
@@ -138,13 +140,13 @@ fn session(form: Form, chance: &mut Chance) -> (String, Vec<String>) {
     (text, ids)
 }
 
-/// The same without what is damage to `fsck`, and to other readers.
+/// Does the same without anything that is damage to `fsck`, and to other readers.
 fn sound_session(form: Form, chance: &mut Chance) -> (String, Vec<String>) {
     let (text, ids) = session(form, chance);
     (text.replace("\\ud83d", "\\u00df").trim_end().to_owned() + "\n", ids)
 }
 
-/// What `--dry-run --json` says that an append will put behind the file.
+/// Returns the bytes that `--dry-run --json` says will be appended to the file.
 fn announced(output: &Output) -> Vec<u8> {
     let mut bytes = Vec::new();
     for line in String::from_utf8_lossy(&output.stdout).lines() {
@@ -269,7 +271,7 @@ fn an_export_stands_on_its_own() {
             String::from_utf8_lossy(&told.stdout).lines().map(str::to_owned).collect()
         };
         let wanted = ids_of("s.jsonl", "::label:a name");
-        // The position of the new session is the entry, which has its label again.
+        // HEAD of the new session is the entry, which has its label again.
         let found = ids_of("out.jsonl", "::label:a name");
         assert_eq!(found.len(), wanted.len() + usize::from(form == Form::Chimera), "seed {seed}: {form:?}");
         let is_same = found.iter().rev().zip(wanted.iter().rev()).all(|(one, other)| one == other);
@@ -302,14 +304,15 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
     let (mut refused, mut done) = (0, 0);
     let (mut named, mut moved) = (Vec::new(), 0);
     let wrote = std::thread::scope(|scope| {
-        // Where something fails below, the writer is not to go on for ever.
+        // If something below fails, the writer must not continue forever.
         let stopped = Stop(&stop);
         let writer = scope.spawn(|| {
             let mut file = fs::File::options().append(true).open(&path).unwrap();
             begun.wait();
             let mut wrote = 0;
             while !stop.load(Ordering::Relaxed) {
-                // On a slow machine the file would grow without end, and each run take longer than the one before.
+                // On a slow machine the file would grow without end, and each run would take longer
+                // than the one before.
                 if wrote > 20 * runs.load(Ordering::Relaxed) {
                     std::thread::sleep(Duration::from_millis(1));
                     continue;
@@ -326,7 +329,7 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
             wrote
         });
         begun.wait();
-        // Without `--force` it is told that somebody is at work.
+        // Without `--force`, the agent is reported.
         let polite = place.run(&["label", "s.jsonl", "polite", &ids[0]]);
         assert_eq!(code(&polite), 5, "{}", said(&polite));
         for at in 0..200 {
@@ -397,7 +400,7 @@ fn two_boughs_at_once_do_not_harm_each_other() {
     done.sort();
     assert_eq!(found, done, "what was said to be done is in the file, and nothing else");
     assert!(!done.is_empty());
-    // The log has them all, and takes them back one by one.
+    // The log contains all of them, and undoes them one by one.
     for _ in &done {
         let last = place.run(&["op", "log", "-n", "1"]);
         assert_eq!(code(&last), 0);
@@ -412,7 +415,7 @@ fn two_boughs_at_once_do_not_harm_each_other() {
 fn a_repair_gives_way_to_other_boughs_and_is_done() {
     let place = Place::new();
     let (text, ids) = sound_session(Form::Pi, &mut Chance(9));
-    // Each repair is a rewrite that meets a file which grew, or was mended, since it was read.
+    // Each repair is a rewrite that meets a file that grew, or was repaired, since it was read.
     let broken = text.replacen(&format!("\"parentId\":\"{}\"", ids[0]), "\"parentId\":\"0000dead\"", 1);
     assert_ne!(broken, text);
     let path = place.put("s.jsonl", broken.as_bytes());
@@ -436,8 +439,8 @@ fn a_repair_gives_way_to_other_boughs_and_is_done() {
 
 /// Mounts a small file system.
 ///
-/// A test that wants it says `#[cfg_attr(not(may = "mount"), ignore = "…")]`, so that it is reported as ignored where that is
-/// not allowed (`build.rs` looks).
+/// A test that needs it has the attribute `#[cfg_attr(not(may = "mount"), ignore = "…")]`, so that
+/// it is reported as ignored if that is not allowed (`build.rs` checks that).
 fn small_disk(place: &Place, options: &str) -> Mount {
     let path = place.path("disk");
     fs::create_dir(&path).unwrap();
@@ -494,7 +497,7 @@ fn a_full_disk_changes_nothing() {
     }
 }
 
-/// An old session, which `migrate` makes anew as a whole.
+/// Returns an old session, which `migrate` rewrites as a whole.
 fn old_session() -> Vec<u8> {
     fs::read(crate::files::project().join("tests/cli/sessions/pi/v1-hand-plain.jsonl")).unwrap()
 }
@@ -520,7 +523,7 @@ fn a_file_is_not_made_anew_on_a_full_disk() {
         names.sort();
         assert_eq!(names, ["filler", "s.jsonl"], "{words:?}");
     }
-    // With room again, it is done.
+    // With room again, it succeeds.
     fs::remove_file(disk.0.join("filler")).unwrap();
     let done = place.run(&["migrate", "disk/s.jsonl"]);
     assert_eq!(code(&done), 0, "{}", said(&done));
@@ -554,7 +557,8 @@ fn a_read_only_disk_changes_nothing() {
     }
 }
 
-/// Runs bough as a user who owns nothing here. A copy of it is run, since the program itself may be out of reach.
+/// Runs bough as a user who owns nothing here. A copy is run, because the program itself may be out
+/// of reach.
 fn as_nobody(place: &Place, words: &[&str]) -> Output {
     use std::os::unix::process::CommandExt;
     let mut command = Command::new(place.path("nobody/bough"));
@@ -584,12 +588,13 @@ fn what_the_user_may_not_write_is_not_written() {
         assert_eq!(code(&refused), 6, "{words:?}: {}", said(&refused));
         assert_eq!(fs::read(&path).unwrap(), text.as_bytes());
     }
-    // A file that all may write, of another owner: an append is fine.
+    // A file of another owner that everybody may write: an append is fine.
     open(&path, 0o666);
     let done = as_nobody(&place, &["switch", "s.jsonl", &ids[1]]);
     assert_eq!(code(&done), 0, "{}", said(&done));
     assert!(fs::read(&path).unwrap().starts_with(text.as_bytes()));
-    // A file is made anew neither in a folder that may not be written, nor where it could not keep its owner.
+    // A file is rewritten neither in a folder that is not writable, nor if it could not keep its
+    // owner.
     let old = place.put("old.jsonl", &old_session());
     open(&old, 0o666);
     for (mode, told) in [(0o755, "this user can't write to the file"), (0o777, "as the owner of the file")] {
@@ -623,7 +628,7 @@ fn a_group_that_can_not_be_kept_has_no_rights() {
     fs::create_dir(place.path("nobody")).unwrap();
     open(&place.path("nobody"), 0o777);
     copy_of_bough(&place.path("nobody/bough"));
-    // The user owns the file, and is not in its group.
+    // The user owns the file, but is not in its group.
     for (group, mode, kept) in [(101, 0o664, 0o604), (101, 0o2660, 0o600), (65534, 0o660, 0o660)] {
         let path = place.put("s.jsonl", &old_session());
         std::os::unix::fs::chown(&path, Some(65534), Some(group)).unwrap();
@@ -654,7 +659,7 @@ fn links_are_followed_and_not_parted() {
     assert_eq!(code(&done), 0, "{}", said(&done));
     assert!(fs::symlink_metadata(place.path("link.jsonl")).unwrap().is_symlink());
     assert_ne!(fs::read(&path).unwrap(), old_session());
-    // An append keeps all names on one file; what was done by one name is undone by another.
+    // An append keeps all names on one file; a change under one name is undone under another.
     let new = fs::read(&path).unwrap();
     fs::hard_link(&path, place.path("hard.jsonl")).unwrap();
     let done = place.run(&["switch", "link.jsonl", "turn:1", "--force"]);

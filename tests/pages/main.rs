@@ -1,7 +1,8 @@
-//! Each page of console sessions is a test of its own: `cargo test --test pages log/graph`.
+//! Each page of console sessions is a separate test: `cargo test --test pages log/graph`.
 //!
-//! The pages are in `tests/cli/cases/<command>/<name>.md`; README and guide are pages, too, since what the project tells its users must be
-//! true. `BOUGH_BLESS=1 cargo test --test pages` writes what is printed into the pages. Read the change before you commit it.
+//! The pages are in `tests/cli/cases/<command>/<name>.md`; README and guide are pages, too, because
+//! what the project tells its users must be true. `BOUGH_BLESS=1 cargo test --test pages` writes
+//! the output into the pages. Read the change before you commit it.
 
 #[path = "../cli/files.rs"]
 mod files;

@@ -1,10 +1,13 @@
-//! Runs one page: a Markdown file whose `console` blocks are carried out, and whose output is compared.
+//! Runs one page: a Markdown file whose `console` blocks are executed, and whose output is
+//! compared.
 //!
-//! Each line that begins with `$` is run by `sh` in a folder of the page's own, with standard error and standard output in one stream. A
-//! following line `? N` is the exit status; without it the status must be 0. The lines after that must be printed. `[..]` matches anything
-//! on a line, and `...` matches any lines. The folder begins with a copy of `<name>.in/`, if there is one, and of the files that a comment
-//! names, by their paths from `tests/cli/sessions` or from the project: `<!-- files: pi/labels.jsonl=labels.jsonl -->` (the word after
-//! `=` is the name of the copy). The clock, the width, the home folder and the source of new ids are fixed.
+//! Each line that begins with `$` is run by `sh` in a folder of the page's own, with standard error
+//! and standard output in one stream. A following line `? N` is the exit status; without it the
+//! status must be 0. The lines after that must be printed. `[..]` matches anything on a line, and
+//! `...` matches any lines. The folder initially contains a copy of `<name>.in/`, if that exists,
+//! and of the files that a comment names, by their paths from `tests/cli/sessions` or from the
+//! project: `<!-- files: pi/labels.jsonl=labels.jsonl -->` (the word after `=` is the name of the
+//! copy). The clock, the width, the home folder and the source of new ids are fixed.
 
 use std::fs;
 use std::path::Path;
@@ -12,7 +15,7 @@ use std::process::Command;
 
 use crate::files::{copy, copy_below, project};
 
-/// Runs one page; gives what differs.
+/// Runs one page; returns what differs.
 pub fn run(page: &Path) -> Result<(), String> {
     let text = fs::read_to_string(page).unwrap();
     let folder = tempfile::tempdir().unwrap();
@@ -55,7 +58,7 @@ pub fn run(page: &Path) -> Result<(), String> {
             expected.push('\n');
         }
         let printed = carry_out(&command, folder.path());
-        // A page keeps its wildcards where they still fit.
+        // A page keeps its wildcards if they still match.
         out.push_str(if fits(&expected, &printed) { &expected } else { &printed });
     }
     if out == text {
@@ -107,7 +110,7 @@ fn carry_out(command: &str, folder: &Path) -> String {
     }
 }
 
-/// Whether what was printed is what the page says, wildcards resolved.
+/// Returns whether the output matches the page, including wildcards.
 fn fits(expected: &str, printed: &str) -> bool {
     let expected: Vec<&str> = expected.lines().collect();
     let printed: Vec<&str> = printed.lines().collect();

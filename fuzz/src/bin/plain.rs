@@ -1,5 +1,6 @@
-//! Runs a target without libFuzzer: `plain TARGET SECONDS FILE…` changes the files at random, by no more than
-//! chance, and says how many inputs it tried. A panic names its input, which is left in `failed-TARGET`.
+//! Runs a target without libFuzzer: `plain TARGET SECONDS FILE…` changes the files purely at
+//! random, and prints how many inputs it tried. A panic names its input, which is saved in
+//! `failed-TARGET`.
 
 use std::time::{Duration, Instant};
 
@@ -86,7 +87,7 @@ fn change(input: &mut Vec<u8>, seeds: &[Vec<u8>], random: &mut Random) {
             _ = input.splice(at..at, other[from..to].iter().copied());
         }
         4 => {
-            // A line over again, or elsewhere.
+            // A line repeated or moved.
             let lines: Vec<&[u8]> = input.split_inclusive(|byte| *byte == b'\n').collect();
             if lines.len() > 1 {
                 let line = lines[random.below(lines.len())].to_vec();

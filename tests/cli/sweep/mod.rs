@@ -1,9 +1,10 @@
-//! Sweeps over all commands that write: killed, failing, beside an agent, on a full disk, at each of their system calls.
+//! Sweeps over all commands that write: killed, failing, beside an agent, on a full disk, at each
+//! of their system calls.
 //!
-//! The whole sweep takes an hour, and is run by hand: `cargo test --test cli sweep::all -- --ignored --nocapture`, with
-//! `BOUGH_SWEEP` for the scenes whose command contains a word, `BOUGH_SWEEP_KIND` for kinds, `BOUGH_SWEEP_STEP` for each n-th trial
-//! alone, and `TMPDIR` on a disk in memory.
-//! A sample of it runs with all other tests.
+//! The whole sweep takes an hour, and is run by hand: `cargo test --test cli sweep::all --
+//! --ignored --nocapture`, with `BOUGH_SWEEP` for the scenes whose command contains a word,
+//! `BOUGH_SWEEP_KIND` for kinds, `BOUGH_SWEEP_STEP` for only each n-th trial, and `TMPDIR` on a
+//! disk in memory. A sample of it runs with all other tests.
 
 mod scenes;
 mod stage;

@@ -1,13 +1,13 @@
 //! The commands that write, each with the sessions that it is tried on.
 
-/// A command and what is there before it.
+/// A command, and the files that exist before it.
 #[derive(Clone, Copy, Debug)]
 pub struct Scene {
-    /// The files, as `name=session of the tests`, with blanks between them; the first is the session.
+    /// The files, as `name=session of the tests`, separated by spaces; the first is the session.
     pub files: &'static str,
-    /// What is done before: commands, and orders of [`furnish`](super::stage).
+    /// What happens before: commands, and orders of [`furnish`](super::stage).
     pub before: &'static [&'static str],
-    /// The command; `_` is a blank in a word.
+    /// The command; `_` is a space in a word.
     pub words: &'static str,
 }
 
@@ -19,9 +19,9 @@ const AGENTS: &str = "254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/sub
 const TORN: &str = "s.jsonl=pi/two-attempts.jsonl";
 const OLD: &str = "s.jsonl=pi/v1-pi030-two-compactions.jsonl";
 
-/// Gives the session of [`AGENTS`] a tool result in a file of its own.
+/// Gives the session of [`AGENTS`] a tool result in a separate file.
 const RESULT: &str = "!make 254d35dc-7f1f-4b42-ab66-5415aec1733e/tool-results/toolu_1.txt";
-/// Cuts the last line of a file off in the middle.
+/// Truncates the last line of a file in the middle.
 const CUT: &str = "!cut s.jsonl";
 const CUT_AGENTS: [&str; 2] = [
     "!cut 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl",

@@ -1,4 +1,5 @@
-//! A scene with all that a trial needs: its files before and after the command, and the means to begin anew.
+//! A scene with everything that a trial needs: its files before and after the command, and the
+//! means to start anew.
 
 use super::scenes::Scene;
 use super::stopped::{self, Act, Call};
@@ -10,7 +11,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-/// A file as it is.
+/// The state of a file.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Kept {
     pub bytes: Vec<u8>,
@@ -37,7 +38,7 @@ pub struct Stage {
 }
 
 impl Stage {
-    /// Sets the scene. `None` if this system can't stop programs at their calls.
+    /// Sets the scene. Returns `None` if this system can't stop programs at their calls.
     pub fn set(scene: Scene) -> Option<Stage> {
         let folder = tempfile::tempdir().unwrap();
         let mut stage = Stage {
@@ -79,7 +80,7 @@ impl Stage {
         Some(stage)
     }
 
-    /// The folder of everything that the program finds.
+    /// Returns the folder of everything that the program finds.
     pub fn top(&self) -> PathBuf {
         self.folder.path().join("top")
     }
@@ -88,22 +89,22 @@ impl Stage {
         self.top().join("work")
     }
 
-    /// The session.
+    /// Returns the session.
     pub fn session(&self) -> PathBuf {
         self.work().join(self.name())
     }
 
-    /// The name of the session.
+    /// Returns the name of the session.
     pub fn name(&self) -> &'static str {
         self.scene.files.split(['=', ' ']).next().unwrap()
     }
 
-    /// Makes everything as it was before the command.
+    /// Restores everything as it was before the command.
     pub fn begin_anew(&self) {
         self.put_back("kept");
     }
 
-    /// Keeps everything as it is, to be [`put_back`](Stage::put_back).
+    /// Saves everything, to be restored by [`put_back`](Stage::put_back).
     pub fn keep(&self, name: &str) {
         let kept = self.folder.path().join(name);
         let _ = fs::remove_dir_all(&kept);
@@ -117,12 +118,12 @@ impl Stage {
         copy_all(&self.folder.path().join(name), &self.top());
     }
 
-    /// A command with a fixed clock and fixed ids; `_` is a blank in a word.
+    /// Returns a command with a fixed clock and fixed ids; `_` is a space in a word.
     pub fn command(&self, words: &str) -> Command {
         let top = self.top();
         fs::create_dir_all(top.join("home")).unwrap();
         let mut command = bough(&top.join("home"));
-        // What is older than now can be pruned.
+        // Everything older than now can be pruned.
         let now = if words.starts_with("op prune") { "2037-03-02T12:00:00Z" } else { "2026-03-02T12:00:00Z" };
         command
             .args(
@@ -137,7 +138,7 @@ impl Stage {
         command
     }
 
-    /// Runs a command that nothing disturbs.
+    /// Runs a command undisturbed.
     pub fn run(&self, words: &str) -> Output {
         self.command(words).output().unwrap()
     }
@@ -147,7 +148,7 @@ impl Stage {
         stopped::run(self.command(words), &self.top(), act)
     }
 
-    /// The files that a user has; those of the log are not among them.
+    /// Returns the files of the user, without those of the log.
     pub fn state(&self) -> State {
         let mut found = State::new();
         for folder in ["work", "home"] {
@@ -156,14 +157,14 @@ impl Stage {
         found
     }
 
-    /// The unfinished files that are left, those of the log too.
+    /// Returns the unfinished files that are left, including those of the log.
     pub fn leftovers(&self) -> Vec<PathBuf> {
         let mut found = State::new();
         look(&self.top(), &mut found);
         found.into_keys().filter(|path| is_leftover(path)).collect()
     }
 
-    /// The operations in the log, newest first, with their states.
+    /// Returns the operations in the log, newest first, with their states.
     pub fn operations(&self) -> Vec<(String, String)> {
         let output = self.run("op log --json");
         let lines = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -173,7 +174,7 @@ impl Stage {
     }
 }
 
-/// Whether a file is one that is there only while bough writes.
+/// Returns whether a file exists only while bough writes.
 pub fn is_leftover(path: &Path) -> bool {
     let name = path.file_name().unwrap().to_string_lossy().into_owned();
     name.starts_with('.') && (name.ends_with(".bough") || name.ends_with(".lock")) || name.starts_with("new-")

@@ -1,6 +1,8 @@
-//! Runs a program that is stopped before each of its system calls on certain files, so that a test can act there.
+//! Runs a program that is stopped before each of its system calls on certain files, so that a test
+//! can act there.
 //!
-//! The kernel asks this process before each call (seccomp with user notification): the call is let through, fails, or is made in part.
+//! The kernel asks this process before each call (seccomp with user notification): the call is let
+//! through, fails, or is made in part.
 
 use std::fs::File;
 use std::io;
@@ -56,7 +58,7 @@ pub struct Call {
 }
 
 impl Call {
-    /// Whether the disk may be another after it.
+    /// Returns whether the disk may differ after it.
     pub fn changes(&self) -> bool {
         match self.name {
             "open" => self.third & libc::O_CREAT as u64 != 0,
@@ -66,7 +68,7 @@ impl Call {
         }
     }
 
-    /// Whether it may find that the disk is full.
+    /// Returns whether it may find that the disk is full.
     pub fn needs_room(&self) -> bool {
         [
             "write",
@@ -87,31 +89,34 @@ impl Call {
     }
 }
 
-/// What is done about a call.
+/// The reaction to a call.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Act {
     /// It is let through.
     Pass,
     /// It fails with this error.
     Fail(i32),
-    /// A `write` takes only so many bytes.
+    /// A `write` writes only that many bytes.
     Short(usize),
     /// The program is killed before the call.
     Kill,
-    /// The program is sent a signal, and the call let through.
+    /// The program receives a signal, and the call is let through.
     Signal(i32),
 }
 
 /// The parts of a notification that are used; see `struct seccomp_notif` in linux/seccomp.h.
 type Asked = libc::seccomp_notif;
 
-/// `SECCOMP_IOCTL_NOTIF_RECV` and `SECCOMP_IOCTL_NOTIF_SEND` of linux/seccomp.h, which the crate `libc` does not name.
+/// `SECCOMP_IOCTL_NOTIF_RECV` and `SECCOMP_IOCTL_NOTIF_SEND` of linux/seccomp.h, which the crate
+/// `libc` does not define.
 const RECEIVE: libc::c_ulong = 0xC000_2100 | ((size_of::<Asked>() as libc::c_ulong) << 16);
 const SEND: libc::c_ulong = 0xC000_2101 | ((size_of::<libc::seccomp_notif_resp>() as libc::c_ulong) << 16);
 
-/// Runs a program; `act` is asked before each call on a file in `folder`, with the number of the call, counted from 0.
+/// Runs a program; `act` is called before each call on a file in `folder`, with the number of the
+/// call, counted from 0.
 ///
-/// Returns what the program said, and how many calls there were. `None` if the system has no such thing.
+/// Returns the output of the program, and how many calls there were, or `None` if the system does
+/// not support this.
 pub fn run(
     mut command: Command,
     folder: &Path,
@@ -122,7 +127,8 @@ pub fn run(
     let filter = filter();
     let (out, err) = (tempfile::tempfile().ok()?, tempfile::tempfile().ok()?);
     command.stdin(Stdio::null()).stdout(out.try_clone().ok()?).stderr(err.try_clone().ok()?);
-    // SAFETY: between `fork` and `exec`, only system calls are made, on memory that was made ready before.
+    // SAFETY: between `fork` and `exec`, only system calls are made, on memory that was made ready
+    // before.
     unsafe { command.pre_exec(move || ask_before_calls(&filter, sender)) };
     let mut child = command.spawn().ok()?;
     drop((command, theirs));
@@ -140,7 +146,8 @@ pub fn run(
     Some((Output { status, stdout: all_of(&out), stderr: all_of(&err) }, count))
 }
 
-/// The status of a program that may have been ended by a signal: 128 and the signal then, as a shell says it.
+/// Returns the status of a program that may have been ended by a signal: then 128 plus the signal,
+/// as in a shell.
 pub fn status(output: &Output) -> i32 {
     output.status.code().unwrap_or_else(|| 128 + output.status.signal().unwrap_or(0))
 }
@@ -157,7 +164,7 @@ fn all_of(file: &File) -> Vec<u8> {
     bytes
 }
 
-/// A program for the kernel: it asks us before the calls of the table.
+/// Returns a program for the kernel that asks this process before the calls of the table.
 fn filter() -> Vec<libc::sock_filter> {
     const ASK: u32 = 0x7fc0_0000;
     const PASS: u32 = 0x7fff_0000;
@@ -165,7 +172,8 @@ fn filter() -> Vec<libc::sock_filter> {
     // Loads the number of the call, which is the first field.
     let mut out = vec![op(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0, 0)];
     for (at, (number, ..)) in CALLS.iter().enumerate() {
-        // On a match, to the last instruction; past the others of the table and the one that lets through.
+        // On a match, to the last instruction, past the others of the table and the one that lets
+        // through.
         out.push(op(libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K, *number as u32, (CALLS.len() - at) as u8));
     }
     out.push(op(libc::BPF_RET | libc::BPF_K, PASS, 0));
@@ -173,9 +181,10 @@ fn filter() -> Vec<libc::sock_filter> {
     out
 }
 
-/// Has the kernel ask before the calls of this process, and sends the handle on which it asks.
+/// Makes the kernel ask before the calls of this process, and sends the handle on which it asks.
 fn ask_before_calls(filter: &[libc::sock_filter], sender: RawFd) -> io::Result<()> {
-    /// `SECCOMP_FILTER_FLAG_NEW_LISTENER`, and `…_WAIT_KILLABLE_RECV`: no signal but the last ends a call that we were asked about.
+    /// `SECCOMP_FILTER_FLAG_NEW_LISTENER`, and `…_WAIT_KILLABLE_RECV`: only a fatal signal ends a
+    /// call about which this process was asked.
     const FLAGS: libc::c_ulong = 1 << 3 | 1 << 5;
     let program = libc::sock_fprog { len: filter.len() as u16, filter: filter.as_ptr().cast_mut() };
     // SAFETY: the program lives until the call returns; the others take numbers.
@@ -220,7 +229,8 @@ fn received(from: &OwnedFd) -> io::Result<OwnedFd> {
     let mut part = libc::iovec { iov_base: (&raw mut byte).cast(), iov_len: 1 };
     let mut room = [0u64; 4];
     let mut message = message(&mut part, &mut room);
-    // SAFETY: the message has room for a byte and a handle; the handle is ours alone once it was received.
+    // SAFETY: the message has room for a byte and a handle; the handle is ours alone once it was
+    // received.
     unsafe {
         if libc::recvmsg(from.as_raw_fd(), &raw mut message, libc::MSG_CMSG_CLOEXEC) != 1 {
             return Err(io::Error::last_os_error());
@@ -244,11 +254,12 @@ fn pair() -> io::Result<(OwnedFd, OwnedFd)> {
     }
 }
 
-/// Waits for the next call; `None` once the program has ended.
+/// Waits for the next call; returns `None` once the program has ended.
 fn next(listener: &OwnedFd) -> Option<Asked> {
     loop {
         let mut ready = libc::pollfd { fd: listener.as_raw_fd(), events: libc::POLLIN, revents: 0 };
-        // SAFETY: one struct, as the number says; a notification of zeros is what the kernel wants to fill in.
+        // SAFETY: one struct, as the number says; a notification of zeros is what the kernel wants
+        // to fill in.
         unsafe {
             if libc::poll(&raw mut ready, 1, -1) < 0 {
                 continue;
@@ -286,7 +297,7 @@ fn text_at(pid: u32, address: u64) -> Option<PathBuf> {
     let memory = File::open(format!("/proc/{pid}/mem")).ok()?;
     let mut bytes = vec![0; 4096];
     let mut have = 0;
-    // The next page may not be there.
+    // The next page may not exist.
     while have < bytes.len() && !bytes[..have].contains(&0) {
         let end = (have + 4096 - ((address as usize + have) & 4095)).min(bytes.len());
         have +=
@@ -317,16 +328,18 @@ fn carry_out(act: Act, asked: &Asked, child: &Child, listener: &OwnedFd) {
             send(signal);
         }
     }
-    // SAFETY: the answer is as large as the number of the call says. That the program has ended meanwhile is no matter.
+    // SAFETY: the answer is as large as the number of the call says. That the program has ended
+    // meanwhile is no matter.
     unsafe { libc::ioctl(listener.as_raw_fd(), SEND, &raw mut answer) };
 }
 
-/// Writes the first bytes of a `write` in the place of the program.
+/// Writes the first bytes of a `write` in place of the program.
 fn written(asked: &Asked, child: &Child, len: usize) -> io::Result<usize> {
     let args = asked.data.args;
     let mut bytes = vec![0; len.min(args[2] as usize)];
     File::open(format!("/proc/{}/mem", asked.pid))?.read_exact_at(&mut bytes, args[1])?;
-    // SAFETY: the calls take numbers, and the handles that they return are ours alone; the bytes are as long as is said.
+    // SAFETY: the calls take numbers, and the handles that they return are ours alone; the bytes
+    // are as long as is said.
     unsafe {
         let process = libc::syscall(libc::SYS_pidfd_open, child.id(), 0);
         if process < 0 {

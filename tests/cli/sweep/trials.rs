@@ -1,4 +1,4 @@
-//! What is done to a command, and what must hold after that.
+//! The disturbances of a command, and the properties that must hold afterwards.
 
 use super::stage::{Stage, State, is_leftover};
 use super::stopped::{self, Act};
@@ -19,18 +19,18 @@ pub enum Kind {
     Signal,
     /// A call fails.
     Fail,
-    /// A write takes half of its bytes, and the next finds no room.
+    /// A write writes half of its bytes, and the next finds no room.
     Short,
     /// An agent appends a line before a call.
     Append,
     /// The same, and the call fails.
     AppendAndFail,
-    /// An agent has the session open all the time, appends a line before a call, and closes it some calls later; the command has
-    /// `--allow=live`.
+    /// An agent has the session open the whole time, appends a line before a call, and closes it
+    /// some calls later; the command has `--allow=live`.
     Held,
-    /// An agent puts another file in the place of the session before a call.
+    /// An agent replaces the session with another file before a call.
     Replace,
-    /// The disk has room for only so many pages.
+    /// The disk has room for only that many pages.
     Full,
 }
 
@@ -47,7 +47,7 @@ pub const KINDS: [Kind; 10] = [
     Kind::Full,
 ];
 
-/// How the trials of a kind came out.
+/// The results of the trials of a kind.
 #[derive(Default)]
 pub struct Outcome {
     pub trials: usize,
@@ -62,7 +62,7 @@ pub fn try_all(stage: &Stage, kind: Kind, step: usize) -> Outcome {
     let mut seen = 0;
     for (at, call) in stage.calls.iter().enumerate() {
         let acts: Vec<Act> = match kind {
-            // Before a call that changes nothing, all is as before the next one.
+            // Before a call that changes nothing, everything is as before the next one.
             Kind::Kill if call.changes() => vec![Act::Kill],
             Kind::Kill => vec![],
             Kind::KillInside | Kind::Short if call.name == "write" && call.third > 1 => {
@@ -115,7 +115,7 @@ fn short(stage: &Stage, path: &Path) -> String {
     path.strip_prefix(stage.top()).unwrap_or(path).display().to_string()
 }
 
-/// Says in which files a state differs from another; times count with `times`.
+/// Returns the files in which a state differs from another; with `times`, times are compared, too.
 fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<String> {
     let mut out = Vec::new();
     for (path, kept) in wanted {
@@ -127,7 +127,7 @@ fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<St
                 is.bytes.len(),
                 kept.bytes.len()
             )),
-            // A session whose mode can't be read is exported for its owner alone.
+            // A session whose mode can't be read is exported as private to its owner.
             Some(is)
                 if is.mode != kept.mode && (is.mode & 0o777 != 0o600 || stage.old.contains_key(path)) =>
             {
@@ -145,7 +145,7 @@ fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<St
     out
 }
 
-/// Looks whether each file is the old one or the new one.
+/// Checks that each file is the old one or the new one.
 fn is_whole(stage: &Stage, now: &State) -> Vec<String> {
     let mut out = Vec::new();
     for (path, is) in now.iter().filter(|(path, _)| !is_leftover(path)) {
@@ -172,13 +172,14 @@ fn is_whole(stage: &Stage, now: &State) -> Vec<String> {
     out
 }
 
-/// The command ends in the middle; then undo, the same command again, and cleaning up must work.
+/// The command ends in the middle; afterwards undo, the same command again, and cleaning up must
+/// work.
 fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     let mut short_of = false;
     let (output, _) = stage
         .run_stopped(stage.scene.words, |number, call| match act {
             Act::Short(_) if short_of && call.name != "close" => Act::Kill,
-            // The numbers differ by a little from run to run.
+            // The numbers differ slightly from run to run.
             Act::Short(_) if number >= at && call.name == "write" => {
                 short_of = true;
                 act
@@ -222,7 +223,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         .find(|(id, state)| state != "failed" && !stage.operations.contains(id));
     stage.keep("stopped");
     if words.starts_with("undo") {
-        // It is finished or goes back, and the next undo leads to the other side.
+        // It is completed or rolled back, and the next undo leads to the other state.
         let done = stage.run(&format!("undo {name}"));
         let first = stage.state();
         let (old, new) =
@@ -270,7 +271,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         let again = stage.run(words);
         let is_as_before = differences(stage, now, &stage.old, false).is_empty();
         let worked = [Some(0), Some(1)].contains(&again.status.code());
-        // What is done, or half done, may be refused the second time.
+        // If it is done, or half done, it may be refused the second time.
         let is_refused = !is_as_before && again.status.code().is_some_and(|status| (2..=5).contains(&status));
         if !worked && !is_refused {
             wrong.push(format!("the same again: {}", said(&again)));
@@ -285,7 +286,8 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
     wrong
 }
 
-/// What must hold after a command that nothing ended: it is done, or it says why not and all is as before.
+/// Checks what must hold after a command that nothing ended: it succeeded, or it reports why not
+/// and everything is as before.
 fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
     let status = stopped::status(output);
     let now = stage.state();
@@ -340,7 +342,7 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
             _ => Act::Pass,
         })
         .unwrap();
-    // A file that can't be removed stays, and one that can't be looked at too.
+    // A file that can't be removed stays, and so does one that can't be checked.
     let may_leave = failed == "unlink";
     let mut wrong = ended(stage, &output, may_leave);
     let log = stage.run("op log --json");
@@ -350,7 +352,7 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     wrong
 }
 
-/// How often the line of the agent is in a file.
+/// Returns how often the line of the agent is in a file.
 fn count(path: &Path) -> usize {
     let bytes = fs::read(path).unwrap_or_default();
     // A migration adds fields to the line.
@@ -404,7 +406,7 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
             .filter(|_| !words.starts_with("op "))
             .map(|path| format!("{} is left", short(stage, path))),
     );
-    // What the agent wrote outlives the undo of what bough wrote.
+    // The agent's lines survive the undo of bough's changes.
     if status == 0 && !words.starts_with("op ") {
         let undone = stage.run(&format!("undo {}", stage.name()));
         let there = count(&session);
@@ -420,7 +422,7 @@ fn append(session: &Path) -> bool {
     file.write_all(LINE.as_bytes()).is_ok()
 }
 
-/// Puts a file in the place of the session that has a line more, as oh-my-pi does.
+/// Replaces the session with a file that has one more line, as oh-my-pi does.
 fn replace(session: &Path) -> bool {
     let Ok(mut bytes) = fs::read(session) else { return false };
     bytes.extend_from_slice(LINE.as_bytes());
