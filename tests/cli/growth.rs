@@ -70,7 +70,7 @@ fn many_rows_of_chimera_are_printed_in_time() {
 /// Each result looks its call up among those of the reply.
 #[test]
 fn the_calls_of_one_reply_are_paired_in_time() {
-    let count = 40_000;
+    let count = 60_000;
     let calls: Vec<Value> = (0..count)
         .map(|at| json!({ "type": "toolCall", "id": format!("t{at}"), "name": "x", "arguments": {} }))
         .collect();
