@@ -46,6 +46,7 @@ complete -c bough -n "__fish_bough_needs_command" -l ascii -d 'Draw with ASCII c
 complete -c bough -n "__fish_bough_needs_command" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_needs_command" -s V -l version -d 'Print version'
+complete -c bough -n "__fish_bough_needs_command" -f -a "append" -d 'Append an entry made by a script, and print its id'
 complete -c bough -n "__fish_bough_needs_command" -f -a "branches" -d 'List the branches of a session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "cat" -d 'Print entries as stored'
 complete -c bough -n "__fish_bough_needs_command" -f -a "cherry-pick" -d 'Copy entries to HEAD, or to another entry'
@@ -56,6 +57,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "diff" -d 'Show how two 
 complete -c bough -n "__fish_bough_needs_command" -f -a "export-branch" -d 'Export the path to an entry as a new session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "fsck" -d 'Check sessions for damage, and repair it'
 complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search the text of entries'
+complete -c bough -n "__fish_bough_needs_command" -f -a "help" -d 'Show a manual page'
 complete -c bough -n "__fish_bough_needs_command" -f -a "label" -d 'Label entries; list, move and delete labels'
 complete -c bough -n "__fish_bough_needs_command" -f -a "log" -d 'Show the entries on the path to HEAD, newest first'
 complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manual pages to a folder'
@@ -69,6 +71,46 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entrie
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, HEAD, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent continues from another entry'
 complete -c bough -n "__fish_bough_needs_command" -f -a "undo" -d 'Undo an operation'
+complete -c bough -n "__fish_bough_using_subcommand append" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand append" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand append" -l kind -d 'What the entry is' -r -f -a "message\t'A prompt'
+custom\t'State of a program, as JSON; the model does not see it'
+custom-message\t'A text that the model sees and the user did not type'
+compaction\t'A summary that replaces what is before it'
+label\t'A label for an entry'"
+complete -c bough -n "__fish_bough_using_subcommand append" -l parent -d 'The entry to append to' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l role -d 'Whose message it is' -r -f -a "user\t'The user'"
+complete -c bough -n "__fish_bough_using_subcommand append" -l type -d 'What the program that reads the entry calls it' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l keep -d 'The first entry that the model still sees after a compaction' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l text -d 'The text: of a message, the label, or JSON for `custom`' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l summary -d 'The summary of a compaction: the text itself, `-` for standard input, or `@FILE`' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand append" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand append" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand append" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand append" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand append" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand append" -l hidden -d 'Do not show the entry in the agent\'s interface'
+complete -c bough -n "__fish_bough_using_subcommand append" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand append" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand append" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand branches" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand branches" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -315,7 +357,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Write the new session to this file; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Write the new session to this file, or into this folder; `-` is standard output' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
@@ -699,6 +741,8 @@ complete -c bough -n "__fish_bough_using_subcommand grep" -s B -l before-context
 complete -c bough -n "__fish_bough_using_subcommand grep" -s C -l context -d 'Also print the N entries before and after each match' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -l kind -d 'Search only entries of these kinds' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -l on -d 'Search only the path to REV, or a range' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -l since -d 'Only entries from this time on: a date, an age such as `2h`, `monday`, `last week`, `12:05`' -r
+complete -c bough -n "__fish_bough_using_subcommand grep" -l until -d 'Only entries up to this time' -r
 complete -c bough -n "__fish_bough_using_subcommand grep" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand grep" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s q -l quiet -d 'Suppress hints and notes'
@@ -714,6 +758,27 @@ complete -c bough -n "__fish_bough_using_subcommand grep" -s z -l null -d 'End f
 complete -c bough -n "__fish_bough_using_subcommand grep" -s n -l line-number -d 'Print the file\'s line number after the entry id'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s v -l invert-match -d 'Print the entries that do not match'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand help" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand help" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand help" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand help" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand help" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand help" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand help" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand help" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand help" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand label" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand label" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -819,6 +884,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand man" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand man" -l dir -d 'Folder to write to' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand man" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand man" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand man" -s q -l quiet -d 'Suppress hints and notes'
@@ -1010,6 +1076,7 @@ claude\t''
 chimera\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another working directory' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since a time: a date, or an age such as `3d`' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l until -d 'Only sessions last written before a time' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the order' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List at most N sessions' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l no-pager -d 'Do not use a pager'
@@ -1062,10 +1129,19 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Group the counts' -r -f -a "branch\t'Each branch, with what no earlier branch has'
+complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Group the counts; two, separated by a comma, for each pair' -r -f -a "branch\t'Each branch, with what no earlier branch has'
 model\t'Each model'
 tool\t'Each tool'
-day\t'Each day, in the user\'s time zone'"
+file\t'Each file that tools read or changed'
+type\t'Each kind of entry'
+session\t'Each session'
+project\t'Each project'
+agent\t'Each agent'
+day\t'Each day, in the user\'s time zone'
+week\t'Each week, by its Monday'
+month\t'Each month'"
+complete -c bough -n "__fish_bough_using_subcommand stats" -l since -d 'Only entries from this time on: a date, an age such as `2h`, `monday`, `last week`, `12:05`' -r
+complete -c bough -n "__fish_bough_using_subcommand stats" -l until -d 'Only entries up to this time' -r
 complete -c bough -n "__fish_bough_using_subcommand stats" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand stats" -s q -l quiet -d 'Suppress hints and notes'

@@ -38,7 +38,44 @@ _bough() {
         (( CURRENT += 1 ))
         curcontext="${curcontext%:*:*}:bough-command-$line[1]:"
         case $line[1] in
-            (branches)
+            (append)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--kind=[What the entry is]:KIND:((message\:"A prompt"
+custom\:"State of a program, as JSON; the model does not see it"
+custom-message\:"A text that the model sees and the user did not type"
+compaction\:"A summary that replaces what is before it"
+label\:"A label for an entry"))' \
+'--parent=[The entry to append to]:REV:_default' \
+'--role=[Whose message it is]:ROLE:((user\:"The user"))' \
+'--type=[What the program that reads the entry calls it]:NAME:_default' \
+'--keep=[The first entry that the model still sees after a compaction]:REV:_default' \
+'--text=[The text\: of a message, the label, or JSON for \`custom\`]:TEXT:_default' \
+'(--text)--summary=[The summary of a compaction\: the text itself, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--hidden[Do not show the entry in the agent'\''s interface]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::file -- The session, if it is not the newest of this folder:_default' \
+&& ret=0
+;;
+(branches)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -246,8 +283,8 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'(--store)-o+[Write the new session to this file; \`-\` is standard output]:FILE:_files' \
-'(--store)--output=[Write the new session to this file; \`-\` is standard output]:FILE:_files' \
+'(--store)-o+[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
+'(--store)--output=[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
@@ -320,6 +357,8 @@ _arguments "${_arguments_options[@]}" : \
 '--context=[Also print the N entries before and after each match]:N:_default' \
 '*--kind=[Search only entries of these kinds]:KIND:_default' \
 '--on=[Search only the path to REV, or a range]:REV:_default' \
+'--since=[Only entries from this time on\: a date, an age such as \`2h\`, \`monday\`, \`last week\`, \`12\:05\`]:TIME:_default' \
+'--until=[Only entries up to this time]:TIME:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -347,6 +386,23 @@ _arguments "${_arguments_options[@]}" : \
 '--help[Print help (see more with '\''--help'\'')]' \
 ':pattern -- Regular expression, in the syntax of Rust'\''s `regex` crate:_default' \
 '*::files -- Files or folders to search; if omitted, the session:_files' \
+&& ret=0
+;;
+(help)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The command or the topic; a command with a command of its own has two words:_default' \
 && ret=0
 ;;
 (label)
@@ -425,6 +481,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'()--dir=[Folder to write to]:DIR:_files -/' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -433,7 +490,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':folder -- Folder to write to:_files -/' \
+'::folder -- Folder to write to:_files -/' \
 && ret=0
 ;;
 (merge)
@@ -597,6 +654,7 @@ _arguments "${_arguments_options[@]}" : \
 '--agent=[Only sessions of this agent\: \`pi\`, \`omp\`, \`claude\` or \`chimera\`]:AGENT:(pi omp claude chimera)' \
 '()--cwd=[List the sessions of another working directory]:FOLDER:_files -/' \
 '--since=[Only sessions written since a time\: a date, or an age such as \`3d\`]:TIME:_default' \
+'--until=[Only sessions last written before a time]:TIME:_default' \
 '--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; a leading \`-\` reverses the order]:KEY:_default' \
 '-n+[List at most N sessions]:N:_default' \
 '--max-count=[List at most N sessions]:N:_default' \
@@ -642,10 +700,19 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--by=[Group the counts]:WHAT:((branch\:"Each branch, with what no earlier branch has"
+'*--by=[Group the counts; two, separated by a comma, for each pair]:WHAT:((branch\:"Each branch, with what no earlier branch has"
 model\:"Each model"
 tool\:"Each tool"
-day\:"Each day, in the user'\''s time zone"))' \
+file\:"Each file that tools read or changed"
+type\:"Each kind of entry"
+session\:"Each session"
+project\:"Each project"
+agent\:"Each agent"
+day\:"Each day, in the user'\''s time zone"
+week\:"Each week, by its Monday"
+month\:"Each month"))' \
+'--since=[Only entries from this time on\: a date, an age such as \`2h\`, \`monday\`, \`last week\`, \`12\:05\`]:TIME:_default' \
+'--until=[Only entries up to this time]:TIME:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -741,6 +808,7 @@ esac
 (( $+functions[_bough_commands] )) ||
 _bough_commands() {
     local commands; commands=(
+'append:Append an entry made by a script, and print its id' \
 'branches:List the branches of a session' \
 'cat:Print entries as stored' \
 'cherry-pick:Copy entries to HEAD, or to another entry' \
@@ -751,6 +819,7 @@ _bough_commands() {
 'export-branch:Export the path to an entry as a new session' \
 'fsck:Check sessions for damage, and repair it' \
 'grep:Search the text of entries' \
+'help:Show a manual page' \
 'label:Label entries; list, move and delete labels' \
 'log:Show the entries on the path to HEAD, newest first' \
 'man:Write the manual pages to a folder' \
@@ -766,6 +835,11 @@ _bough_commands() {
 'undo:Undo an operation' \
     )
     _describe -t commands 'bough commands' commands "$@"
+}
+(( $+functions[_bough__append_commands] )) ||
+_bough__append_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough append commands' commands "$@"
 }
 (( $+functions[_bough__branches_commands] )) ||
 _bough__branches_commands() {
@@ -829,6 +903,11 @@ _bough__fsck_commands() {
 _bough__grep_commands() {
     local commands; commands=()
     _describe -t commands 'bough grep commands' commands "$@"
+}
+(( $+functions[_bough__help_commands] )) ||
+_bough__help_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough help commands' commands "$@"
 }
 (( $+functions[_bough__label_commands] )) ||
 _bough__label_commands() {

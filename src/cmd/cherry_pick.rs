@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::write;
 use super::shared::write::Writing;
-use super::shared::{session_arg, time};
+use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix, Moved};
 use crate::ops::cherry_pick;
@@ -130,9 +130,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             &options,
             &mut write::ids(),
         )?;
-        Ok((with_move(opened, &made)?, made))
+        let plan = with_move(opened, &made)?;
+        Ok((plan.clone(), (plan, made)))
     };
-    let (opened, _, made) = write::run(global, args.writing, named, ui, make)?;
+    let (opened, done, (plan, made)) = write::run(global, args.writing, named, ui, make)?;
+    if ui.look.json && !args.writing.dry_run {
+        write_json::print(&opened, &plan, &done, [], ui)?;
+    }
     let from = other.as_ref().unwrap_or(&opened);
     say(from, &opened, &made, args.writing, global, ui)?;
     Ok(Exit::Done)

@@ -101,7 +101,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     } else {
         print.heading(ui)?;
         let wide = ui.look.width >= WIDE;
-        if args.side_by_side && !wide {
+        let wide = wide && !text::is_whole();
+        if args.side_by_side && text::is_whole() {
+            ui.hint("side-by-side output needs a terminal, or a width in `COLUMNS`");
+        } else if args.side_by_side && !wide {
             let width = ui.look.width;
             ui.hint(format_args!("the terminal has {width} columns; side-by-side output needs {WIDE}"));
         }
@@ -438,7 +441,7 @@ impl Printer<'_> {
                     "entries": stat.entries, "kinds": stat.kinds, "tools": stat.tools,
                     "input": stat.usage.input, "output": stat.usage.output,
                     "cache_read": stat.usage.cache_read, "cache_write": stat.usage.cache_write,
-                    "cost": stat.usage.cost,
+                    "cost": stat.usage.cost.unwrap_or(0.0),
                 })
             };
             let object = json!({

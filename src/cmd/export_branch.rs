@@ -37,7 +37,7 @@ pub struct Args {
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
     words: Vec<String>,
 
-    /// Write the new session to this file; `-` is standard output
+    /// Write the new session to this file, or into this folder; `-` is standard output
     #[arg(short, long, value_name = "FILE", conflicts_with = "store", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
@@ -76,6 +76,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             .into());
         }
     };
+    if args.output.is_none() && !args.store && ui.look.terminal && !args.writing.dry_run {
+        return Err(Failure::Usage {
+            what: "the new session is not printed to a terminal".into(),
+            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file, `-o -` prints it".into(),
+        }
+        .into());
+    }
     let (mut ids, now) = (write::ids(), time::now());
     let format = opened.session.format;
     let from = real_path(opened.files.path(0));
@@ -85,6 +92,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         None => export::session_id(format, &mut ids, now),
     };
     let to = match output {
+        Some(folder) if folder.is_dir() => Some(folder.join(export::file_name(format, &session, now))),
         Some(path) => Some(path.to_owned()),
         None if args.store => Some(folder_in_store(&opened)?.join(export::file_name(format, &session, now))),
         None => None,

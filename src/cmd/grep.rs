@@ -6,9 +6,10 @@ use super::shared::file_args::Files;
 use super::shared::options::Global;
 use super::shared::parallel;
 use super::shared::thread_arg::Read;
+use super::shared::time::{self, Between, Window};
 use super::{Exit, Failure, complete};
 use crate::format::claude::stored_results;
-use crate::format::{Content, Format, OneLine, Other, OtherKind, Session};
+use crate::format::{Content, Format, OneLine, Other, OtherKind, Session, is_agents};
 use crate::model::{Count, Ix, Kind, Source, Span};
 use crate::ops::grep::{Hit, Options, Part, Pattern, Queue, Queued};
 use crate::ops::thread::Reading;
@@ -28,11 +29,10 @@ use std::path::{Path, PathBuf};
 /// Searches entries on all branches: prompts, replies, thinking, tool arguments and results,
 /// summaries, names. Escapes are decoded; keys, ids and other fields are not searched. For each
 /// matching line of text, prints the entry, the branch (`@` for the path to HEAD, otherwise the
-/// label or leaf of the branch), the kind and the line. If Claude Code stored a tool result in a
-/// file beside the session (`tool-results`), its text is searched too. A prompt that is only in the
-/// input queue of Claude Code is named by its line (`line:N`); `--on` and `-v` leave such prompts
-/// out. Exits with 1 if nothing matches. If a file can't be read, the exit status is that of the
-/// worst failure.
+/// label or leaf of the branch), the kind and the line. If Claude Code stored a tool result in a file
+/// beside the session (`tool-results`), its text is searched too. A prompt that is only in the input
+/// queue of Claude Code is named by its line (`line:N`); `--on`, `-v` and `--since` leave such prompts out. Exits
+/// with 1 if nothing matches. If a file can't be read, the exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Regular expression, in the syntax of Rust's `regex` crate
@@ -98,6 +98,9 @@ pub struct Args {
     /// Search only the path to REV, or a range
     #[arg(long, value_name = "REV", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::revisions))]
     on: Option<String>,
+
+    #[command(flatten)]
+    between: Between,
 }
 
 /// Parses a kind of `--kind`.
@@ -117,7 +120,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     if !args.count && !args.files_with_matches {
         ui.page();
     }
-    let search = Search { args, global, pattern: &pattern, look: ui.look, named: files.several };
+    let window = args.between.window()?;
+    let search = Search { args, global, pattern: &pattern, look: ui.look, window, named: files.several };
     let (mut found, mut failures, mut faults) = (false, Failures::default(), 0);
     // One batch at a time, so that early matches are printed early, and little is held in memory.
     for batch in files.paths.chunks(64) {
@@ -159,7 +163,9 @@ struct Search<'s> {
     global: &'s Global,
     pattern: &'s Pattern,
     look: Look,
-    /// Whether file names are printed before matches.
+    /// Of which time entries are.
+    window: Window,
+    /// Whether files are named before what is found in them.
     named: bool,
 }
 
@@ -183,7 +189,7 @@ impl Search<'_> {
     fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
         let args = self.args;
         let stored = Stored::of(path, self.pattern);
-        let needs_tree = args.on.is_some() || args.invert_match;
+        let needs_tree = args.on.is_some() || args.invert_match || !self.window.is_open();
         // Standard input can't be read twice.
         let sifted = match store::is_read_once(path) {
             true => None,
@@ -215,13 +221,32 @@ impl Search<'_> {
         let mut outcome = Outcome { found: count > 0, ..Outcome::default() };
         outcome.faults = read.opened.session.faults.len();
         if outcome.found {
+            if self.named && self.look.terminal && !self.look.json {
+                outcome.printed = self.heading(path, &read.opened);
+            }
             Shown::new(self, path, &read, &stored).all(&entries, &queued, &mut outcome.printed)?;
         }
         Ok(outcome)
     }
 
-    /// Returns the offsets of the lines of matching entries, without an index; only the first one
-    /// if that is enough.
+    /// The heading of the hits of one session on a terminal: its id, its agent, its project, how old it is, its name.
+    fn heading(&self, path: &Path, opened: &Opened) -> String {
+        let session = &opened.session;
+        let stem = || path.file_stem().map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
+        let id = if is_agents(path) { stem() } else { session.id().unwrap_or_else(stem) };
+        let project = session.header.as_ref().and_then(|header| header.cwd.as_deref()).unwrap_or_default();
+        let age = time::age(time::of_file(path), time::now());
+        let name = session.name.as_deref().unwrap_or_default();
+        let words = [session.format.agent(), project, &age, name];
+        let words: Vec<String> =
+            words.into_iter().filter(|word| !word.is_empty()).map(text::one_line).collect();
+        let id = text::one_line(&id);
+        let room = self.look.width.saturating_sub(text::width(&id) + 2);
+        let words = text::fit(&words.join("  "), room);
+        format!("\n{}  {}\n", paint(&self.look, Ink::File, id), paint(&self.look, Ink::Quiet, words))
+    }
+
+    /// Where the lines of the entries begin that match, without an index; only the first where that is enough.
     ///
     /// Returns `None` if this can't be decided line by line: some programs read an object over
     /// several lines.
@@ -353,6 +378,7 @@ impl Search<'_> {
             };
             found.retain(|ix| set.contains(ix));
         }
+        found.retain(|ix| self.window.has(session.entries.time(*ix)));
         Ok(found)
     }
 }
@@ -423,7 +449,7 @@ impl<'s> Shown<'s> {
         let Some(other) = self.session.others.iter().find(at) else { return Ok(()) };
         let hits = self.search.pattern.hits_in_text(Part::Text, &queued.text);
         if self.search.look.json {
-            let start: String = queued.text.chars().take(super::shared::entry_json::TEXT).collect();
+            let start = super::shared::entry_json::short(&queued.text);
             let matches: Vec<Value> = hits.iter().map(match_object).collect();
             let object = json!({
                 "schema": "bough.entry/1",
@@ -433,7 +459,8 @@ impl<'s> Shown<'s> {
                 "line": other.line,
                 "offset": other.span.offset,
                 "length": other.span.len,
-                "text": start,
+                "text": queued.text,
+                "summary": start,
                 "matches": matches,
             });
             writeln!(out, "{object}")?;
@@ -551,11 +578,18 @@ impl<'s> Shown<'s> {
     fn row(&self, id: &str, branch: &str, kind: Kind, mark: char) -> String {
         let look = &self.search.look;
         let mut head = String::new();
-        if self.search.named {
-            let file = text::one_line(&self.path);
-            head = format!("{}{mark}", paint(look, Ink::File, file));
+        let mut id = id.to_owned();
+        if self.search.named && !look.terminal {
+            // What is printed can be asked for again; the entries of a subagent only by its file.
+            match self.session.id().filter(|_| !is_agents(Path::new(&self.path))) {
+                Some(session) => id = format!("{id}@{}", text::one_line(&session)),
+                None => {
+                    let file = text::one_line(&self.path);
+                    head = format!("{}{mark}", paint(look, Ink::File, file));
+                }
+            }
         }
-        let id = paint(look, Ink::Id, text::pad(id, 8));
+        let id = paint(look, Ink::Id, text::pad(&id, 8));
         let branch = paint(look, Ink::Branch, text::pad(&text::fit(branch, 14), 8));
         let kind = text::pad(kind.word(), 10);
         let _ = write!(head, "{id} {branch} {kind} ");

@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::write;
 use super::shared::write::Writing;
-use super::shared::{session_arg, time};
+use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::{Content, Ids, Session};
 use crate::model::{Flags, Ix, Kind, Source};
@@ -74,7 +74,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             false => label::Wish::Set { name, target, take: args.take },
         };
         let plan = label::plan(session_arg::whole(opened), wish, &mut Ids::seeded(&seed), time::now())?;
-        Ok((plan, target))
+        Ok((plan.clone(), (plan, target)))
     };
     let path = session_arg::path(global, named, ui)?;
     let open = || {
@@ -84,7 +84,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         // Errors are reported from the whole session.
         part.filter(|opened| make(opened).is_ok()).map_or_else(|| session_arg::by_path(global, &path), Ok)
     };
-    let (opened, _, target) = write::run_with(open, args.writing, ui, make)?;
+    let (opened, done, (plan, target)) = write::run_with(open, args.writing, ui, make)?;
+    if ui.look.json && !args.writing.dry_run {
+        write_json::print(&opened, &plan, &done, [], ui)?;
+    }
     if !ui.look.quiet && !args.writing.dry_run {
         let id = ids::ShortIds::default().of(&opened.session, &opened.files, target)?;
         let before = opened.session.labels.of(target).map(text::one_line);

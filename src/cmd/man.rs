@@ -1,6 +1,6 @@
 //! `bough man`: the manual pages.
 
-use super::Exit;
+use super::{Exit, Failure};
 use crate::fsck::CHECKS;
 use crate::ui::Ui;
 use clap::ValueHint;
@@ -14,20 +14,33 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Folder to write to
-    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath)]
-    folder: PathBuf,
+    #[arg(value_name = "DIR", value_hint = ValueHint::DirPath, required_unless_present = "dir")]
+    folder: Option<PathBuf>,
+
+    /// Folder to write to
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with = "folder")]
+    dir: Option<PathBuf>,
 }
 
 pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
-    crate::store::make_folder(&args.folder)?;
+    let Some(folder) = args.dir.as_ref().or(args.folder.as_ref()) else { return Ok(Exit::Usage) };
+    // Who asks for the page of a command gets it.
+    if let Some(name) = folder.to_str().filter(|name| args.dir.is_none() && is_page(name)) {
+        return Err(Failure::Usage {
+            what: format!("`{name}` is the name of a page, not of a folder"),
+            hint: format!("`bough help {name}` shows the page; `bough man --dir {name}` writes all of them"),
+        }
+        .into());
+    }
+    crate::store::make_folder(folder)?;
     let pages = pages()?;
     for (name, page) in &pages {
-        crate::store::put(&args.folder.join(name), page)?;
+        crate::store::put(&folder.join(name), page)?;
     }
     ui.note(format_args!(
         "{} written to {}",
         crate::model::Count("page", "pages", pages.len()),
-        args.folder.display()
+        folder.display()
     ));
     Ok(Exit::Done)
 }
@@ -36,7 +49,17 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
 /// themselves.
 const DATE: &str = "2026-11-27";
 
-/// Returns all manual pages, by the names of their files.
+/// The topics that belong to no command.
+pub(super) fn topics() -> impl Iterator<Item = &'static str> {
+    TOPICS.iter().map(|(name, ..)| name.trim_start_matches("bough-"))
+}
+
+/// Whether a word names a page.
+fn is_page(word: &str) -> bool {
+    topics().any(|topic| topic == word) || super::whole().find_subcommand(word).is_some()
+}
+
+/// All manual pages, by the names of their files.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     command_pages(&super::whole(), "bough", &mut pages)?;
@@ -62,7 +85,9 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
         man.render_subcommands_section(&mut page)?;
     }
     page.extend(arguments(command)?);
-    let options = command.clone().mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg });
+    // The examples have a section of their own.
+    let options = command.clone().after_long_help("");
+    let options = options.mut_args(|arg| if arg.is_positional() { arg.hide(true) } else { arg });
     clap_mangen::Man::new(options).render_options_section(&mut page)?;
     // A line break next to vertical space only causes a warning.
     let page = String::from_utf8(page).map_err(io::Error::other)?;
@@ -78,6 +103,7 @@ fn command_pages(command: &clap::Command, name: &str, pages: &mut Vec<(String, V
     if name == "bough-fsck" {
         page.push_str(&body(&checks()));
     }
+    page.push_str(&body(&super::examples::section(name.trim_start_matches("bough-"))));
     let others =
         ["bough(1)", "bough-revisions(7)", "bough-formats(5)", "bough-config(5)", "bough-exit-codes(7)"];
     let others = others[usize::from(name == "bough")..].join(", ");

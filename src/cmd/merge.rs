@@ -4,7 +4,7 @@ use super::cherry_pick::{self as copies, Copying};
 use super::shared::options::Global;
 use super::shared::write;
 use super::shared::write::Writing;
-use super::shared::{session_arg, time};
+use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::{Moved, Plan};
 use crate::ops::cherry_pick;
@@ -87,7 +87,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         plan.verb = "merge".into();
         Ok((plan, Made::Copies(made)))
     };
-    let (opened, _, made) = write::run(global, args.writing, named, ui, make)?;
+    let made = |opened: &Opened| make(opened).map(|(plan, made)| (plan.clone(), (plan, made)));
+    let (opened, done, (plan, made)) = write::run(global, args.writing, named, ui, made)?;
+    if ui.look.json && !args.writing.dry_run && !plan.is_empty() {
+        write_json::print(&opened, &plan, &done, [], ui)?;
+    }
     match made {
         Made::Copies(made) => copies::say(&opened, &opened, &made, args.writing, global, ui)?,
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {

@@ -1,5 +1,6 @@
 //! The command line: arguments, output, exit status.
 
+mod append;
 mod branches;
 mod cat;
 mod cherry_pick;
@@ -7,9 +8,11 @@ mod complete;
 mod completions;
 mod context;
 mod diff;
+mod examples;
 mod export_branch;
 mod fsck;
 mod grep;
+mod help;
 mod label;
 mod log;
 mod man;
@@ -23,8 +26,10 @@ mod show;
 mod stats;
 mod status;
 mod switch;
+mod tips;
 mod undo;
 
+pub use examples::examples;
 pub use man::pages as man_pages;
 pub use shared::exit::{Exit, Failure, tell_bugs};
 
@@ -53,6 +58,7 @@ pub struct Cli {
 #[derive(clap::Subcommand, Debug)]
 #[command(defer = true)]
 enum Command {
+    Append(append::Args),
     Branches(branches::Args),
     Cat(cat::Args),
     CherryPick(cherry_pick::Args),
@@ -63,6 +69,7 @@ enum Command {
     ExportBranch(export_branch::Args),
     Fsck(fsck::Args),
     Grep(grep::Args),
+    Help(help::Args),
     Label(label::Args),
     Log(log::Args),
     Man(man::Args),
@@ -86,7 +93,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "op"]),
-    ("Plumbing and setup", &["cat", "rev-parse", "config", "completions", "man"]),
+    ("Plumbing and setup", &["append", "cat", "rev-parse", "config", "completions", "help", "man"]),
 ];
 
 /// Runs the program on the words of the command line, including its name; returns the exit status.
@@ -126,6 +133,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
 fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     let global = &cli.global;
     match &cli.command {
+        Command::Append(args) => append::run(args, global, ui),
         Command::Branches(args) => branches::run(args, global, ui),
         Command::Cat(args) => cat::run(args, global, ui),
         Command::CherryPick(args) => cherry_pick::run(args, global, ui),
@@ -133,6 +141,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Config(args) => shared::config::run(args, global, config, ui),
         Command::Context(args) => context::run(args, global, ui),
         Command::Fsck(args) => fsck::run(args, global, ui),
+        Command::Help(args) => help::run(args, ui),
         Command::Grep(args) => grep::run(args, global, config, ui),
         Command::ExportBranch(args) => export_branch::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
@@ -166,7 +175,7 @@ fn parse(mut words: Vec<OsString>, config: &Config) -> Result<Cli, clap::Error> 
         let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else {
             return Err(error);
         };
-        let Some(meaning) = config.alias.get(word) else { return Err(error) };
+        let Some(meaning) = config.alias.get(word) else { return Err(tips::with_tip(error)) };
         let Some(at) = words.iter().skip(1).position(|other| **other == **word) else { return Err(error) };
         let meaning = shlex::split(meaning).unwrap_or_default().into_iter().map(OsString::from);
         words.splice(at + 1..at + 2, meaning);
@@ -195,7 +204,9 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
 fn parse_one(words: &[OsString]) -> Option<Result<Cli, clap::Error>> {
     let first = words.get(1)?;
     let cli = Cli::command();
-    let mut command = Global::augment_args(clap::Command::new("bough")).version(env!("CARGO_PKG_VERSION"));
+    let mut command = Global::augment_args(clap::Command::new("bough"))
+        .version(env!("CARGO_PKG_VERSION"))
+        .disable_help_subcommand(true);
     if let Some(named) = cli.find_subcommand(first) {
         command = command.subcommand(named.clone());
     }
@@ -233,7 +244,12 @@ fn names_former(revision: &str) -> bool {
 /// Returns the command line with the options of all commands.
 fn whole() -> clap::Command {
     let mut command = Cli::command();
-    // The commands have no descriptions before this.
+    for (_, names) in GROUPS {
+        for name in *names {
+            command = command.mut_subcommand(name, |inner| inner.after_long_help(examples::help(name)));
+        }
+    }
+    // The commands have no text before this.
     command.build();
     let overview = overview(&command);
     command.help_template(overview)

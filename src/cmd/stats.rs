@@ -4,26 +4,29 @@ use super::shared::config::Config;
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::Global;
-use super::shared::{parallel, thread_arg, time};
-use super::{Exit, complete};
-use crate::format::{Format, Session};
+use super::shared::time::{self, Between, Window};
+use super::shared::{parallel, thread_arg};
+use super::{Exit, Failure, complete};
+use crate::format::{Format, Session, Usage};
 use crate::json::string_of;
-use crate::model::{Count, Ix, Kind, Source, Time};
+use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::branches;
-use crate::ops::stats::{self, Big, Facts, Sum, Taken, Tool, Total};
+use crate::ops::stats::{self, Big, Facts, Fresh, Item, Models, Prices, Sum, Taken, Tool, Total};
 use crate::ops::{Owners, ids};
 use crate::store::{self, Opened};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use comfy_table::{CellAlignment, ColumnConstraint, ContentArrangement, Table, presets};
 use serde_json::{Map, Value, json};
-use std::collections::BTreeMap;
+use std::collections::hash_map::Entry;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
 /// Count entries, tools, tokens, cost and bytes
 ///
-/// Tokens and cost are those that the agents stored; nothing is estimated. Shared entries and
-/// multi-line replies count once; over several sessions, so do entries that a fork or a resumed
+/// Tokens and cost are those that the agents stored. A reply without a cost is priced by the table
+/// `prices` of the config file; how many still have none is shown. Of a Claude Code session that has
+/// its own total, that is the cost. Shared entries and multi-line replies count once; over several sessions, so do entries that a fork or a resumed
 /// session copied. Subagents are reported separately. With folders or `--all`, counts each session
 /// and the total. If a file can't be read, the exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
@@ -36,9 +39,12 @@ pub struct Args {
     #[arg(long, conflicts_with = "files")]
     all: bool,
 
-    /// Group the counts
-    #[arg(long, value_name = "WHAT")]
-    by: Option<By>,
+    /// Group the counts; two, separated by a comma, for each pair
+    #[arg(long, value_name = "WHAT", value_delimiter = ',', action = clap::ArgAction::Append)]
+    by: Vec<By>,
+
+    #[command(flatten)]
+    between: Between,
 }
 
 /// What `--by` groups by.
@@ -50,21 +56,67 @@ enum By {
     Model,
     /// Each tool
     Tool,
+    /// Each file that tools read or changed
+    File,
+    /// Each kind of entry
+    Type,
+    /// Each session
+    Session,
+    /// Each project
+    Project,
+    /// Each agent
+    Agent,
     /// Each day, in the user's time zone
     Day,
+    /// Each week, by its Monday
+    Week,
+    /// Each month
+    Month,
+}
+
+impl By {
+    /// Returns its name, as `--by` takes it and JSON has it.
+    fn name(self) -> &'static str {
+        match self {
+            By::Branch => "branch",
+            By::Model => "model",
+            By::Tool => "tool",
+            By::File => "file",
+            By::Type => "type",
+            By::Session => "session",
+            By::Project => "project",
+            By::Agent => "agent",
+            By::Day => "day",
+            By::Week => "week",
+            By::Month => "month",
+        }
+    }
+
+    /// Whether replies, and so tokens, have it.
+    fn has_tokens(self) -> bool {
+        !matches!(self, By::Tool | By::File)
+    }
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
+    if let [_, _, ..] = &args.by[..]
+        && (args.by.len() > 2 || args.by[0] == args.by[1])
+    {
+        let hint = "e.g. `--by day,model`";
+        return Err(Failure::Usage { what: "expected one or two groups".into(), hint: hint.into() }.into());
+    }
+    let window = args.between.window()?;
+    let prices = config.prices();
     let files = Files::of(&args.files, args.all, global, config, ui)?;
     let groups = files.sessions();
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();
-    let mut by: BTreeMap<String, Group> = BTreeMap::new();
+    let mut by: BTreeMap<Vec<String>, Group> = BTreeMap::new();
     let mut paths: Vec<PathBuf> = Vec::new();
     let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
-        let counted = parallel::map(batch, |files| Counted::of(files, global));
+        let counted = parallel::map(batch, |files| Counted::of(files, &prices, &window, global));
         for (files_of, counted) in batch.iter().zip(counted) {
             let counted = match counted {
                 Ok(counted) => counted,
@@ -74,17 +126,25 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
                 }
                 Err(error) => return Err(error.into()),
             };
-            for (path, opened, facts) in &counted.files {
-                total.add(&opened.session, facts);
+            let branches = counted.branches(&args.by)?;
+            for (number, (path, opened, facts)) in counted.files.iter().enumerate() {
+                let fresh = match window.is_open() {
+                    true => total.add(&opened.session, facts),
+                    false => total.add_between(&opened.session, facts, |time| window.has(time)),
+                };
                 paths.push(path.clone());
                 faults += opened.session.faults.len();
+                if !args.by.is_empty() && args.by != [By::Branch] {
+                    let branches = if number == 0 { &branches[..] } else { &[] };
+                    counted.grouped(number, &fresh, &args.by, branches, &mut by);
+                }
             }
-            match args.by {
-                Some(By::Branch) => counted.by_branch(&mut by)?,
-                Some(By::Day) => counted.by_day(&mut by),
-                _ => {}
+            if args.by == [By::Branch] {
+                counted.by_branch(&mut by)?;
             }
-            sessions.push(counted.row);
+            if counted.row.sum.entries().count > 0 || window.is_open() {
+                sessions.push(counted.row);
+            }
         }
     }
     if faults > 0 {
@@ -96,12 +156,12 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ui.note(format_args!("warning: {}: {faults}; `bough fsck` lists them", text::safe(&place)));
     }
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
-    match (args.by, ui.look.json) {
-        (None, true) => shown.json(ui)?,
-        (None, false) if sessions.is_empty() && !failures.is_empty() => {}
-        (None, false) if sessions.is_empty() => ui.note("no sessions found"),
-        (None, false) => shown.tables(ui)?,
-        (Some(what), json) => shown.groups(what, by, json, ui)?,
+    match (&args.by[..], ui.look.json) {
+        ([], true) => shown.json(ui)?,
+        ([], false) if sessions.is_empty() && !failures.is_empty() => {}
+        ([], false) if sessions.is_empty() => ui.note("no sessions found"),
+        ([], false) => shown.tables(ui)?,
+        (what, json) => shown.groups(what, by, json, ui)?,
     }
     Ok(failures.or(Exit::Done))
 }
@@ -124,20 +184,26 @@ struct Row {
     files: usize,
 }
 
-/// A group of `--by branch` or `--by day`.
+/// A group of `--by`.
 #[derive(Default)]
 struct Group {
-    name: String,
+    /// What it is called, for each of the groups that are asked for.
+    names: Vec<String>,
     sum: Sum,
     current: bool,
     file: String,
     leaf: Option<String>,
     /// The tokens and the cost of the branch's whole path.
-    path: Option<(u64, u64, f64)>,
+    path: Option<(u64, u64, Option<f64>)>,
 }
 
 impl Counted {
-    fn of(files: &[PathBuf], global: &Global) -> Result<Counted, store::Error> {
+    fn of(
+        files: &[PathBuf],
+        prices: &Prices,
+        window: &Window,
+        global: &Global,
+    ) -> Result<Counted, store::Error> {
         let mut counted = Vec::new();
         let mut sum = Total::default();
         for path in files {
@@ -146,9 +212,12 @@ impl Counted {
                 Err(error) if error.is_no_session() && !counted.is_empty() => continue,
                 opened => opened?,
             };
-            let facts = Facts::read(&opened.session, &opened.files)
+            let facts = Facts::read(&opened.session, &opened.files, prices)
                 .map_err(|source| store::Error::Io { path: path.clone(), source })?;
-            sum.add(&opened.session, &facts);
+            match window.is_open() {
+                true => sum.add(&opened.session, &facts),
+                false => sum.add_between(&opened.session, &facts, |time| window.has(time)),
+            };
             counted.push((path.clone(), opened, facts));
         }
         let (path, opened, _) = &counted[0];
@@ -167,19 +236,109 @@ impl Counted {
         Ok(Counted { files: counted, row })
     }
 
-    fn by_day(&self, by: &mut BTreeMap<String, Group>) {
-        for (_, opened, facts) in &self.files {
-            let session = &opened.session;
-            for (day, sum) in stats::grouped(session, facts, |ix| day(session.entries.time(ix))) {
-                let group = by.entry(day.clone()).or_default();
-                group.name = day;
-                group.sum.join(sum);
+    /// The branch of each entry of the main file, by its leaf's label or id; none if no group asks for it.
+    fn branches(&self, what: &[By]) -> Result<Vec<Option<String>>, store::Error> {
+        if what.len() < 2 || !what.contains(&By::Branch) {
+            return Ok(Vec::new());
+        }
+        let (path, opened, _) = &self.files[0];
+        let (session, source) = (&opened.session, &opened.files);
+        let io = |source| store::Error::Io { path: path.clone(), source };
+        let joined = thread_arg::joined(session, source).map_err(io)?;
+        let owners = Owners::of(joined.as_ref().map_or(session, |(joined, _)| joined));
+        let short = ids::ShortIds::default();
+        let mut names: HashMap<Ix, String> = HashMap::new();
+        let mut out = Vec::with_capacity(session.entries.len());
+        for ix in session.entries.all() {
+            let tip = match &joined {
+                Some((_, reading)) => owners.tip(ix).or_else(|| owners.tip(reading.stand_in(ix))),
+                None => owners.tip(ix),
+            };
+            let Some(tip) = tip else {
+                out.push(None);
+                continue;
+            };
+            if let Entry::Vacant(vacant) = names.entry(tip) {
+                vacant.insert(match session.labels.of(tip) {
+                    Some(name) => name.to_owned(),
+                    None => short.of(session, source, tip).map_err(io)?,
+                });
             }
+            out.push(names.get(&tip).cloned());
+        }
+        Ok(out)
+    }
+
+    /// Counts one of its files in the groups that are asked for.
+    fn grouped(
+        &self,
+        number: usize,
+        fresh: &Fresh,
+        what: &[By],
+        branches: &[Option<String>],
+        by: &mut BTreeMap<Vec<String>, Group>,
+    ) {
+        let (_, opened, facts) = &self.files[number];
+        let session = &opened.session;
+        let models = if what.contains(&By::Model) { Models::new(session, facts) } else { Models::default() };
+        let (project, title) = (self.project(), self.title());
+        let name = |place: u32| facts.names[place as usize].clone();
+        let key = |what: By, item: Item<'_>| -> Option<String> {
+            let ix = item.entry();
+            let date = || time::date(session.entries.time(ix));
+            let date = |len: usize| date().get(..len).map(str::to_owned);
+            Some(match what {
+                By::Branch => branches.get(ix.at())?.clone()?,
+                By::Model => match item {
+                    Item::Spent(_) => models.model(session, item).map(name).unwrap_or_default(),
+                    _ => name(models.model(session, item)?),
+                },
+                By::Tool => match item {
+                    Item::Call(call) => name(call.tool),
+                    Item::Answer(answer) => answer.tool.map(name).unwrap_or_default(),
+                    Item::File(call) => name(call.tool),
+                    _ => return None,
+                },
+                By::File => match item {
+                    Item::File(call) => relative(&name(call.file), &project),
+                    _ => return None,
+                },
+                By::Type => session.entries.kind(ix).word().to_owned(),
+                By::Session => title.clone(),
+                By::Project => project.clone(),
+                By::Agent => session.format.agent().to_owned(),
+                By::Day => date(10)?,
+                By::Week => time::monday(session.entries.time(ix))?,
+                By::Month => date(7)?,
+            })
+        };
+        let group = |item: Item<'_>| what.iter().map(|what| key(*what, item)).collect::<Option<Vec<_>>>();
+        for (names, sum) in stats::grouped_by(session, facts, fresh, group) {
+            let group = by.entry(names.clone()).or_default();
+            group.names = names;
+            group.sum.join(sum);
         }
     }
 
-    /// Counts each branch of the main file: each entry once, at the branch with which it is shown.
-    fn by_branch(&self, by: &mut BTreeMap<String, Group>) -> Result<(), store::Error> {
+    /// The working directory of the session.
+    fn project(&self) -> String {
+        let (_, opened, _) = &self.files[0];
+        let session = &opened.session;
+        let of_header = session.header.as_ref().and_then(|header| header.cwd.clone());
+        let first = || {
+            let ix = session.entries.all().find(|ix| session.entries.kind(*ix).is_turn())?;
+            string_of(&opened.files.bytes(session.span(ix)).ok()?, "cwd")
+        };
+        of_header.or_else(first).unwrap_or_default()
+    }
+
+    fn title(&self) -> String {
+        let row = &self.row;
+        row.name.clone().or_else(|| row.id.clone()).unwrap_or_else(|| row.file.clone())
+    }
+
+    /// Counts each branch of the main file: entries once, at the branch that they are shown with.
+    fn by_branch(&self, by: &mut BTreeMap<Vec<String>, Group>) -> Result<(), store::Error> {
         let (path, opened, facts) = &self.files[0];
         let (session, source) = (&opened.session, &opened.files);
         let io = |source| store::Error::Io { path: path.clone(), source };
@@ -201,44 +360,53 @@ impl Counted {
             };
             let current = owners.on_head(tip);
             let file = path.display().to_string();
-            let group = Group { name, sum, current, file, leaf: Some(leaf), path: Some(on_path.at(tip)) };
-            by.insert(format!("{}\0{:010}", path.display(), tip.0), group);
+            let key = vec![path.display().to_string(), format!("{:010}", tip.0)];
+            let path = Some(on_path.at(tip));
+            by.insert(key, Group { names: vec![name], sum, current, file, leaf: Some(leaf), path });
         }
         Ok(())
     }
 }
 
-/// The sums over the path to each entry: entries, tokens, cost.
-struct OnPath(Vec<(u64, u64, f64)>);
+/// What the path to each entry took: entries, tokens, cost.
+struct OnPath(Vec<(u64, u64, Option<f64>)>);
 
 impl OnPath {
     fn of(session: &Session, facts: &Facts) -> OnPath {
         let count = session.entries.len();
-        let mut sums = vec![(0, 0, 0.0); count];
+        let mut sums = vec![(0, 0, None); count];
         for spent in &facts.spent {
             if let Some(usage) = &spent.usage {
                 let sum = &mut sums[spent.entry.at()];
-                *sum = (0, sum.1 + usage.tokens(), sum.2 + usage.cost);
+                *sum = (0, sum.1 + usage.tokens(), added(sum.2, usage.cost));
             }
         }
         let forest = crate::ops::Forest::new(&session.tree, count, |_| true);
         for ix in forest.parents_first() {
-            let above = forest.parent(ix).map_or((0, 0, 0.0), |parent| sums[parent.at()]);
+            let above = forest.parent(ix).map_or((0, 0, None), |parent| sums[parent.at()]);
             let sum = &mut sums[ix.at()];
-            *sum = (above.0 + 1, above.1 + sum.1, above.2 + sum.2);
+            *sum = (above.0 + 1, above.1 + sum.1, added(above.2, sum.2));
         }
         OnPath(sums)
     }
 
-    fn at(&self, ix: Ix) -> (u64, u64, f64) {
+    fn at(&self, ix: Ix) -> (u64, u64, Option<f64>) {
         self.0[ix.at()]
     }
 }
 
-/// The day of a time, in the user's time zone.
-fn day(time: Time) -> Option<String> {
-    let date = time::date(time);
-    date.get(..10).map(str::to_owned)
+/// Adds a cost to another, if either is known.
+fn added(a: Option<f64>, b: Option<f64>) -> Option<f64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}
+
+/// Returns a path as seen from the working directory, if it is in it.
+fn relative(path: &str, folder: &str) -> String {
+    let below = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
+    below.filter(|rest| !rest.is_empty() && !folder.is_empty()).unwrap_or(path).to_owned()
 }
 
 struct Shown<'s> {
@@ -360,8 +528,8 @@ impl Shown<'_> {
             words.push(Count("compaction", "compactions", compactions).to_string());
         }
         words.push(bytes(entries.bytes));
-        if self.total.sessions > self.sessions.len() {
-            let agents = self.total.sessions - self.sessions.len();
+        let agents: usize = self.sessions.iter().map(|row| row.files - 1).sum();
+        if agents > 0 {
             words.push(Count("subagent file", "subagent files", agents).to_string());
         }
         writeln!(ui.out(), "{}", words.join(" · "))?;
@@ -377,18 +545,22 @@ impl Shown<'_> {
         let taken = |words: &str, taken: &Taken| {
             let usage = &taken.usage;
             let mut all = format!(
-                "{words} {} · {} in · {} out · {} cache read · {} cache written",
+                "{words} {} · {} in · {} out · {} cache read · {} cache write",
                 Count("reply", "replies", taken.replies as usize),
                 grouped(usage.input),
                 grouped(usage.output),
                 grouped(usage.cache_read),
-                grouped(usage.cache_write),
+                cache_write(usage),
             );
-            if usage.cache_write_1h > 0 {
-                all.push_str(&format!(" ({} for an hour)", grouped(usage.cache_write_1h)));
+            if let Some(cost) = usage.cost.filter(|cost| *cost > 0.0) {
+                all.push_str(&format!(" · {}", dollars(cost)));
             }
-            if usage.cost > 0.0 {
-                all.push_str(&format!(" · {}", dollars(usage.cost)));
+            if taken.unpriced > 0 {
+                let have = if taken.unpriced == 1 { "has" } else { "have" };
+                all.push_str(&format!(
+                    " · {} {have} no cost",
+                    Count("reply", "replies", taken.unpriced as usize)
+                ));
             }
             all
         };
@@ -430,12 +602,18 @@ impl Shown<'_> {
         Ok(())
     }
 
-    fn groups(&self, what: By, by: BTreeMap<String, Group>, json: bool, ui: &mut Ui) -> anyhow::Result<()> {
+    fn groups(
+        &self,
+        what: &[By],
+        by: BTreeMap<Vec<String>, Group>,
+        json: bool,
+        ui: &mut Ui,
+    ) -> anyhow::Result<()> {
         let sum = &self.total.sum;
         match (what, json) {
-            (By::Model, false) => models(sum, ui),
-            (By::Tool, false) => tools(sum, ui),
-            (By::Model, true) => {
+            ([By::Model], false) => models(sum, ui),
+            ([By::Tool], false) => tools(sum, ui),
+            ([By::Model], true) => {
                 for (name, taken) in &sum.models {
                     let mut object = taken_json(taken);
                     set(&mut object, "schema", "bough.stats/1".into());
@@ -445,7 +623,7 @@ impl Shown<'_> {
                 }
                 Ok(())
             }
-            (By::Tool, true) => {
+            ([By::Tool], true) => {
                 for (name, tool) in &sum.tools {
                     let mut object = tool_json(name, tool);
                     set(&mut object, "schema", "bough.stats/1".into());
@@ -454,64 +632,117 @@ impl Shown<'_> {
                 }
                 Ok(())
             }
-            (By::Branch | By::Day, true) => {
+            (_, true) => {
                 for group in by.into_values() {
                     let mut object = sum_json(&group.sum);
-                    let word = if what == By::Day { "day" } else { "branch" };
-                    set(&mut object, "by", word.into());
-                    set(&mut object, word, group.name.into());
+                    let names: Vec<&str> = what.iter().map(|what| what.name()).collect();
+                    set(&mut object, "by", names.join(",").into());
+                    for (name, value) in names.iter().zip(group.names) {
+                        set(&mut object, name, value.into());
+                    }
+                    if group.sum.reads > 0 || group.sum.changes > 0 {
+                        set(&mut object, "reads", group.sum.reads.into());
+                        set(&mut object, "changes", group.sum.changes.into());
+                    }
                     if let (Some(leaf), Some((entries, tokens, cost))) = (group.leaf, group.path) {
                         set(&mut object, "file", group.file.into());
                         set(&mut object, "leaf", leaf.into());
                         set(&mut object, "current", group.current.into());
-                        let path = json!({ "entries": entries, "tokens": tokens, "cost": round(cost) });
-                        set(&mut object, "path", path);
+                        let cost = round(cost.unwrap_or(0.0));
+                        set(
+                            &mut object,
+                            "path",
+                            json!({ "entries": entries, "tokens": tokens, "cost": cost }),
+                        );
                     }
                     writeln!(ui.out(), "{}", Value::from(object))?;
                 }
                 Ok(())
             }
-            (By::Branch | By::Day, false) => group_table(what, by, self.sessions.len() > 1, ui),
+            (_, false) => group_table(what, by, self.sessions.len() > 1, ui),
         }
     }
 }
 
-fn group_table(what: By, by: BTreeMap<String, Group>, several: bool, ui: &mut Ui) -> anyhow::Result<()> {
+fn group_table(
+    what: &[By],
+    by: BTreeMap<Vec<String>, Group>,
+    several: bool,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    let is_branch = what == [By::Branch];
+    let has_tokens = what.iter().all(|what| what.has_tokens());
     let most = by.values().map(|group| group.sum.all_taken().usage.tokens()).max().unwrap_or(0);
-    let title = if what == By::Day { "day" } else { "branch" };
-    let mut heads = vec![title, "entries", "replies", "in", "out", "cached", "cost", ""];
-    let mut right = vec![1, 2, 3, 4, 5, 6];
-    if what == By::Branch {
+    let mut heads: Vec<&str> = what.iter().map(|what| what.name()).collect();
+    let names = heads.len();
+    if has_tokens {
+        heads.extend(["entries", "replies", "in", "out", "cache read", "cache write", "cost", ""]);
+    } else if what.contains(&By::File) {
+        heads.extend(["reads", "changes"]);
+    } else {
+        heads.extend(["calls", "results", "errors"]);
+    }
+    let mut right: Vec<usize> = (names..heads.len()).collect();
+    if has_tokens {
+        right.pop();
+    }
+    if is_branch {
+        right.extend([heads.len(), heads.len() + 1]);
         heads.extend(["path: entries", "tokens"]);
-        right.extend([8, 9]);
+    }
+    let mut groups: Vec<Group> = by.into_values().collect();
+    if what == [By::File] {
+        groups.sort_by_key(|group| std::cmp::Reverse((group.sum.changes, group.sum.reads)));
     }
     let mut table = plain(&heads, &right);
-    for group in by.into_values() {
-        let taken = group.sum.all_taken();
-        let mut name = text::one_line(&group.name);
-        if several && what == By::Branch {
+    for group in groups {
+        let sum = &group.sum;
+        let taken = sum.all_taken();
+        let mut cells: Vec<String> = group.names.iter().map(|name| name_cell(name, ui)).collect();
+        if several && is_branch {
             let file = Path::new(&group.file).file_stem().unwrap_or_default().to_string_lossy();
-            name = format!("{}:{name}", text::fit(&text::one_line(&file), 24));
+            cells[0] = format!("{}:{}", text::fit(&text::one_line(&file), 24), cells[0]);
         }
-        if what == By::Branch {
-            name = format!("{} {name}", if group.current { '*' } else { ' ' });
+        if is_branch {
+            cells[0] = format!("{} {}", if group.current { '*' } else { ' ' }, cells[0]);
         }
-        let mut cells = vec![
-            name,
-            grouped(group.sum.entries().count),
-            grouped(taken.replies),
-            grouped(taken.usage.input),
-            grouped(taken.usage.output),
-            grouped(taken.usage.cache_read.saturating_add(taken.usage.cache_write)),
-            cost_cell(taken.usage.cost),
-            bar(taken.usage.tokens(), most, ui),
-        ];
+        if has_tokens {
+            cells.extend([
+                grouped(sum.entries().count),
+                grouped(taken.replies),
+                grouped(taken.usage.input),
+                grouped(taken.usage.output),
+                grouped(taken.usage.cache_read),
+                cache_write(&taken.usage),
+                cost_cell(taken.usage.cost),
+                bar(taken.usage.tokens(), most, ui),
+            ]);
+        } else if what.contains(&By::File) {
+            cells.extend([grouped(sum.reads), grouped(sum.changes)]);
+        } else {
+            let count = |count: fn(&Tool) -> u64| grouped(sum.tools.values().map(count).sum());
+            cells.extend([count(|tool| tool.calls), count(|tool| tool.results), count(|tool| tool.errors)]);
+        }
         if let Some((entries, tokens, _)) = group.path {
             cells.extend([grouped(entries), grouped(tokens)]);
         }
         table.add_row(cells);
     }
     put(table, ui)
+}
+
+/// The name of a group, on one line.
+fn name_cell(name: &str, ui: &Ui) -> String {
+    let name = if name.is_empty() { "(none)".into() } else { text::one_line(name) };
+    if ui.look.terminal { text::fit_end(&name, 48) } else { name }
+}
+
+/// The tokens written to the cache, and how many of them for an hour.
+fn cache_write(usage: &Usage) -> String {
+    match usage.cache_write_1h {
+        0 => grouped(usage.cache_write),
+        hour => format!("{} ({} for 1h)", grouped(usage.cache_write), grouped(hour)),
+    }
 }
 
 fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
@@ -526,7 +757,7 @@ fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
 
 fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     let most = sum.models.values().map(|taken| taken.usage.tokens()).max().unwrap_or(0);
-    let heads = ["model", "replies", "in", "out", "cache read", "written", "cost", ""];
+    let heads = ["model", "replies", "in", "out", "cache read", "cache write", "cost", ""];
     let mut table = plain(&heads, &[1, 2, 3, 4, 5, 6]);
     let mut models: Vec<_> = sum.models.iter().collect();
     models.sort_by_key(|(_, taken)| std::cmp::Reverse(taken.usage.tokens()));
@@ -538,7 +769,7 @@ fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
             grouped(taken.usage.input),
             grouped(taken.usage.output),
             grouped(taken.usage.cache_read),
-            grouped(taken.usage.cache_write),
+            cache_write(&taken.usage),
             cost_cell(taken.usage.cost),
             bar(taken.usage.tokens(), most, ui),
         ]);
@@ -627,8 +858,8 @@ fn dollars(cost: f64) -> String {
     if cost < 10.0 { format!("${cost:.4}") } else { format!("${cost:.2}") }
 }
 
-fn cost_cell(cost: f64) -> String {
-    if cost > 0.0 { dollars(cost) } else { "-".into() }
+fn cost_cell(cost: Option<f64>) -> String {
+    cost.filter(|cost| *cost > 0.0).map_or_else(|| "-".into(), dollars)
 }
 
 fn set(object: &mut Map<String, Value>, key: &str, value: Value) {
@@ -656,9 +887,12 @@ fn taken_json(taken: &Taken) -> Map<String, Value> {
     if usage.cache_write_1h > 0 {
         object["tokens"]["cache_write_1h"] = usage.cache_write_1h.into();
     }
-    // Where no cost is stored there is none to tell.
-    if usage.cost > 0.0 {
-        set(&mut object, "cost", round(usage.cost).into());
+    // If no cost is known there is none to tell.
+    if let Some(cost) = usage.cost.filter(|cost| *cost > 0.0) {
+        set(&mut object, "cost", round(cost).into());
+    }
+    if taken.unpriced > 0 {
+        set(&mut object, "unpriced", taken.unpriced.into());
     }
     object
 }

@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::write;
 use super::shared::write::Writing;
-use super::shared::{after_move, session_arg, time};
+use super::shared::{after_move, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::Ix;
 use crate::ops::{revision, switch};
@@ -65,8 +65,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let switch = switch::plan(session_arg::whole(opened), to, &wish, &mut write::ids(), time::now())?;
         Ok((switch.plan.clone(), switch))
     };
-    let (opened, _, switch) = write::run(global, args.writing, named, ui, make)?;
-    if let Some(prompt) = &switch.prompt
+    let (opened, done, switch) = write::run(global, args.writing, named, ui, make)?;
+    if ui.look.json && !args.writing.dry_run {
+        let prompt = switch.prompt.clone().map(|prompt| ("prompt", prompt.into()));
+        write_json::print(&opened, &switch.plan, &done, prompt, ui)?;
+    } else if let Some(prompt) = &switch.prompt
         && !args.writing.dry_run
     {
         let prompt = ui.look.shown(prompt).into_owned();

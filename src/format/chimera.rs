@@ -6,7 +6,7 @@
 //! repeated, the last entry counts.
 
 use super::session::{Gathered, Head, Header, Session};
-use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
+use super::{Addition, Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
@@ -126,6 +126,31 @@ impl Dialect for Chimera {
 
     fn label(&self, new: &New<'_>, target: &[u8], label: Option<&str>) -> Option<Vec<u8>> {
         Some(entry("label", new).raw("target_id", target).text("label", label.unwrap_or_default()).line())
+    }
+
+    fn addition(&self, new: &New<'_>, addition: &Addition<'_>) -> Option<Vec<u8>> {
+        Some(match addition {
+            Addition::Prompt { text } => {
+                let message = Object::of(Format::Chimera).text("role", "user").text("content", text).end();
+                entry("message", new).raw("message", &message).line()
+            }
+            Addition::Custom { ty, data } => {
+                let mut object = Object::of(Format::Chimera).text("type", ty);
+                if let Some(data) = data {
+                    object = object.raw("data", data.as_bytes());
+                }
+                entry("custom", new).raw("data", &object.end()).line()
+            }
+            // Whatever the model sees is a message of one of the four roles.
+            Addition::CustomMessage { .. } => return None,
+            Addition::Compaction { summary, keep, tokens_before } => entry("compaction", new)
+                .text("summary", summary)
+                .raw("first_kept_entry_id", keep.unwrap_or(b"\"\""))
+                .raw("tokens_before", tokens_before.to_string().as_bytes())
+                .raw("read_files", b"[]")
+                .raw("modified_files", b"[]")
+                .line(),
+        })
     }
 }
 

@@ -88,8 +88,8 @@ pub struct Usage {
     pub cache_write: u64,
     /// How many of these were written for an hour, if that is stored.
     pub cache_write_1h: u64,
-    /// What it cost in dollars, where the format says so.
-    pub cost: f64,
+    /// What it cost in dollars; `None` if that is not known.
+    pub cost: Option<f64>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -147,7 +147,7 @@ impl Usage {
                 }
                 "cost" => {
                     let total = member(value, "total");
-                    usage.cost = total.and_then(number).filter(|cost| cost.is_finite()).unwrap_or(0.0);
+                    usage.cost = total.and_then(number).filter(|cost| cost.is_finite());
                 }
                 _ => {}
             }
@@ -173,8 +173,10 @@ impl Usage {
         add(&mut self.cache_read, other.cache_read);
         add(&mut self.cache_write, other.cache_write);
         add(&mut self.cache_write_1h, other.cache_write_1h);
-        // A cost that no number is large enough for is not told.
-        self.cost = Some(self.cost + other.cost).filter(|cost| cost.is_finite()).unwrap_or(self.cost);
+        // A cost that no number is large enough for is left out.
+        if let Some(more) = other.cost {
+            self.cost = Some(self.cost.unwrap_or(0.0) + more).filter(|cost| cost.is_finite()).or(self.cost);
+        }
     }
 }
 
@@ -842,7 +844,7 @@ mod tests {
         check(
             Format::Pi,
             br#"{"type":"message","message":{"role":"assistant","usage":{"input":1,"output":2,"cacheRead":3,"cacheWrite":4,"cost":{"total":0.5}}}}"#,
-            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: 0.5, ..Usage::default() },
+            Usage { input: 1, output: 2, cache_read: 3, cache_write: 4, cost: Some(0.5), ..Usage::default() },
         );
         check(
             Format::Claude,

@@ -4,6 +4,7 @@
 //! [`Dialect`] determines what each line is, where HEAD is, and how a line is written so that the
 //! real program follows. [`Session`] is the result of reading.
 
+mod addition;
 mod chimera;
 pub mod claude;
 pub mod content;
@@ -24,6 +25,7 @@ mod session;
 pub mod tools;
 mod write;
 
+pub use addition::Addition;
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect, detect_in_blocks, has_line};
 pub use diagnostics::{Noted, NotedKind, Side, ToolRef};
@@ -249,6 +251,11 @@ pub trait Dialect: Sync {
     /// Writes the line that labels the entry `target`, or removes its label. Returns `None` if
     /// labels are not entries.
     fn label(&self, _new: &New<'_>, _target: &[u8], _label: Option<&str>) -> Option<Vec<u8>> {
+        None
+    }
+
+    /// Writes an entry that a script made; `None` if the format can't store it.
+    fn addition(&self, _new: &New<'_>, _addition: &Addition<'_>) -> Option<Vec<u8>> {
         None
     }
 }

@@ -8,7 +8,7 @@
 //! path silently. Unknown types are entries like all others.
 
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
-use super::{Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
+use super::{Addition, Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string_of};
 use crate::model::{Clock, Flags, Key, Kind, Span, Time};
 
@@ -208,6 +208,46 @@ impl Dialect for Pi {
         Some(match label {
             Some(label) => entry.text("label", label).line(),
             None => entry.line(),
+        })
+    }
+
+    fn addition(&self, new: &New<'_>, addition: &Addition<'_>) -> Option<Vec<u8>> {
+        let ty = match addition {
+            Addition::Prompt { .. } => "message",
+            Addition::Custom { .. } => "custom",
+            Addition::CustomMessage { .. } => "custom_message",
+            Addition::Compaction { .. } => "compaction",
+        };
+        let entry = self.entry(ty, new)?;
+        Some(match addition {
+            Addition::Prompt { text } => {
+                let block = Object::of(Format::Pi).text("type", "text").text("text", text).end();
+                let message = Object::of(Format::Pi)
+                    .text("role", "user")
+                    .raw("content", &[b"[", &block[..], b"]"].concat())
+                    .raw("timestamp", new.now.0.to_string().as_bytes());
+                entry.raw("message", &message.end()).line()
+            }
+            Addition::Custom { ty, data } => {
+                let entry = entry.text("customType", ty);
+                match data {
+                    Some(data) => entry.raw("data", data.as_bytes()).line(),
+                    None => entry.line(),
+                }
+            }
+            Addition::CustomMessage { ty, text, hidden } => {
+                let display: &[u8] = if *hidden { b"false" } else { b"true" };
+                entry.text("customType", ty).text("content", text).raw("display", display).line()
+            }
+            Addition::Compaction { summary, keep, tokens_before } => {
+                // A compaction that names itself keeps nothing.
+                let own = Format::Pi.quoted(new.id);
+                entry
+                    .text("summary", summary)
+                    .raw("firstKeptEntryId", keep.unwrap_or(&own))
+                    .raw("tokensBefore", tokens_before.to_string().as_bytes())
+                    .line()
+            }
         })
     }
 }

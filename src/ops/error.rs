@@ -86,7 +86,7 @@ impl Error {
                 format!("a prefix of an id needs at least {} characters", super::revision::FEWEST)
             }
             Error::NoRevision { .. } => {
-                "`bough log --all` lists the entries; see `man bough-revisions` for how to name them".into()
+                "`bough log --all` lists the entries; see `bough help revisions` for how to name them".into()
             }
             Error::Ambiguous { candidates, count, .. } => {
                 let mut shown = candidates.clone();
@@ -96,7 +96,7 @@ impl Error {
                 format!("it could be one of\n  {}", shown.join("\n  "))
             }
             Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
-            Error::Malformed { .. } => "see `man bough-revisions` for how to name entries".into(),
+            Error::Malformed { .. } => "see `bough help revisions` for how to name entries".into(),
             Error::Taken { .. } => "`--move` moves it".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
             Error::BadLabel { .. } => "`bough label NAME [REV]` puts NAME on REV".into(),

@@ -2,6 +2,7 @@
 //! session and the bytes of its lines. An operation that changes something returns a
 //! [`crate::model::Plan`].
 
+pub mod append;
 mod branch_of;
 pub mod branches;
 pub mod cherry_pick;

@@ -90,11 +90,11 @@ impl Error {
                 format!("`bough fsck {word}` shows what is left of it")
             }
             Error::UnknownFormat { program: Some(program), .. } => format!(
-                "this looks like a session of {}, which bough does not read; see `man 5 bough-formats`",
+                "this looks like a session of {}, which bough does not read; see `bough help formats`",
                 program.name()
             ),
             Error::UnknownFormat { .. } => {
-                "see `man 5 bough-formats` for the known formats; `--input-format` forces one".into()
+                "see `bough help formats` for the known formats; `--input-format` forces one".into()
             }
             Error::NoneInFolder { .. } => "`bough sessions --all` lists the sessions of this machine".into(),
             Error::NoSession { .. } => "`bough sessions --all` lists the sessions of this machine".into(),

@@ -9,7 +9,7 @@ mod terminal;
 pub mod text;
 
 pub use columns::Columns;
-pub use paint::{Ink, paint};
+pub use paint::{Ink, paint, set_styles};
 pub use progress::Progress;
 pub(crate) use terminal::unwritten;
 pub use terminal::{Look, Ui};

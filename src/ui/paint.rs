@@ -1,7 +1,8 @@
 //! The meaning of colors, in one place. Colors never carry information that the text does not.
 
 use super::Look;
-use owo_colors::{OwoColorize, Style};
+use owo_colors::{DynColors, OwoColorize, Style};
+use std::sync::OnceLock;
 
 /// The role of a piece of text, which determines its color.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -44,36 +45,150 @@ pub enum Ink {
     Column(usize),
 }
 
-/// Paints text, if colors are used.
+/// The names of the inks that the config file can set, with the ink and its own style.
+const INKS: [(&str, Ink, &str); 16] = [
+    ("id", Ink::Id, "yellow"),
+    ("user", Ink::User, "bold cyan"),
+    ("assistant", Ink::Assistant, "blue"),
+    ("tool", Ink::Tool, "dim"),
+    ("summary", Ink::Summary, "magenta"),
+    ("quiet", Ink::Quiet, "dim"),
+    ("head", Ink::Head, "bold bright-cyan"),
+    ("label", Ink::Label, "bold bright-green"),
+    ("file", Ink::File, "magenta"),
+    ("branch", Ink::Branch, "green"),
+    ("match", Ink::Match, "bold red"),
+    ("bad", Ink::Bad, "red"),
+    ("error", Ink::Error, "bold red"),
+    ("warning", Ink::Warning, "yellow"),
+    ("good", Ink::Good, "green"),
+    ("strong", Ink::Strong, "bold"),
+];
+
+/// The styles of the config file, by the place of the ink.
+static STYLES: OnceLock<[Option<Style>; INKS.len()]> = OnceLock::new();
+
+/// Sets the styles of inks for the rest of the run; gives the names that are unknown, or have a style that is.
+pub fn set_styles<'c>(styles: impl IntoIterator<Item = (&'c String, &'c String)>) -> Result<(), String> {
+    let mut set = [None; INKS.len()];
+    for (name, words) in styles {
+        let Some(place) = INKS.iter().position(|(known, ..)| known == name) else {
+            let known: Vec<&str> = INKS.iter().map(|(known, ..)| *known).collect();
+            return Err(format!("unknown color `{name}`, expected one of {}", known.join(", ")));
+        };
+        let style = parse(words).ok_or_else(|| format!("invalid color `{words}` for `{name}`"))?;
+        set[place] = Some(style);
+    }
+    let _ = STYLES.set(set);
+    Ok(())
+}
+
+/// Reads a style: a color, `bold`, `dim`, `italic`, `underline`, `reverse`, `default`; colors are the eight of ANSI, bright
+/// ones, numbers of the palette of 256, and `#rrggbb`.
+fn parse(words: &str) -> Option<Style> {
+    let mut style = Style::new();
+    for word in words.split_whitespace() {
+        style = match word {
+            "bold" => style.bold(),
+            "dim" => style.dimmed(),
+            "italic" => style.italic(),
+            "underline" => style.underline(),
+            "reverse" => style.reversed(),
+            "default" => style,
+            color => style.color(color_of(color)?),
+        };
+    }
+    Some(style)
+}
+
+fn color_of(word: &str) -> Option<DynColors> {
+    use owo_colors::AnsiColors::*;
+    let ansi = |color| Some(DynColors::Ansi(color));
+    match word {
+        "black" => ansi(Black),
+        "red" => ansi(Red),
+        "green" => ansi(Green),
+        "yellow" => ansi(Yellow),
+        "blue" => ansi(Blue),
+        "magenta" => ansi(Magenta),
+        "cyan" => ansi(Cyan),
+        "white" => ansi(White),
+        "bright-black" => ansi(BrightBlack),
+        "bright-red" => ansi(BrightRed),
+        "bright-green" => ansi(BrightGreen),
+        "bright-yellow" => ansi(BrightYellow),
+        "bright-blue" => ansi(BrightBlue),
+        "bright-magenta" => ansi(BrightMagenta),
+        "bright-cyan" => ansi(BrightCyan),
+        "bright-white" => ansi(BrightWhite),
+        _ => match word.strip_prefix('#') {
+            Some(hex) if hex.len() == 6 && hex.is_ascii() => {
+                let part = |at: usize| u8::from_str_radix(&hex[at..at + 2], 16).ok();
+                Some(DynColors::Rgb(part(0)?, part(2)?, part(4)?))
+            }
+            Some(_) => None,
+            None => Some(DynColors::Xterm(word.parse::<u8>().ok()?.into())),
+        },
+    }
+}
+
+/// The style of an ink: that of the config file, else its own.
+///
+/// Nothing is bright black: on some terminals that is the color of the background.
+fn style_of(ink: Ink) -> Style {
+    let ink = match ink {
+        Ink::Path => Ink::Label,
+        Ink::Column(column) => {
+            let style = Style::new();
+            return match column % 5 {
+                0 => style.bright_green(),
+                1 => style.magenta(),
+                2 => style.yellow(),
+                3 => style.blue(),
+                _ => style.red(),
+            };
+        }
+        ink => ink,
+    };
+    let place = INKS.iter().position(|(_, known, _)| *known == ink).expect("every ink has a row");
+    let set = STYLES.get().and_then(|styles| styles[place]);
+    set.unwrap_or_else(|| parse(INKS[place].2).expect("our own styles are known"))
+}
+
+/// Paints text, where colors are used.
 pub fn paint(look: &Look, ink: Ink, text: impl std::fmt::Display) -> String {
     if !look.color {
         return text.to_string();
     }
-    let style = Style::new();
-    let style = match ink {
-        Ink::Id => style.yellow(),
-        Ink::User => style.cyan().bold(),
-        Ink::Assistant => style.blue(),
-        Ink::Tool => style.bright_black(),
-        Ink::Summary => style.magenta(),
-        Ink::Quiet => style.bright_black(),
-        Ink::Head => style.bright_cyan().bold(),
-        Ink::Label => style.bright_green().bold(),
-        Ink::File => style.magenta(),
-        Ink::Branch => style.green(),
-        Ink::Match | Ink::Error => style.red().bold(),
-        Ink::Warning => style.yellow(),
-        Ink::Bad => style.red(),
-        Ink::Good => style.green(),
-        Ink::Strong => style.bold(),
-        Ink::Path => style.bright_green().bold(),
-        Ink::Column(column) => match column % 5 {
-            0 => style.bright_green(),
-            1 => style.magenta(),
-            2 => style.yellow(),
-            3 => style.blue(),
-            _ => style.red(),
-        },
-    };
-    text.style(style).to_string()
+    text.style(style_of(ink)).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn styles_are_read_in_words() {
+        let painted = |words: &str| parse(words).map(|style| "x".style(style).to_string());
+        assert_eq!(painted("bold cyan").unwrap(), "\u{1b}[36;1mx\u{1b}[0m");
+        assert_eq!(painted("dim").unwrap(), "\u{1b}[2mx\u{1b}[0m");
+        assert_eq!(painted("208").unwrap(), "\u{1b}[38;5;208mx\u{1b}[0m");
+        assert_eq!(painted("#ff8000").unwrap(), "\u{1b}[38;2;255;128;0mx\u{1b}[0m");
+        assert_eq!(painted("default").unwrap(), "x");
+        for wrong in ["pink", "256", "#ff80", "#ff80é0", "bold,red"] {
+            assert_eq!(painted(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn no_ink_is_bright_black() {
+        let look = Look { color: true, ..Look::default() };
+        for (name, ink, words) in INKS {
+            assert!(!words.contains("black"), "{name}");
+            assert!(!paint(&look, ink, "x").contains("90"), "{name}");
+        }
+        for column in 0..6 {
+            assert!(!paint(&look, Ink::Column(column), "x").contains("[90"));
+        }
+    }
 }

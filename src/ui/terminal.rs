@@ -107,6 +107,7 @@ impl Ui {
     pub fn note(&mut self, words: impl std::fmt::Display) {
         let _ = self.out.flush();
         let words = words.to_string();
+        let words = if self.look.json { as_object(words) } else { words };
         let words = if self.look.ascii && !self.look.json { spelled(&words) } else { words };
         let _ = writeln!(io::stderr().lock(), "{}", filtered(&words, self.look.json));
     }
@@ -139,7 +140,19 @@ impl Ui {
     }
 }
 
-/// Standard output; its errors name it.
+/// Returns what is said as an object on one line: `{"warning":{"message":…}}`. What is one already stays as it is.
+fn as_object(words: String) -> String {
+    if words.starts_with("{\"") {
+        return words;
+    }
+    let sorts = ["warning", "hint", "note"];
+    let said = |sort: &&str| words.strip_prefix(*sort).and_then(|rest| rest.strip_prefix(": "));
+    let sort = sorts.into_iter().find(|sort| said(sort).is_some()).unwrap_or("note");
+    let message = said(&sort).unwrap_or(&words);
+    serde_json::json!({ sort: { "message": message } }).to_string()
+}
+
+/// Standard output, that says of what it is where it can't be written.
 struct Stdout(io::Stdout);
 
 impl Write for Stdout {
@@ -218,6 +231,17 @@ impl Write for Spelled {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn what_is_said_is_an_object_for_scripts() {
+        let check = |words: &str, wanted: &str| assert_eq!(as_object(words.into()), wanted);
+        check("warning: s: 1 \"fault\"", r#"{"warning":{"message":"s: 1 \"fault\""}}"#);
+        check("hint: try",               r#"{"hint":{"message":"try"}}"#);
+        check("note: it is so",          r#"{"note":{"message":"it is so"}}"#);
+        check("HEAD is now: a",          r#"{"note":{"message":"HEAD is now: a"}}"#);
+        check(r#"{"error":{}}"#,         r#"{"error":{}}"#);
+    }
 
     #[test]
     fn scripts_get_text_as_it_is_and_terminals_get_it_safe() {

@@ -1,6 +1,7 @@
 //! Making text from a session fit for a terminal.
 
 use std::borrow::Cow;
+use std::sync::atomic::{AtomicBool, Ordering};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
 /// Makes text safe: control characters, terminal escapes and characters that change the direction
@@ -115,9 +116,22 @@ pub fn without_colors(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Cuts text to `width` display cells; `…` marks the cut.
+/// Whether text is neither cut nor wrapped, whatever width is asked for.
+static WHOLE: AtomicBool = AtomicBool::new(false);
+
+/// Says that no eyes are at the other end, but a pipe or a file: from here on nothing is cut or wrapped.
+pub fn keep_whole() {
+    WHOLE.store(true, Ordering::Relaxed);
+}
+
+/// Whether nothing is cut or wrapped.
+pub fn is_whole() -> bool {
+    WHOLE.load(Ordering::Relaxed)
+}
+
+/// Cuts text to `width` display cells; what is cut is told by `…`.
 pub fn fit(text: &str, width: usize) -> String {
-    if self::width(text) <= width {
+    if is_whole() || self::width(text) <= width {
         return text.to_owned();
     }
     let mut out = String::new();
@@ -139,7 +153,7 @@ pub fn fit(text: &str, width: usize) -> String {
 /// Cuts text to `width` display cells at its start, for texts whose end says most; `…` marks the
 /// cut.
 pub fn fit_end(text: &str, width: usize) -> String {
-    if self::width(text) <= width {
+    if is_whole() || self::width(text) <= width {
         return text.to_owned();
     }
     let mut start = text.len();
@@ -164,7 +178,7 @@ pub fn pad(text: &str, width: usize) -> String {
 /// Lines of the text stay lines, including spaces at their start; a word that is wider than a line
 /// is cut.
 pub fn wrap(text: &str, width: usize) -> Vec<String> {
-    let width = width.max(1);
+    let width = if is_whole() { usize::MAX } else { width.max(1) };
     let mut out = Vec::new();
     for line in text.lines() {
         let line = line.trim_end().replace('\t', "    ");

@@ -1,7 +1,7 @@
 //! What the real programs answered once bough had written, and whether what bough writes today is what they were asked about.
 //!
-//! `sessions/peers.tsv` has one question a row: a copy of a session is switched to an entry, or labelled, or has the path to it
-//! exported. `wrote` tells the bytes that came, with a fixed clock and fixed ids; then there are the programs that were asked,
+//! `sessions/peers.tsv` has one question a row: a copy of a session is switched to an entry, or labelled, or gets an entry
+//! of `bough append`, or has the path exported. `wrote` tells the bytes that came, with a fixed clock and fixed ids; then there are the programs that were asked,
 //! the lines of the path on which they stand (for Claude Code the line of the turn), and what they give the model: how
 //! many messages and a digest of them (for Claude Code each block, as in `claude/measured.tsv`). `tests/oracles/positions.py --record`
 //! asks the programs, looks whether they are where they should be, and writes the file.
@@ -12,6 +12,7 @@ use crate::{files, shared};
 use bough::context::Context;
 use bough::format::{Format, Ids};
 use bough::model::{Piece, Target, parse_time};
+use bough::ops::append::{self, Payload};
 use bough::ops::{self, Whole, export, label, migrate, revision, switch};
 use bough::store::{self, Opened, Options};
 use std::collections::{BTreeMap, HashMap};
@@ -181,6 +182,18 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
             let summary = (row.verb == "summary").then(|| "what was tried".to_owned());
             let wish = switch::Wish { summary, ..switch::Wish::default() };
             switch::plan(whole, switch::To::Entry(target), &wish, ids, now).map(|switch| switch.plan)
+        }
+        "append-message" | "append-note" | "append-custom" | "append-compaction" | "append-kept" => {
+            let text = "Added by a script";
+            let payload = match row.verb {
+                "append-message" => Payload::Prompt(text),
+                "append-note" => Payload::CustomMessage("ci", text, true),
+                "append-custom" => Payload::Custom("ci", Some("{\"step\":[1,2]}")),
+                "append-compaction" => Payload::Compaction(text, None),
+                _ => Payload::Compaction(text, Some(target)),
+            };
+            let parent = (row.verb != "append-kept").then_some(target);
+            append::plan(whole, payload, parent, ids, now).map(|append| append.plan)
         }
         "label" => {
             let wish = label::Wish::Set { name: "a name of bough", target, take: false };

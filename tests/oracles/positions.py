@@ -10,7 +10,8 @@ was a failure.
 
 Programs: pi, pi-old, omp, harness, chimera, claude; `claude@2.0.76` is that version of Claude Code, with sessions as of that
 version.
-Verbs: switch, summary, label, export, subtree, new-ids.
+Verbs: switch, summary, label, export, subtree, new-ids, and what `bough append` adds: append-message, append-note,
+append-custom, append-compaction (under the entry), append-kept (after HEAD; the entry is the first one kept).
 
 `--record` writes what the programs answered to tests/cli/sessions/peers.tsv, for the tests that have no programs: all
 entries for `switch`, a sample for the other verbs. Answers to other questions stay; what failed is left out.
@@ -24,7 +25,8 @@ from programs import NEW_SESSION, SESSIONS, SHARED, Lines, ask, bough, digest, r
 
 # Of the verbs that are no switch, every so many entries are recorded.
 SAMPLE = 6
-VERBS = ["switch", "summary", "label", "export", "subtree", "new-ids"]
+VERBS = ["switch", "summary", "label", "export", "subtree", "new-ids",
+         "append-message", "append-note", "append-custom", "append-compaction", "append-kept"]
 PROGRAMS = ["pi", "pi-old", "omp", "harness", "chimera", "claude"]
 
 
@@ -277,6 +279,94 @@ class Peer:
                 self.complain(name, target, "an id was kept")
         return kept
 
+    # What `bough append` adds.
+
+    def append(self, work, name, copy, target, *words):
+        """Appends an entry; gives its id, what came, and what the program says now."""
+        done = self.appended(work, name, copy, target, "append", "-s", copy, *words)
+        if not done:
+            return None
+        wrote, after = done
+        id = self.newest(copy)
+        if not self.is_at(after, id, words):
+            self.complain(name, target, f"the program is at {self.place(after)[-2:]}, not at the new entry {id}")
+        return id, wrote, after
+
+    def newest(self, copy):
+        return list(self.lines(copy).by_id)[-1]
+
+    def is_at(self, after, id, words):
+        return self.place(after)[-1:] == [id]
+
+    def append_message(self, work, name, copy, target, before):
+        return self.append_said(work, name, copy, target, "user", "--kind", "message", "--text", "Added by a script")
+
+    def append_note(self, work, name, copy, target, before):
+        words = ["--kind", "custom-message", "--type", "ci", "--hidden", "--text", "Added by a script"]
+        return self.append_said(work, name, copy, target, "", *words)
+
+    def append_said(self, work, name, copy, target, role, *words):
+        lines = self.lines(copy)
+        done = self.append(work, name, copy, target, *words, "--parent", f"id:{target}")
+        if not done:
+            return None
+        id, wrote, after = done
+        wanted, got = self.stored(self.plain(work, lines, target)), self.stored(after)
+        if wanted is not None and (got[:-1] != wanted or not self.is_new(got[-1], id, role)):
+            self.complain(name, target, f"other context: {got[-2:]} for {wanted[-1:]} and the new entry")
+        return wrote, after, self.lines(copy)
+
+    def stored(self, answer):
+        """What is sent, without what the program makes up."""
+        return self.context(answer)
+
+    def is_new(self, said, id, role):
+        return said.endswith(hashlib.sha256(b"Added by a script").hexdigest()[:16]) and said.startswith(role)
+
+    def append_custom(self, work, name, copy, target, before):
+        lines = self.lines(copy)
+        words = ["--kind", "custom", "--type", "ci", "--text", '{"step": [1, 2]}']
+        done = self.append(work, name, copy, target, *words, "--parent", f"id:{target}")
+        if not done:
+            return None
+        _, wrote, after = done
+        wanted = self.context(self.plain(work, lines, target))
+        if wanted is not None and self.context(after) != wanted:
+            self.complain(name, target, f"other context: {len(self.context(after))} for {len(wanted)}")
+        return wrote, after, self.lines(copy)
+
+    def append_compaction(self, work, name, copy, target, before):
+        done = self.append(work, name, copy, target, "--kind", "compaction", "--summary", "Added by a script", "--parent", f"id:{target}")
+        if not done:
+            return None
+        id, wrote, after = done
+        self.is_summarized(name, target, id, self.stored(after), [])
+        return wrote, after, self.lines(copy)
+
+    def append_kept(self, work, name, copy, target, before):
+        if target not in self.place_before(before, copy):
+            self.tried -= 1
+            return None
+        done = self.append(work, name, copy, target, "--kind", "compaction", "--summary", "Added by a script", "--keep", f"id:{target}")
+        if not done:
+            return None
+        id, wrote, after = done
+        got, was = self.stored(after), self.stored(before)
+        kept = [said for said in got if not self.is_new(said, id, "")]
+        # An older summary after the first kept entry is left out by some programs.
+        path = self.lines(copy).path(id)
+        tail = path[path.index(target):-1] if target in path else []
+        older = any(self.lines(copy).entry(id).get("type") == "compaction" for id in tail)
+        self.is_summarized(name, target, id, got, got[1:] if older else was[len(was) - len(kept):])
+        return wrote, after, self.lines(copy)
+
+    def place_before(self, before, copy):
+        return self.place(before)
+
+    def is_summarized(self, name, target, id, got, kept):
+        if got[1:] != kept or not got or not self.is_new(got[0], id, ""):
+            self.complain(name, target, f"other context: {got}, wanted the summary and {kept}")
+
 
 class Chimera(Peer):
     parent_key = "parent_id"
@@ -295,6 +385,14 @@ class Chimera(Peer):
 
     def is_labelled(self, file, answer, target):
         return [target, "a name of bough"] in answer["labels"]
+
+    def is_new(self, said, id, role):
+        return "Added by a script" in said
+
+    def is_summarized(self, name, target, id, got, kept):
+        # To Chimera a compaction is one more message: nothing before it is left out.
+        if not got or not self.is_new(got[-1], id, ""):
+            self.complain(name, target, f"other context: {got}")
 
 
 class Claude(Peer):
@@ -436,6 +534,23 @@ class Claude(Peer):
     def is_labelled(self, file, answer, target):
         last = json.loads(file.read_bytes().rstrip().split(b"\n")[-1])
         return last.get("targetUuid") == target and last.get("label") == "a name of bough"
+
+    def newest(self, copy):
+        return list(self.lines(copy).by_id)[-1]
+
+    def is_at(self, after, id, words):
+        # Of what a compaction keeps, the client goes on from the last.
+        return after["leaf"] == id or "--keep" in words and id in self.context(after)[0]
+
+    def stored(self, answer):
+        # It says that no response was requested where a prompt is the last entry of all.
+        return [said for said in self.context(answer) if not said.endswith(" None")]
+
+    def is_new(self, said, id, role):
+        return id in said
+
+    def place_before(self, before, copy):
+        return self.lines(copy).path(before["leaf"])
 
     def out(self, work):
         return work / "out" / f"{NEW_SESSION}.jsonl"

@@ -32,8 +32,13 @@ pub(super) fn answer() {
     clap_complete::CompleteEnv::with_factory(Cli::command).shells(shells::ALL).complete();
 }
 
-/// Completes the first word of a command as a session, if none is given yet, and other words as
-/// revisions.
+/// Completes the pages of `help`.
+pub(super) fn help_words(current: &OsStr) -> Vec<CompletionCandidate> {
+    let commands = super::GROUPS.iter().flat_map(|(_, names)| *names).copied();
+    among(current, commands.chain(super::man::topics()))
+}
+
+/// Completes the first word of a command as a session, where none is named yet; words as revisions.
 pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
     in_time(current, |typed, current| {
         let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };

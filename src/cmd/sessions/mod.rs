@@ -52,8 +52,11 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     since: Option<String>,
 
-    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the
-    /// order
+    /// Only sessions last written before a time
+    #[arg(long, value_name = "TIME")]
+    until: Option<String>,
+
+    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the order
     #[arg(
         long,
         value_name = "KEY",
@@ -103,6 +106,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         let since = time::parse(since, now)?;
         found.retain(|found| time(found.modified()) >= since);
     }
+    if let Some(until) = &args.until {
+        let until = time::parse(until, now)?;
+        found.retain(|found| time(found.modified()) <= until);
+    }
     let by = Sort::of(&args.sort)?;
     if by.needs_no_reading()
         && args.agent.is_none()
@@ -147,7 +154,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     session_arg::tell_remains(&remains(args, config)?, ui);
     if rows.is_empty() && failures.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
-        ui.note(if args.agent.is_some() || args.since.is_some() {
+        ui.note(if args.agent.is_some() || args.since.is_some() || args.until.is_some() {
             "no such session"
         } else {
             "no sessions found"

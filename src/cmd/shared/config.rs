@@ -5,7 +5,8 @@
 use super::options::{Global, Origin, When, session_variable};
 use crate::cmd::{Exit, Failure};
 use crate::fsck::Check;
-use crate::ui::Ui;
+use crate::ops::stats::{Price, Prices};
+use crate::ui::{Ui, set_styles};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,6 +19,48 @@ pub(crate) struct Config {
     pub(crate) session: SessionConfig,
     pub(crate) fsck: FsckConfig,
     pub(crate) alias: BTreeMap<String, String>,
+    pub(crate) prices: BTreeMap<String, PriceConfig>,
+    pub(crate) colors: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// Returns what tokens cost, by the file.
+    pub(crate) fn prices(&self) -> Prices {
+        let price = |price: &PriceConfig| Price {
+            input: price.input,
+            output: price.output,
+            cache_read: price.cache_read,
+            cache_write_5m: price.cache_write_5m,
+            cache_write_1h: price.cache_write_1h,
+        };
+        Prices::new(self.prices.iter().map(|(pattern, row)| (pattern.clone(), price(row))))
+    }
+}
+
+/// The price of the models that a pattern names: dollars per million tokens.
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PriceConfig {
+    pub(crate) input: Option<f64>,
+    pub(crate) output: Option<f64>,
+    pub(crate) cache_read: Option<f64>,
+    pub(crate) cache_write_5m: Option<f64>,
+    pub(crate) cache_write_1h: Option<f64>,
+}
+
+impl PriceConfig {
+    /// The prices that are set, with their names.
+    fn rows(&self) -> impl Iterator<Item = (&'static str, f64)> {
+        [
+            ("input", self.input),
+            ("output", self.output),
+            ("cache_read", self.cache_read),
+            ("cache_write_5m", self.cache_write_5m),
+            ("cache_write_1h", self.cache_write_1h),
+        ]
+        .into_iter()
+        .filter_map(|(name, price)| Some((name, price?)))
+    }
 }
 
 #[derive(Deserialize, Debug, Default)]
@@ -65,7 +108,7 @@ pub(crate) fn load() -> anyhow::Result<Config> {
     let mut config: Config = toml::from_str(&text).map_err(|error| {
         let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
         let what = format!("{}:{line}: {}", path.display(), error.message().replace('\n', " "));
-        Failure::Usage { what, hint: "`man 5 bough-config` describes the file".into() }
+        Failure::Usage { what, hint: "`bough help config` describes the file".into() }
     })?;
     if let Some(color) =
         config.ui.color.as_deref().filter(|color| !["auto", "always", "never"].contains(color))
@@ -76,6 +119,17 @@ pub(crate) fn load() -> anyhow::Result<Config> {
     if let Some(check) = config.fsck.skip.iter().find(|check| Check::named(check).is_none()) {
         let what = format!("{}: unknown check `{check}` in `fsck.skip`", path.display());
         return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() }.into());
+    }
+    let priced = config.prices.iter().flat_map(|(model, price)| price.rows().map(move |row| (model, row)));
+    if let Some((model, (name, price))) =
+        priced.into_iter().find(|(_, (_, price))| !(0.0..1e9).contains(price))
+    {
+        let what = format!("{}: invalid price `{price}` in `prices.{model}.{name}`", path.display());
+        return Err(Failure::Usage { what, hint: "a price is in dollars per million tokens".into() }.into());
+    }
+    if let Err(why) = set_styles(&config.colors) {
+        let what = format!("{}: {why}", path.display());
+        return Err(Failure::Usage { what, hint: "`bough help config` lists names and colors".into() }.into());
     }
     config.session.roots.iter_mut().for_each(at_home);
     Ok(config)
@@ -96,8 +150,9 @@ fn at_home(path: &mut PathBuf) {
 /// ($XDG_CONFIG_HOME/bough/config.toml), the defaults.
 ///
 /// The file has the tables `ui` (`color` = "auto", "always" or "never"; `pager`; `ascii`),
-/// `session` (`roots`, a list of additional stores), `fsck` (`skip`, a list of checks to hide) and
-/// `alias` (`name` = "command with options"). It never changes the output of --json, --porcelain
+/// `session` (`roots`, a list of additional stores), `fsck` (`skip`, a list of checks to hide),
+/// `prices` ("model*" = { input, output, cache_read, cache_write_5m, cache_write_1h }, in dollars
+/// per million tokens), `colors` (what is painted = "bold cyan") and `alias` (`name` = "command with options"). It never changes the output of --json, --porcelain
 /// and --raw.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -186,6 +241,14 @@ fn settings(global: &Global, config: &Config, path: &str) -> Vec<Setting> {
     }
     for check in &config.fsck.skip {
         out.push(from_file("fsck.skip".into(), check.clone()));
+    }
+    for (name, words) in &config.colors {
+        out.push(from_file(format!("colors.{name}"), words.clone()));
+    }
+    for (model, price) in &config.prices {
+        for (name, price) in price.rows() {
+            out.push(from_file(format!("prices.{model}.{name}"), price.to_string()));
+        }
     }
     for (name, words) in &config.alias {
         out.push(from_file(format!("alias.{name}"), words.clone()));

@@ -1,20 +1,56 @@
 //! Entries as `bough.entry/1`, for scripts.
 
 use super::summary_facts::Facts;
-use crate::format::{Block, Content, Format, Session};
+use crate::format::{Block, Content, Format, Session, Usage};
 use crate::json::{self, member, string};
 use crate::model::{Flags, Ix, Kind, Source};
 use crate::ops::ids;
 use serde_json::{Value, json};
 use std::io;
 
-/// How many characters of a text lists contain.
-pub(crate) const TEXT: usize = 200;
+/// How many characters the short form of a text has.
+const SHORT: usize = 200;
+
+/// Returns the short form of a text: its first words, on one line.
+pub(crate) fn short(text: &str) -> String {
+    let mut words = String::new();
+    for word in text.split_whitespace() {
+        if !words.is_empty() {
+            words.push(' ');
+        }
+        words.push_str(word);
+        if let Some((at, _)) = words.char_indices().nth(SHORT) {
+            words.truncate(at);
+            words.push('…');
+            break;
+        }
+    }
+    words
+}
+
+/// Returns what a reply took, as numbers.
+fn usage(usage: &Usage) -> Value {
+    let mut object = json!({
+        "input": usage.input, "output": usage.output,
+        "cache_read": usage.cache_read, "cache_write": usage.cache_write,
+    });
+    if usage.cache_write_1h > 0 {
+        object["cache_write_1h"] = usage.cache_write_1h.into();
+    }
+    object
+}
+
+/// Whether an entry says that it failed; `None` if it is neither a result nor a reply that ended in an error.
+fn is_error(content: &Content<'_>, line: &[u8]) -> Option<bool> {
+    let is_result = content.blocks.iter().any(|block| matches!(block, Block::Result { .. }));
+    let error_reply =
+        member(line, "isApiErrorMessage") == Some(b"true") || content.ended.as_deref() == Some("error");
+    (is_result || error_reply).then(|| error_reply || content.failed())
+}
 
 /// Returns the object of an entry, given its line; fields that the format lacks are left out.
 ///
-/// `whole` includes the whole text, the model and the parts of the message, instead of the start of
-/// the text.
+/// `whole` gives the parts of the message, too.
 pub(crate) fn object(
     session: &Session,
     source: &dyn Source,
@@ -50,15 +86,21 @@ pub(crate) fn object(
     if session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN) {
         set("agent", json::string_of(line, "agentId").map(Value::from));
     }
-    let start = || content.text.chars().take(TEXT).collect();
-    set("text", Some(if whole { content.text.to_string() } else { start() }.into()));
+    set("text", Some(content.text.to_string().into()));
+    set("summary", Some(short(&content.summary()).into()));
     let tools = content.calls().map(|(_, name, _)| name).chain(content.tool.as_deref());
     set("tools", Some(tools.collect::<Vec<_>>().into()));
+    set("model", content.model.as_deref().map(Value::from));
+    set("stop_reason", content.ended.as_deref().map(Value::from));
+    set("is_error", is_error(&content, line).map(Value::from));
+    if let Some(took) = content.usage() {
+        set("usage", Some(usage(&took)));
+        set("cost", took.cost.map(Value::from));
+    }
     if whole {
-        set("model", content.model.as_deref().map(Value::from));
         set("blocks", Some(content.blocks.iter().map(block).collect::<Vec<_>>().into()));
         if matches!(entries.kind(entry), Kind::Compaction | Kind::Summary) {
-            set("summary", Facts::of(session.format, line).json());
+            set("details", Facts::of(session.format, line).json());
         }
     }
     if is_hidden(line) {

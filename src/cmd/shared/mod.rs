@@ -16,3 +16,4 @@ pub(crate) mod template;
 pub(crate) mod thread_arg;
 pub(crate) mod time;
 pub(crate) mod write;
+pub(crate) mod write_json;

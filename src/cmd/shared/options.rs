@@ -5,7 +5,7 @@ use crate::cmd::complete;
 use crate::format::Format;
 use crate::fsck::Check;
 use crate::store;
-use crate::ui::Look;
+use crate::ui::{Look, text};
 use clap_complete::engine::ArgValueCompleter;
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -104,7 +104,11 @@ impl Global {
         let of_file = || Some((config.ui.pager.clone()?, Origin::File));
         match self.no_pager {
             true => ("cat".into(), Origin::Option),
-            // The variable for all programs has lower precedence than bough's own file.
+            // Such a terminal can't go back, and pagers warn of it.
+            false if std::env::var_os("TERM").is_some_and(|term| term == "dumb") => {
+                ("cat".into(), Origin::Variable("TERM"))
+            }
+            // The variable of all programs counts for less than our own file.
             false => variable("BOUGH_PAGER")
                 .or_else(of_file)
                 .or_else(|| variable("PAGER"))
@@ -154,7 +158,12 @@ impl Global {
         };
         let width = std::env::var("COLUMNS").ok().and_then(|width| width.parse().ok());
         let of_terminal = || terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
-        let width = width.or_else(of_terminal).filter(|width| *width > 0).unwrap_or(80);
+        let width = width.or_else(of_terminal).filter(|width| *width > 0);
+        // A pipe or a file gets everything, unless the user asks for a width.
+        if !terminal && std::env::var_os("COLUMNS").is_none() {
+            text::keep_whole();
+        }
+        let width = if text::is_whole() { WHOLE } else { width.unwrap_or(80) };
         Look {
             color,
             ascii: self.ascii_in_force(config).0,
@@ -166,7 +175,10 @@ impl Global {
     }
 }
 
-/// Returns the session that the environment names.
+/// The width of what is not cut: more than any line has.
+const WHOLE: usize = 1 << 20;
+
+/// The session that the environment names.
 pub(crate) fn session_variable() -> Option<String> {
     std::env::var("BOUGH_SESSION").ok().filter(|session| !session.is_empty())
 }

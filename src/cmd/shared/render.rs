@@ -261,14 +261,15 @@ impl<'s> View<'s> {
         let mut out = Vec::new();
         let call = self.calls.of(self.session, self.files, ix, content);
         let full = body == Body::Full;
+        let all_lines = full || text::is_whole();
         let mut stored = self.stored_of(ix, content).into_iter();
         for block in &content.blocks {
             match block {
-                Block::Text(said) => put(&mut out, None, said, width, full),
+                Block::Text(said) => put(&mut out, None, said, width, all_lines),
                 Block::Thinking { text: thought, signed } if full => {
                     let sign = if *signed { "thinking (signed)" } else { "thinking" };
                     note(&mut out, Ink::Quiet, sign);
-                    put_below(&mut out, Some(Ink::Quiet), thought, width, full);
+                    put_below(&mut out, Some(Ink::Quiet), thought, width, all_lines);
                 }
                 Block::Thinking { .. } => {}
                 Block::Call { name, arguments, .. } if full => {
@@ -285,10 +286,10 @@ impl<'s> View<'s> {
                     let sign = if *is_error { "failed: " } else { "" };
                     let ink = if *is_error { Ink::Bad } else { Ink::Tool };
                     note(&mut out, ink, &text::fit(&format!("← {sign}{}", text::one_line(asked)), width));
-                    put_below(&mut out, None, said, width, full);
+                    put_below(&mut out, None, said, width, all_lines);
                     if let Some(stored) = stored.next().flatten() {
                         note(&mut out, Ink::Quiet, &format!("  [{}]", text::one_line(&stored.heading())));
-                        put_below(&mut out, None, stored.text().unwrap_or_default(), width, full);
+                        put_below(&mut out, None, stored.text().unwrap_or_default(), width, all_lines);
                         if let Some(more) = stored.more() {
                             note(&mut out, Ink::Quiet, &format!("  [{more}]"));
                         }
@@ -307,7 +308,7 @@ impl<'s> View<'s> {
         }
         let told = content.blocks.iter().any(|block| matches!(block, Block::Text(_) | Block::Result { .. }));
         if !told && !content.text.is_empty() {
-            put(&mut out, None, &content.text, width, full);
+            put(&mut out, None, &content.text, width, all_lines);
         }
         if out.is_empty() {
             note(&mut out, Ink::Quiet, &text::fit(&text::one_line(&content.summary()), width));
@@ -321,8 +322,8 @@ impl<'s> View<'s> {
         if let Some(usage) = content.usage() {
             stat += &format!(" · {} in", Count("token", "tokens", usage.sent() as usize));
             stat += &format!(" · {} out", Count("token", "tokens", usage.output as usize));
-            if usage.cost > 0.0 {
-                stat += &format!(" · ${:.4}", usage.cost);
+            if let Some(cost) = usage.cost.filter(|cost| *cost > 0.0) {
+                stat += &format!(" · ${cost:.4}");
             }
         }
         stat
@@ -416,7 +417,8 @@ fn put_with(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, 
 /// Returns a call of at most `width` cells; the end of a long path is kept, because it says more
 /// than its start.
 fn fit_call(asked: &str, width: usize) -> String {
-    let Some((name, path)) = asked.split_once(' ').filter(|_| text::width(asked) > width) else {
+    let is_too_wide = !text::is_whole() && text::width(asked) > width;
+    let Some((name, path)) = asked.split_once(' ').filter(|_| is_too_wide) else {
         return text::fit(asked, width);
     };
     let room = width.saturating_sub(text::width(name) + 2);

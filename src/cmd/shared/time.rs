@@ -74,23 +74,40 @@ fn at(time: Time) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.0).ok().filter(|_| time.is_some())
 }
 
-/// Reads a time that a user asks for: a date or a time as ISO 8601 has it, `now`, `today`, `yesterday`, or how long ago
-/// it was (`2h`, `3 days ago`). A date without an hour begins at midnight, in the user's time zone.
+/// Reads a time that a user asks for: a date or a time as ISO 8601 has it, `now`, `today`, `yesterday`, a weekday,
+/// `last week`, a time of day (`12:05`), or how long ago it was (`2h`, `3 days ago`). A date without an hour begins at midnight, in the user's time zone.
 pub(crate) fn parse(text: &str, now: Time) -> Result<Time, Failure> {
     read(text.trim(), now, TimeZone::system()).ok_or_else(|| Failure::Usage {
         what: format!("invalid time `{text}`"),
-        hint: "use a date (2026-03-02, 2026-03-02T12:00), an age (2h, 3 days), `today` or `yesterday`".into(),
+        hint: "use a date (2026-03-02, 2026-03-02T12:00), an age (2h, 3 days), a weekday, a time of day (12:05), `today`, `yesterday` or `last week`".into(),
     })
 }
 
 fn read(text: &str, now: Time, zone: TimeZone) -> Option<Time> {
     let now = Timestamp::from_millisecond(now.0).ok()?.to_zoned(zone.clone());
+    let since_monday = i64::from(now.weekday().to_monday_zero_offset());
     let midnight = |days: i64| now.start_of_day().ok()?.checked_sub(Span::new().days(days)).ok();
     let at: Zoned = match text.to_lowercase().as_str() {
         "now" => now,
         "today" => midnight(0)?,
         "yesterday" => midnight(1)?,
+        "this week" => midnight(since_monday)?,
+        "last week" => midnight(since_monday + 7)?,
+        "this month" => now.start_of_day().ok()?.first_of_month().ok()?,
+        "last month" => {
+            now.start_of_day().ok()?.first_of_month().ok()?.checked_sub(Span::new().months(1)).ok()?
+        }
         text => {
+            // The last such day; on the day itself, today.
+            if let Some(day) = weekday(text.strip_prefix("last ").unwrap_or(text)) {
+                let back = (since_monday - i64::from(day)).rem_euclid(7);
+                let back = if back == 0 && text.starts_with("last ") { 7 } else { back };
+                return Some(Time(midnight(back)?.timestamp().as_millisecond()));
+            }
+            if let Some(hour) = clock_time(text) {
+                let at = now.date().to_datetime(hour).to_zoned(zone).ok()?;
+                return Some(Time(at.timestamp().as_millisecond()));
+            }
             if let Ok(at) = text.to_uppercase().parse::<Timestamp>() {
                 at.to_zoned(zone)
             } else if let Ok(at) = text.to_uppercase().parse::<DateTime>() {
@@ -105,6 +122,80 @@ fn read(text: &str, now: Time, zone: TimeZone) -> Option<Time> {
         }
     };
     Some(Time(at.timestamp().as_millisecond()))
+}
+
+/// Returns the number of a weekday by its name or the first three letters of it; Monday is 0.
+fn weekday(word: &str) -> Option<i8> {
+    const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
+    let is_named = |day: &&str| **day == *word || day[..3] == *word;
+    DAYS.iter().position(|day| is_named(&day)).map(|day| day as i8)
+}
+
+/// Reads a time of day: `12:05`, `9:30:15`.
+fn clock_time(text: &str) -> Option<jiff::civil::Time> {
+    let parts: Vec<i8> =
+        text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
+    match parts[..] {
+        [hour, minute] => jiff::civil::Time::new(hour, minute, 0, 0).ok(),
+        [hour, minute, second] => jiff::civil::Time::new(hour, minute, second, 0).ok(),
+        _ => None,
+    }
+}
+
+/// The options of a command that looks at a part of the time.
+#[derive(clap::Args, Debug, Default)]
+pub(crate) struct Between {
+    /// Only entries from this time on: a date, an age such as `2h`, `monday`, `last week`, `12:05`
+    #[arg(long, value_name = "TIME")]
+    pub(crate) since: Option<String>,
+
+    /// Only entries up to this time
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+}
+
+/// The time from which and up to which entries count.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Window {
+    since: Option<Time>,
+    until: Option<Time>,
+}
+
+impl Between {
+    /// Reads the times.
+    pub(crate) fn window(&self) -> Result<Window, Failure> {
+        let time = |word: &Option<String>| word.as_deref().map(|word| parse(word, now())).transpose();
+        Ok(Window { since: time(&self.since)?, until: time(&self.until)? })
+    }
+}
+
+impl Window {
+    /// Whether every time is in it, and what has none.
+    pub(crate) fn is_open(&self) -> bool {
+        self.since.is_none() && self.until.is_none()
+    }
+
+    /// Whether a time is in it; what has no time is in an open one only.
+    pub(crate) fn has(&self, time: Time) -> bool {
+        self.is_open()
+            || time.is_some()
+                && self.since.is_none_or(|since| time >= since)
+                && self.until.is_none_or(|until| time <= until)
+    }
+}
+
+/// Returns when a file was last written.
+pub(crate) fn of_file(path: &std::path::Path) -> Time {
+    let written = path.metadata().and_then(|facts| facts.modified()).ok();
+    let since = written.and_then(|at| at.duration_since(std::time::SystemTime::UNIX_EPOCH).ok());
+    since.and_then(|since| i64::try_from(since.as_millis()).ok()).map_or(Time::NONE, Time)
+}
+
+/// Returns the Monday of a time's week, as a date in the user's time zone.
+pub(crate) fn monday(time: Time) -> Option<String> {
+    let day = at(time)?.to_zoned(TimeZone::system()).date();
+    let back = i64::from(day.weekday().to_monday_zero_offset());
+    Some(day.checked_sub(Span::new().days(back)).ok()?.to_string())
 }
 
 #[cfg(test)]
@@ -166,6 +257,20 @@ mod tests {
         check("yesterday",               Some("2026-03-01T00:00:00Z"));
         check("today",                   Some("2026-03-02T00:00:00Z"));
         check("now",                     Some("2026-03-02T12:00:00Z"));
+        // It is a Monday.
+        check("monday",                  Some("2026-03-02T00:00:00Z"));
+        check("last monday",             Some("2026-02-23T00:00:00Z"));
+        check("Sunday",                  Some("2026-03-01T00:00:00Z"));
+        check("tue",                     Some("2026-02-24T00:00:00Z"));
+        check("last friday",             Some("2026-02-27T00:00:00Z"));
+        check("this week",               Some("2026-03-02T00:00:00Z"));
+        check("last week",               Some("2026-02-23T00:00:00Z"));
+        check("this month",              Some("2026-03-01T00:00:00Z"));
+        check("last month",              Some("2026-02-01T00:00:00Z"));
+        check("11:05",                   Some("2026-03-02T11:05:00Z"));
+        check("9:30:15",                 Some("2026-03-02T09:30:15Z"));
+        check("25:00",                   None);
+        check("12:5x",                   None);
         check("soon",                    None);
         check("",                        None);
     }

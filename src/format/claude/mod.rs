@@ -39,6 +39,7 @@ mod metadata;
 mod orphans;
 mod preserved;
 pub mod request;
+pub mod rows;
 pub mod stored_results;
 pub mod write;
 

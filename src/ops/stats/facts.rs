@@ -1,5 +1,6 @@
 //! The usage and the tool calls of the entries of one session, as far as they are counted.
 
+use super::Prices;
 use crate::format::{Format, Session, Usage};
 use crate::json::{Members, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
@@ -16,7 +17,9 @@ pub struct Facts {
     pub calls: Vec<Call>,
     /// Results of tools.
     pub results: Vec<Answer>,
-    /// The names of tools and models; the other fields refer to them by index.
+    /// Calls that read or change a file.
+    pub files: Vec<FileCall>,
+    /// The names of tools and models that the others give by their place.
     pub names: Vec<String>,
     /// For each entry, by index, the hash that identifies it in a copy of the session.
     pub twins: Vec<u64>,
@@ -58,9 +61,24 @@ pub struct Answer {
     pub failed: bool,
 }
 
+/// A call that reads or changes a file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct FileCall {
+    /// The entry.
+    pub entry: Ix,
+    /// The tool, as a place among the names.
+    pub tool: u32,
+    /// The path as the model gave it, as a place among the names.
+    pub file: u32,
+    /// Whether the file is changed, or only read.
+    pub changes: bool,
+}
+
 impl Facts {
     /// Reads the facts of the entries that are part of the tree. Costs a pass over their bytes.
-    pub fn read(session: &Session, source: &dyn Source) -> io::Result<Facts> {
+    ///
+    /// What has no cost gets it by `prices`, if they have the model.
+    pub fn read(session: &Session, source: &dyn Source, prices: &Prices) -> io::Result<Facts> {
         let mut reading = Reading {
             session,
             source,
@@ -76,8 +94,17 @@ impl Facts {
         for entry in standing {
             reading.entry(entry)?;
         }
-        reading.facts.calls.sort_by_key(|call| call.entry);
-        Ok(reading.facts)
+        let mut facts = reading.facts;
+        facts.calls.sort_by_key(|call| call.entry);
+        for spent in &mut facts.spent {
+            // Agents store a cost of 0 for models whose price they do not know.
+            if let (Some(model), Some(usage)) = (spent.model, &mut spent.usage)
+                && usage.cost.is_none_or(|cost| cost == 0.0)
+            {
+                usage.cost = prices.cost(&facts.names[model as usize], usage).or(usage.cost);
+            }
+        }
+        Ok(facts)
     }
 }
 
@@ -193,7 +220,7 @@ impl Reading<'_> {
         // Old versions wrote the cost on the line.
         let cost = line.get("costUSD").and_then(|cost| std::str::from_utf8(cost).ok()?.parse().ok());
         if let (Some(cost), Some(usage)) = (cost, &mut self.facts.spent[at].usage) {
-            usage.cost = cost;
+            usage.cost = Some(cost);
         }
         let group = self.session.entries.group(entry);
         if !group.is_some() {
@@ -251,6 +278,7 @@ impl Reading<'_> {
                     let tool = self.name(&block.text("name"));
                     self.calls.insert(Key::of(block.text("id").as_bytes()), tool);
                     self.facts.calls.push(Call { entry, tool });
+                    self.file(entry, tool, &block);
                 }
                 "tool_result" => {
                     let call = block.text("tool_use_id");
@@ -260,6 +288,23 @@ impl Reading<'_> {
                 }
                 _ => {}
             }
+        }
+    }
+
+    /// Takes the file that a call reads or changes.
+    fn file(&mut self, entry: Ix, tool: u32, call: &Members<'_>) {
+        let name = self.facts.names[tool as usize].to_ascii_lowercase();
+        let is_one_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
+        let changes = is_one_of(&["edit", "write", "patch", "replace", "create"]);
+        if !changes && !is_one_of(&["read", "view"]) {
+            return;
+        }
+        let Some(arguments) = call.get("input").or(call.get("arguments")) else { return };
+        let arguments = Members::of(arguments);
+        let paths = ["file_path", "path", "filePath", "notebook_path"].map(|key| arguments.text(key));
+        if let Some(path) = paths.iter().find(|path| !path.is_empty()) {
+            let file = self.name(path);
+            self.facts.files.push(FileCall { entry, tool, file, changes });
         }
     }
 

@@ -6,8 +6,12 @@
 //! the originals.
 
 mod facts;
+mod groups;
+mod prices;
 
-pub use facts::{Answer, Call, Facts, Spent};
+pub use facts::{Answer, Call, Facts, FileCall, Spent};
+pub use groups::{Item, Models, grouped_by};
+pub use prices::{Price, Prices};
 
 use crate::format::{Session, Usage};
 use crate::model::{Flags, Ix, Kind, Span, Time};
@@ -34,6 +38,10 @@ pub struct Sum {
     pub biggest: Vec<Big>,
     /// Whether the cost is, for at least one session, the total that the agent itself keeps.
     pub is_agents_cost: bool,
+    /// How often tools read files.
+    pub reads: u64,
+    /// How often tools changed files.
+    pub changes: u64,
 }
 
 /// A number of entries, and their bytes.
@@ -61,7 +69,9 @@ pub struct Tool {
 pub struct Taken {
     /// Replies of the model.
     pub replies: u64,
-    /// Tokens and cost of replies, and of everything else that stores its usage.
+    /// How many of them have no cost.
+    pub unpriced: u64,
+    /// Tokens and cost, of replies and of all else that says what it took.
     pub usage: Usage,
 }
 
@@ -87,15 +97,16 @@ impl Sum {
         let mut sums = [Sum::default()];
         count(session, facts, 0, &mut |_| Some(0), &mut |_| Some(0), &mut sums);
         let [mut sum] = sums;
-        sum.take_agents_cost(session, 0.0);
+        sum.take_agents_cost(session, Before::default());
         sum
     }
 
-    /// Replaces the cost that the entries of a session add up to with the total that the agent
-    /// itself keeps, plus the cost `before`: the entries are rarely complete.
-    fn take_agents_cost(&mut self, session: &Session, before: f64) {
+    /// Puts the total that the agent itself keeps of the cost of a session in the place of what its entries add up to,
+    /// of which some was there `before`: they rarely say all.
+    fn take_agents_cost(&mut self, session: &Session, before: Before) {
         if let Some(cost) = session.claude.cost.filter(|_| session.claude.agent.is_none()) {
-            self.taken.usage.cost = before + cost.0;
+            self.taken.usage.cost = Some(before.cost.unwrap_or(0.0) + cost.0);
+            self.taken.unpriced = before.unpriced;
             self.is_agents_cost = true;
         }
     }
@@ -148,6 +159,7 @@ impl Sum {
     pub fn all_taken(&self) -> Taken {
         let mut all = self.taken;
         all.replies += self.agents.replies;
+        all.unpriced += self.agents.unpriced;
         all.usage.add(&self.agents.usage);
         all
     }
@@ -174,6 +186,8 @@ impl Sum {
         self.first = times.into_iter().flatten().min();
         self.last = times.into_iter().flatten().max();
         self.is_agents_cost |= other.is_agents_cost;
+        self.reads += other.reads;
+        self.changes += other.changes;
         for big in other.biggest {
             self.big(big);
         }
@@ -183,6 +197,8 @@ impl Sum {
 impl Taken {
     fn add(&mut self, spent: &Spent) {
         self.replies += u64::from(spent.is_reply);
+        let has_cost = spent.usage.is_some_and(|usage| usage.cost.is_some());
+        self.unpriced += u64::from(spent.is_reply && !has_cost);
         if let Some(usage) = &spent.usage {
             self.usage.add(usage);
         }
@@ -190,6 +206,7 @@ impl Taken {
 
     fn join(&mut self, other: &Taken) {
         self.replies += other.replies;
+        self.unpriced += other.unpriced;
         self.usage.add(&other.usage);
     }
 }
@@ -207,42 +224,63 @@ pub struct Total {
     spent: HashSet<u64>,
 }
 
+/// What of a session counts: what is no copy of what was counted before, and is in the wanted time.
+#[derive(Clone, Debug)]
+pub struct Fresh {
+    entries: Vec<bool>,
+    spent: Vec<bool>,
+}
+
+/// The cost of what was counted before a session.
+#[derive(Clone, Copy, Default)]
+struct Before {
+    cost: Option<f64>,
+    unpriced: u64,
+}
+
 impl Total {
-    /// Counts what of a session was not met before.
-    pub fn add(&mut self, session: &Session, facts: &Facts) {
-        let (entries, spent) = (&mut self.entries, &mut self.spent);
-        // Without ids, two entries of one session may well be equal: only those of other sessions
-        // count as seen.
-        let mut fresh = Vec::new();
-        let mut copies = 0;
-        let mut new_entry = |ix: Ix| {
-            let twin = facts.twins[ix.at()];
-            let new = !entries.contains(&twin);
-            if new {
-                fresh.push(twin);
-            } else {
-                copies += 1;
-            }
-            new
-        };
-        let mut fresh_spent = Vec::new();
-        let mut new_spent = |given: &Spent| {
-            let new = !spent.contains(&given.twin);
-            if new {
-                fresh_spent.push(given.twin);
-            }
-            new
-        };
-        let mut entry = |ix| new_entry(ix).then_some(0);
-        let mut given = |given: &Spent| new_spent(given).then_some(0);
-        let before = self.sum.taken.usage.cost;
-        let sums = std::slice::from_mut(&mut self.sum);
-        count(session, facts, self.sessions, &mut entry, &mut given, sums);
+    /// Counts what of a session was not met before; gives what that is.
+    pub fn add(&mut self, session: &Session, facts: &Facts) -> Fresh {
+        let before = Before { cost: self.sum.taken.usage.cost, unpriced: self.sum.taken.unpriced };
+        let fresh = self.add_between(session, facts, |_| true);
         self.sum.take_agents_cost(session, before);
-        entries.extend(fresh);
-        spent.extend(fresh_spent);
-        self.copies += copies;
+        fresh
+    }
+
+    /// Counts what of a session was not met before, and has a time that is wanted. The agent's own total has no part in it.
+    pub fn add_between(&mut self, session: &Session, facts: &Facts, wanted: impl Fn(Time) -> bool) -> Fresh {
+        let in_time = |ix: Ix| wanted(session.entries.time(ix));
+        let mut fresh = Fresh {
+            entries: vec![false; session.entries.len()],
+            spent: facts
+                .spent
+                .iter()
+                .map(|spent| !self.spent.contains(&spent.twin) && in_time(spent.entry))
+                .collect(),
+        };
+        // Two entries of one session may well be alike where there are no ids: only other sessions' count as met.
+        for ix in session.tree.standing().filter(|ix| in_time(*ix)) {
+            let is_new = !self.entries.contains(&facts.twins[ix.at()]);
+            fresh.entries[ix.at()] = is_new;
+            self.copies += u64::from(!is_new);
+        }
+        self.entries.extend(
+            session.tree.standing().filter(|ix| fresh.entries[ix.at()]).map(|ix| facts.twins[ix.at()]),
+        );
+        let new = facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new);
+        self.spent.extend(new.map(|(spent, _)| spent.twin));
+        let sums = std::slice::from_mut(&mut self.sum);
+        let mut given = fresh.spent.iter();
+        count(
+            session,
+            facts,
+            self.sessions,
+            &mut |ix| fresh.entries[ix.at()].then_some(0),
+            &mut |_| given.next().filter(|is_new| **is_new).map(|_| 0),
+            sums,
+        );
         self.sessions += 1;
+        fresh
     }
 }
 
@@ -308,7 +346,7 @@ mod tests {
     fn counted(lines: &[&str]) -> (Session, Facts) {
         let text = lines.join("\n") + "\n";
         let session = Session::read(text.as_bytes()).unwrap();
-        let facts = Facts::read(&session, &Table(vec![text.into_bytes()])).unwrap();
+        let facts = Facts::read(&session, &Table(vec![text.into_bytes()]), &Prices::default()).unwrap();
         (session, facts)
     }
 
@@ -327,7 +365,7 @@ mod tests {
         let (session, facts) = counted(&[HEADER, &a, &b, &c]);
         let sum = Sum::of(&session, &facts);
         assert_eq!(sum.taken.replies, 3);
-        assert_eq!(sum.taken.usage, Usage { input: 70, output: 3, cost: 0.75, ..Usage::default() });
+        assert_eq!(sum.taken.usage, Usage { input: 70, output: 3, cost: Some(0.75), ..Usage::default() });
         assert_eq!(sum.tools["ls"].calls, 3);
         assert_eq!(sum.models["p/m"], sum.taken);
         assert_eq!(sum.entries().count, 3);

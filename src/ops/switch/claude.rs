@@ -11,7 +11,7 @@ use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
 use crate::format::claude::graph::{Loader, Rule, Way};
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
-use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
+use crate::model::{Flags, Ix, Kind, Moved, Plan, Span};
 use crate::ops::{Error, Whole, label};
 use std::io;
 
@@ -297,10 +297,7 @@ fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
     let mut leaf = whole.raw_id(turn)?;
     if write::ignores_pointers(session.claude.version.as_deref()) {
         let uuid = lines.fresh_id();
-        let newest = session.entries.all().map(|ix| session.entries.time(ix)).max().unwrap_or(Time::NONE);
-        // It must be the newest of all, whatever clock wrote the others.
-        let now =
-            if newest.is_some() { lines.now().max(Time(newest.0.saturating_add(1))) } else { lines.now() };
+        let now = lines.newest();
         lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is read by old versions");
         leaf = format!("\"{uuid}\"").into_bytes();
     }

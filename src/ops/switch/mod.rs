@@ -228,6 +228,18 @@ impl<'a> Lines<'a> {
         self.add(why, |new| format.dialect().label(new, &target, name))
     }
 
+    /// Adds a line under an entry, given as JSON; returns its id.
+    pub(super) fn add_under(
+        &mut self,
+        parent: Option<Vec<u8>>,
+        why: &str,
+        line: impl FnOnce(&New<'_>) -> Option<Vec<u8>>,
+    ) -> Result<String, Error> {
+        self.leaf = parent;
+        self.add(why, line)?;
+        Ok(self.changes.last().map(|change| change.id.clone()).unwrap_or_default())
+    }
+
     fn add(&mut self, why: &str, line: impl FnOnce(&New<'_>) -> Option<Vec<u8>>) -> Result<(), Error> {
         let id = self.fresh_id();
         let new = New { id: &id, parent: self.leaf.as_deref(), now: self.now };
@@ -240,18 +252,28 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Adds a line that is already complete.
-    fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
+    /// Adds a line that is made already.
+    pub(super) fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
         self.changes.push(appended(&line, id, why));
         self.bytes.extend_from_slice(&line);
     }
 
-    fn fresh_id(&mut self) -> String {
+    pub(super) fn fresh_id(&mut self) -> String {
         self.fresh.entry(self.session.format, self.session.entries.keys())
     }
 
-    fn now(&self) -> Time {
-        self.now
+    /// Returns a time that no entry of the session is newer than, whatever clock wrote the others.
+    pub(super) fn newest(&self) -> Time {
+        let entries = &self.session.entries;
+        let newest = entries.all().map(|ix| entries.time(ix)).max().unwrap_or(Time::NONE);
+        if newest.is_some() { self.now.max(Time(newest.0.saturating_add(1))) } else { self.now }
+    }
+
+    /// Pins HEAD of a session of Claude Code to an entry that one of these lines is.
+    pub(super) fn pin_id(&mut self, id: &str, prompt: Option<&str>) {
+        let leaf = self.session.format.quoted(id);
+        let line = write::pin(prompt, Some(&leaf), self.session.id().as_deref());
+        self.put(line, "", "pins HEAD");
     }
 
     fn clear(&mut self) {
@@ -259,7 +281,7 @@ impl<'a> Lines<'a> {
         self.changes.clear();
     }
 
-    fn bytes(&self) -> &[u8] {
+    pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes
     }
 

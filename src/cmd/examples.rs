@@ -1,0 +1,245 @@
+//! The examples of the commands, for `--help` and the manual pages: a line and what it does. Tests run each of them on
+//! `examples/sessions/parser.jsonl`.
+
+/// A command line, and what it does.
+pub type Example = (&'static str, &'static str);
+
+/// The examples of each command.
+const EXAMPLES: &[(&str, &[Example])] = &[
+    (
+        "append",
+        &[
+            (
+                "bough append --kind message --text 'Run the tests'",
+                "Add a prompt, as if the user had typed it",
+            ),
+            (
+                "echo 'The build is green' | bough append --kind custom-message --type ci",
+                "Tell the model something",
+            ),
+            (
+                "bough append --kind compaction --keep HEAD --summary 'A parser was written'",
+                "Replace what is before HEAD by a summary",
+            ),
+        ],
+    ),
+    (
+        "branches",
+        &[
+            ("bough branches", "List the branches, the current one marked"),
+            ("bough branches --points", "List the entries where branches part"),
+            ("bough branches --ids", "Print only the ids of the leaves"),
+        ],
+    ),
+    (
+        "cat",
+        &[
+            ("bough cat HEAD", "Print the line of HEAD as it is stored"),
+            ("bough cat turn:1", "Print the line of the first prompt"),
+            ("bough cat HEAD~1 HEAD | wc -c", "Count the bytes of two entries"),
+        ],
+    ),
+    (
+        "cherry-pick",
+        &[
+            ("bough cherry-pick generator", "Copy the entry that is labeled `generator` to HEAD"),
+            ("bough cherry-pick -n HEAD..generator", "Show what copying a range would write"),
+            (
+                "bough cherry-pick -x --strip-thinking generator",
+                "Note where the copy comes from, and leave thinking out",
+            ),
+        ],
+    ),
+    (
+        "completions",
+        &[
+            ("bough completions bash", "Print the completion script of bash"),
+            ("bough completions zsh > _bough", "Write that of zsh to a file"),
+            ("bough completions fish | head -n 3", "Look at that of fish"),
+        ],
+    ),
+    (
+        "config",
+        &[
+            ("bough config list", "List the settings in force"),
+            ("bough config list --origin", "Say where each comes from"),
+            ("bough config path", "Print where the config file is"),
+        ],
+    ),
+    (
+        "context",
+        &[
+            ("bough context --oneline", "List the messages that the model would be sent"),
+            ("bough context --stat", "Count them"),
+            ("bough context --dropped", "List what it would not be sent, and why"),
+        ],
+    ),
+    (
+        "diff",
+        &[
+            ("bough diff generator HEAD", "Compare two branches"),
+            ("bough diff --stat generator HEAD", "Compare their tokens, calls and entries"),
+            ("bough diff --name-only generator", "List what a branch and HEAD do not share"),
+        ],
+    ),
+    (
+        "export-branch",
+        &[
+            (
+                "bough export-branch --store turn:2^",
+                "Make a session that ends before the second prompt, and print how to resume it",
+            ),
+            ("bough export-branch generator -o copy.jsonl", "Write the branch with this label to a file"),
+            ("bough export-branch --subtree turn:1 -o all.jsonl", "Write an entry and everything below it"),
+        ],
+    ),
+    (
+        "fsck",
+        &[
+            ("bough fsck", "Check the session"),
+            ("bough fsck -n --repair parser.jsonl", "Show what a repair would change"),
+            ("bough fsck --explain dangling-parent", "Explain a check"),
+        ],
+    ),
+    (
+        "grep",
+        &[
+            ("bough grep -i parser", "Search the session"),
+            ("bough grep --kind user .", "List all prompts"),
+            ("bough grep -c parser .", "Count the hits in each file of a folder"),
+        ],
+    ),
+    (
+        "help",
+        &[
+            ("bough help log", "Show the page of a command"),
+            ("bough help revisions", "Show how entries are named"),
+            ("bough help config", "Show the settings"),
+        ],
+    ),
+    (
+        "label",
+        &[
+            ("bough label good", "Label HEAD"),
+            ("bough label start turn:1", "Label the first prompt"),
+            ("bough label -d generator", "Delete a label"),
+        ],
+    ),
+    (
+        "log",
+        &[
+            ("bough log --graph", "Show the tree of the session"),
+            ("bough log --oneline -n 5", "List the last five entries"),
+            ("bough log --kind user --since '1 year ago'", "List the prompts of a year"),
+        ],
+    ),
+    (
+        "man",
+        &[
+            ("bough man pages", "Write the manual pages to a folder"),
+            ("bough man --dir pages", "The same"),
+            ("bough man share/man/man1 && ls share/man/man1 | head -n 3", "Make the folder, and look at it"),
+        ],
+    ),
+    (
+        "merge",
+        &[
+            ("bough merge generator", "Copy what the branch adds to HEAD"),
+            ("bough merge -n generator", "Show what that would write"),
+            ("bough merge --squash --summary 'A generator is slower' generator", "Add one summary instead"),
+        ],
+    ),
+    (
+        "migrate",
+        &[
+            ("bough migrate --check .", "List the files of old versions"),
+            ("bough migrate -n parser.jsonl", "Show what an upgrade would change"),
+            ("bough migrate parser.jsonl", "Upgrade a file"),
+        ],
+    ),
+    (
+        "op",
+        &[
+            ("bough op log", "List what was changed"),
+            ("bough op log --stat", "Say how many bytes the backups take"),
+            ("bough op prune -n", "Show which backups would be deleted"),
+        ],
+    ),
+    (
+        "rev-parse",
+        &[
+            ("bough rev-parse HEAD~2", "Print the id of an entry"),
+            ("bough rev-parse --short leaves", "Print the short ids of all leaves"),
+            ("bough rev-parse --count HEAD..generator", "Count the entries of a range"),
+        ],
+    ),
+    (
+        "sessions",
+        &[
+            ("bough sessions .", "List the sessions below a folder"),
+            ("bough sessions --all --since monday", "List what was written since Monday"),
+            ("bough sessions --paths .", "Print only the paths"),
+        ],
+    ),
+    (
+        "show",
+        &[
+            ("bough show", "Show HEAD"),
+            ("bough show turn:1", "Show the first prompt"),
+            ("bough show --json HEAD", "Show HEAD for a script"),
+        ],
+    ),
+    (
+        "stats",
+        &[
+            ("bough stats", "Count the tokens, tools and bytes of the session"),
+            ("bough stats --by day,model .", "Count the sessions below a folder by day and model"),
+            ("bough stats --by file", "List the files that were read and changed"),
+        ],
+    ),
+    (
+        "status",
+        &[
+            ("bough status", "Show where HEAD is, and whether the session is sound"),
+            ("bough status parser.jsonl", "The same for a file"),
+            ("bough status --json", "The same for a script"),
+        ],
+    ),
+    (
+        "switch",
+        &[
+            ("bough switch turn:1", "Move HEAD to the first prompt"),
+            ("bough switch --rewind turn:2", "Move it before a prompt, and print the prompt"),
+            ("bough switch -c again generator", "Move to a branch, and label it"),
+        ],
+    ),
+    (
+        "undo",
+        &[
+            ("bough label good && bough undo", "Undo the last operation"),
+            ("bough switch turn:1 && bough undo -n", "Show what that would change"),
+            ("bough label good && bough undo --file parser.jsonl", "Undo only the change of one file"),
+        ],
+    ),
+];
+
+/// Returns the examples of a command.
+pub fn examples(command: &str) -> &'static [Example] {
+    EXAMPLES.iter().find(|(name, _)| *name == command).map_or(&[], |(_, examples)| examples)
+}
+
+/// Returns the examples of a command for `--help`.
+pub(super) fn help(command: &str) -> String {
+    let mut out = String::from("Examples:");
+    for (line, what) in examples(command) {
+        out.push_str(&format!("\n  {what}:\n    $ {line}"));
+    }
+    out
+}
+
+/// Returns the section of a manual page.
+pub(super) fn section(command: &str) -> String {
+    let rows = examples(command).iter().map(|(line, what)| format!("- {line} — {what}\n"));
+    let rows: String = rows.collect();
+    if rows.is_empty() { rows } else { format!("# Examples\n{rows}") }
+}

@@ -1,0 +1,111 @@
+//! What to type instead of a command that bough does not have: verbs of git and of others, and slips of the fingers.
+
+use super::Cli;
+use clap::CommandFactory;
+use clap::error::{ContextKind, ContextValue};
+
+/// Words that other tools have, and what bough has for them.
+const TIPS: &[(&str, &str)] = &[
+    ("add", "agents write sessions; `bough append` adds one entry"),
+    ("amend", "`bough switch --rewind REV` goes before a prompt and prints it, to be sent again"),
+    ("archive", "`bough export-branch -o FILE` writes a branch to a file"),
+    ("blame", "`bough log REV` shows how an entry came to be; `bough grep TEXT` finds one"),
+    ("branch", "`bough branches` lists branches; `bough switch REV` begins one"),
+    ("checkout", "`bough switch REV`"),
+    ("clone", "`bough export-branch -o FILE` makes a session of a branch"),
+    ("commit", "agents write sessions; `bough append` adds one entry"),
+    ("delete", "bough deletes no sessions; `bough label -d NAME` deletes a label"),
+    ("describe", "`bough status`"),
+    ("edit", "`bough switch --rewind REV` goes before a prompt and prints it, to be sent again"),
+    ("fix", "`bough fsck --repair`"),
+    ("fork", "`bough export-branch --store REV` makes a session that the agent can resume"),
+    ("gc", "`bough op prune` deletes old backups"),
+    ("init", "agents write sessions; `bough sessions` lists them"),
+    ("list", "`bough sessions`"),
+    ("ls", "`bough sessions`"),
+    ("move", "`bough export-branch --store` makes a copy in the store; `bough switch REV` moves HEAD"),
+    ("mv", "`bough export-branch --store` makes a copy in the store; `bough switch REV` moves HEAD"),
+    ("prune", "`bough op prune` deletes old backups"),
+    ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another place"),
+    ("reflog", "`bough op log`"),
+    ("remove", "bough deletes no sessions; `bough label -d NAME` deletes a label"),
+    ("repair", "`bough fsck --repair`"),
+    ("reset", "`bough switch REV`"),
+    ("restore", "`bough undo`"),
+    ("resume", "`bough switch REV` and `bough export-branch --store` print how to resume"),
+    ("revert", "`bough undo`"),
+    ("rm", "bough deletes no sessions; `bough label -d NAME` deletes a label"),
+    ("search", "`bough grep`"),
+    ("session", "`bough sessions`"),
+    ("slim", "`bough export-branch` makes a session of one branch"),
+    ("stash", "`bough label NAME` names where you are; `bough switch NAME` comes back"),
+    ("tag", "`bough label NAME [REV]`"),
+    ("tree", "`bough log --graph`"),
+    ("version", "`bough --version`"),
+];
+
+/// Adds to the error about an unknown command what to type instead.
+pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
+    let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand) else { return error };
+    let tip = match TIPS.iter().find(|(known, _)| known == word) {
+        Some((_, tip)) => Some((*tip).to_owned()),
+        None => near(word).map(|name| format!("`bough {name}`")),
+    };
+    if let Some(tip) = tip {
+        // What looks alike is further from what is meant.
+        error.remove(ContextKind::SuggestedSubcommand);
+        error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
+    }
+    error
+}
+
+/// Returns the command that differs from a word by a slip: two letters changed places, or one too many, too few or wrong.
+fn near(word: &str) -> Option<String> {
+    let command = Cli::command();
+    let mut names = command.get_subcommands().map(clap::Command::get_name);
+    names.find(|name| is_slip(word.as_bytes(), name.as_bytes())).map(str::to_owned)
+}
+
+fn is_slip(word: &[u8], name: &[u8]) -> bool {
+    let same = word.iter().zip(name).take_while(|(a, b)| a == b).count();
+    let (word, name) = (&word[same..], &name[same..]);
+    match (word, name) {
+        ([a, b, word @ ..], [c, d, name @ ..]) if a == d && b == c && word == name => true,
+        ([_, word @ ..], [_, name @ ..]) if word == name => true,
+        ([_, word @ ..], name) if word == name => true,
+        (word, [_, name @ ..]) => word == name,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_tip_is_for_a_command_and_every_one_names_commands() {
+        let command = Cli::command();
+        for (word, tip) in TIPS {
+            assert!(command.find_subcommand(word).is_none(), "{word}");
+            for line in tip.split('`').skip(1).step_by(2) {
+                let name = line.split(' ').nth(1).unwrap();
+                assert!(name == "--version" || command.find_subcommand(name).is_some(), "{word}: {line}");
+            }
+        }
+        assert!(TIPS.is_sorted_by_key(|(word, _)| *word));
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn slips_are_known() {
+        let check = |word: &str, wanted: Option<&str>| assert_eq!(near(word).as_deref(), wanted, "{word}");
+        check("lgo",     Some("log"));
+        check("lo",      Some("log"));
+        check("logg",    Some("log"));
+        check("statu",   Some("stats"));
+        check("swicth",  Some("switch"));
+        check("unde",    Some("undo"));
+        check("zzz",     None);
+        check("",        None);
+    }
+}

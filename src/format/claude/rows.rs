@@ -1,0 +1,172 @@
+//! The rows that bough adds to a Claude Code transcript as turns: prompts, notes to the model, and compactions.
+
+use crate::format::{Format, Object};
+use crate::json::value;
+use crate::model::Time;
+
+/// What all new rows share.
+#[derive(Clone, Copy, Debug)]
+pub struct Envelope<'a> {
+    /// The line of the entry whose folder, version and branch the row takes; empty if there is none.
+    pub like: &'a [u8],
+    /// The time.
+    pub now: Time,
+    /// The session.
+    pub session: Option<&'a str>,
+}
+
+/// Returns a `user` row. `parent` is JSON. A row with a `note` was not typed: the client sends it and does not show it.
+pub fn prompt(
+    envelope: Envelope<'_>,
+    id: &str,
+    parent: Option<&[u8]>,
+    text: &str,
+    note: Option<&str>,
+) -> Vec<u8> {
+    let mut row = Object::of(Format::Claude)
+        .id("parentUuid", parent)
+        .raw("isSidechain", b"false")
+        .text("type", "user")
+        .raw("message", &message(text));
+    if let Some(ty) = note {
+        row = row.raw("isMeta", b"true").text("customType", ty);
+    }
+    envelope.finish(row, id)
+}
+
+/// A compaction: its boundary, its summary, and the entries that stay.
+#[derive(Clone, Copy, Debug)]
+pub struct Compaction<'a> {
+    /// The id of the boundary.
+    pub boundary: &'a str,
+    /// The id of the summary.
+    pub summary: &'a str,
+    /// The entry after which it comes, as JSON.
+    pub after: Option<&'a [u8]>,
+    /// The text of the summary.
+    pub text: &'a str,
+    /// The ids of the entries that stay, oldest first.
+    pub kept: &'a [String],
+    /// How many tokens the model had seen before.
+    pub tokens_before: u64,
+}
+
+/// Returns the two rows of a compaction: the boundary, and the summary below it.
+pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8>; 2] {
+    let tokens = compaction.tokens_before.to_string();
+    let mut metadata =
+        Object::of(Format::Claude).text("trigger", "manual").raw("preTokens", tokens.as_bytes());
+    if let [head, .., tail] | [head @ tail] = compaction.kept {
+        let segment = Object::of(Format::Claude)
+            .text("headUuid", head)
+            .text("anchorUuid", compaction.summary)
+            .text("tailUuid", tail);
+        let uuids = serde_json::to_vec(compaction.kept).expect("ids are texts");
+        let messages = Object::of(Format::Claude)
+            .text("anchorUuid", compaction.summary)
+            .raw("uuids", &uuids)
+            .raw("allUuids", &uuids);
+        metadata = metadata.raw("preservedSegment", &segment.end()).raw("preservedMessages", &messages.end());
+    }
+    let boundary = Object::of(Format::Claude)
+        .raw("parentUuid", b"null")
+        .id("logicalParentUuid", compaction.after)
+        .raw("isSidechain", b"false")
+        .text("type", "system")
+        .text("subtype", "compact_boundary")
+        .text("content", "Conversation compacted")
+        .raw("isMeta", b"false")
+        .text("level", "info")
+        .raw("compactMetadata", &metadata.end());
+    let below = Format::Claude.quoted(compaction.boundary);
+    let summary = Object::of(Format::Claude)
+        .raw("parentUuid", &below)
+        .raw("isSidechain", b"false")
+        .text("type", "user")
+        .raw("message", &message(compaction.text))
+        .raw("isVisibleInTranscriptOnly", b"true")
+        .raw("isCompactSummary", b"true");
+    [envelope.finish(boundary, compaction.boundary), envelope.finish(summary, compaction.summary)]
+}
+
+fn message(text: &str) -> Vec<u8> {
+    Object::of(Format::Claude).text("role", "user").text("content", text).end()
+}
+
+impl Envelope<'_> {
+    /// Adds the fields that every row ends with.
+    fn finish(self, row: Object, id: &str) -> Vec<u8> {
+        let taken = |key: &str| value(self.like, &[key]);
+        let mut row = row.text("uuid", id).text("timestamp", &self.now.iso()).text("userType", "external");
+        if let Some(cwd) = taken("cwd") {
+            row = row.raw("cwd", cwd);
+        }
+        if let Some(session) = self.session {
+            row = row.text("sessionId", session);
+        }
+        for key in ["version", "gitBranch"] {
+            if let Some(value) = taken(key) {
+                row = row.raw(key, value);
+            }
+        }
+        row.line()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIKE: &[u8] = br#"{"uuid":"x","cwd":"/w","version":"2.1.332","gitBranch":"main"}"#;
+
+    fn envelope() -> Envelope<'static> {
+        Envelope { like: LIKE, now: Time(0), session: Some("s") }
+    }
+
+    fn text(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn a_prompt_has_the_form_of_the_client() {
+        assert_eq!(
+            text(&prompt(envelope(), "u", Some(b"\"x\""), "go", None)),
+            concat!(
+                r#"{"parentUuid":"x","isSidechain":false,"type":"user","message":{"role":"user","content":"go"},"#,
+                r#""uuid":"u","timestamp":"1970-01-01T00:00:00.000Z","userType":"external","cwd":"/w","#,
+                r#""sessionId":"s","version":"2.1.332","gitBranch":"main"}"#,
+                "\n"
+            )
+        );
+        let note = prompt(envelope(), "u", None, "go", Some("ci"));
+        assert!(text(&note).contains(r#""isMeta":true,"customType":"ci""#), "{}", text(&note));
+        assert!(text(&note).starts_with(r#"{"parentUuid":null,"#));
+    }
+
+    #[test]
+    fn a_compaction_names_what_it_keeps() {
+        let kept = ["a".to_owned(), "b".to_owned()];
+        let make = |kept: &[String]| {
+            let made = Compaction {
+                boundary: "B",
+                summary: "C",
+                after: Some(b"\"x\""),
+                text: "so far",
+                kept,
+                tokens_before: 7,
+            };
+            compaction(envelope(), made).map(|line| text(&line).to_owned())
+        };
+        let [boundary, summary] = make(&kept);
+        assert!(boundary.contains(concat!(
+            r#""compactMetadata":{"trigger":"manual","preTokens":7,"#,
+            r#""preservedSegment":{"headUuid":"a","anchorUuid":"C","tailUuid":"b"},"#,
+            r#""preservedMessages":{"anchorUuid":"C","uuids":["a","b"],"allUuids":["a","b"]}}"#
+        )));
+        assert!(summary.starts_with(r#"{"parentUuid":"B","#) && summary.contains("isCompactSummary"));
+        let [one, _] = make(&kept[..1]);
+        assert!(one.contains(r#""headUuid":"a","anchorUuid":"C","tailUuid":"a""#), "{one}");
+        let [none, _] = make(&[]);
+        assert!(none.contains(r#""compactMetadata":{"trigger":"manual","preTokens":7}"#), "{none}");
+    }
+}
