@@ -8,7 +8,7 @@ use super::{Exit, Failure, complete};
 use crate::model::Ix;
 use crate::ops::{revision, switch};
 use crate::store::Opened;
-use crate::ui::Ui;
+use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
 /// Move HEAD, so that the agent continues from another entry
@@ -75,7 +75,13 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let prompt = ui.look.shown(prompt).into_owned();
         writeln!(ui.out(), "{prompt}")?;
     }
-    after_move::tell(&opened, &switch, args.writing.dry_run, ui)?;
+    match after_move::tell(&opened, &switch, args.writing.dry_run, ui) {
+        // What was written stands, even if the session can't be read again.
+        Err(error) if !args.writing.dry_run => {
+            ui.note(format_args!("warning: HEAD has moved; {}", text::one_line(&format!("{error:#}"))));
+        }
+        other => other?,
+    }
     Ok(Exit::Done)
 }
 

@@ -102,6 +102,30 @@ fn a_removal_of_operations_is_done_or_not() {
     sample("op prune --keep-days 0", 13);
 }
 
+#[test]
+fn a_move_that_can_not_be_described_is_done_all_the_same() {
+    let files = "s.jsonl=chimera/tools-two-branches.jsonl";
+    let Some(stage) = Stage::set(Scene { files, before: &[], words: "switch s.jsonl turn:1" }) else {
+        return;
+    };
+    stage.begin_anew();
+    // What is read of the session after the last line of the operation log.
+    let ends =
+        stage.calls.iter().rposition(|call| call.name == "write" && call.path.ends_with("operations.jsonl"));
+    let (session, ends, mut failed) = (stage.session(), ends.unwrap(), 0);
+    let (output, _) = stage
+        .run_stopped(stage.scene.words, |number, call| {
+            if number > ends && call.name == "pread" && call.path == session {
+                failed += 1;
+                return stopped::Act::Fail(libc::EIO);
+            }
+            stopped::Act::Pass
+        })
+        .unwrap();
+    assert_eq!(stopped::status(&output), 0, "{}", crate::place::said(&output));
+    assert!(stage.state() != stage.old && failed > 0, "{failed}");
+}
+
 /// The operation log is read from its end, and no further than is needed.
 #[test]
 fn the_length_of_the_operation_log_costs_nothing() {
