@@ -293,7 +293,8 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
         would(gone.len()),
         size(bytes),
     ));
-    let mut leftovers = log.leftovers();
+    // A side file is in a folder of the log, and in one that an operation names.
+    let mut leftovers: BTreeSet<PathBuf> = log.leftovers().into_iter().collect();
     leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
     if alone.is_none() {
         if !leftovers.is_empty() || !drops.is_empty() {

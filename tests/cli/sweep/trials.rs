@@ -1,4 +1,4 @@
-//! The disturbances of a command, and the properties that must hold afterwards.
+//! What is done to a command, and what must hold after that.
 
 use super::stage::{Stage, State, is_leftover};
 use super::stopped::{self, Act};
@@ -19,18 +19,18 @@ pub enum Kind {
     Signal,
     /// A call fails.
     Fail,
-    /// A write writes half of its bytes, and the next finds no room.
+    /// A write takes half of its bytes, and the next finds no room.
     Short,
     /// An agent appends a line before a call.
     Append,
     /// The same, and the call fails.
     AppendAndFail,
-    /// An agent has the session open the whole time, appends a line before a call, and closes it
-    /// some calls later; the command has `--allow=live`.
+    /// An agent has the session open all the time, appends a line before a call, and closes it some calls later; the command has
+    /// `--allow=live`.
     Held,
-    /// An agent replaces the session with another file before a call.
+    /// An agent puts another file in the place of the session before a call.
     Replace,
-    /// The disk has room for only that many pages.
+    /// The disk has room for only so many pages.
     Full,
 }
 
@@ -47,14 +47,35 @@ pub const KINDS: [Kind; 10] = [
     Kind::Full,
 ];
 
-/// The results of the trials of a kind.
+/// How the trials of a kind came out.
 #[derive(Default)]
 pub struct Outcome {
     pub trials: usize,
     pub failures: Vec<String>,
 }
 
-const LINE: &str = "{\"type\":\"written-by-the-agent\"}\n";
+/// A text by which the line of the agent is known again.
+const MARK: &str = "written-by-the-agent";
+
+/// An entry as the agent of a session appends it.
+fn agents_line(session: &[u8]) -> String {
+    let text = String::from_utf8_lossy(session);
+    let first = text.lines().find(|line| !line.contains("\"type\":\"title\"")).unwrap_or_default();
+    let time = "2026-03-01T10:12:00.000Z";
+    if first.contains("\"type\": \"header\"") {
+        return format!(
+            "{{\"type\": \"custom\", \"id\": \"c0ffee00ffff\", \"parent_id\": null, \"timestamp\": 1772359200.5, \"custom_type\": \"{MARK}\"}}\n"
+        );
+    }
+    if first.contains("\"type\":\"session\"") {
+        let id = if first.contains("\"version\":3") { "\"id\":\"a9000001\",\"parentId\":null," } else { "" };
+        return format!("{{\"type\":\"custom\",{id}\"timestamp\":\"{time}\",\"customType\":\"{MARK}\"}}\n");
+    }
+    let id = "a9000001-0000-4000-8000-000000000000";
+    format!(
+        "{{\"parentUuid\":null,\"isSidechain\":false,\"type\":\"system\",\"subtype\":\"informational\",\"content\":\"{MARK}\",\"uuid\":\"{id}\",\"timestamp\":\"{time}\",\"sessionId\":\"254d35dc-7f1f-4b42-ab66-5415aec1733e\"}}\n"
+    )
+}
 
 /// Carries out the trials of a kind at each `step`-th call.
 pub fn try_all(stage: &Stage, kind: Kind, step: usize) -> Outcome {
@@ -62,7 +83,7 @@ pub fn try_all(stage: &Stage, kind: Kind, step: usize) -> Outcome {
     let mut seen = 0;
     for (at, call) in stage.calls.iter().enumerate() {
         let acts: Vec<Act> = match kind {
-            // Before a call that changes nothing, everything is as before the next one.
+            // Before a call that changes nothing, all is as before the next one.
             Kind::Kill if call.changes() => vec![Act::Kill],
             Kind::Kill => vec![],
             Kind::KillInside | Kind::Short if call.name == "write" && call.third > 1 => {
@@ -115,7 +136,7 @@ fn short(stage: &Stage, path: &Path) -> String {
     path.strip_prefix(stage.top()).unwrap_or(path).display().to_string()
 }
 
-/// Returns the files in which a state differs from another; with `times`, times are compared, too.
+/// Says in which files a state differs from another; times count with `times`.
 fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<String> {
     let mut out = Vec::new();
     for (path, kept) in wanted {
@@ -127,7 +148,7 @@ fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<St
                 is.bytes.len(),
                 kept.bytes.len()
             )),
-            // A session whose mode can't be read is exported as private to its owner.
+            // A session whose mode can't be read is exported for its owner alone.
             Some(is)
                 if is.mode != kept.mode && (is.mode & 0o777 != 0o600 || stage.old.contains_key(path)) =>
             {
@@ -145,7 +166,7 @@ fn differences(stage: &Stage, is: &State, wanted: &State, times: bool) -> Vec<St
     out
 }
 
-/// Checks that each file is the old one or the new one.
+/// Looks whether each file is the old one or the new one.
 fn is_whole(stage: &Stage, now: &State) -> Vec<String> {
     let mut out = Vec::new();
     for (path, is) in now.iter().filter(|(path, _)| !is_leftover(path)) {
@@ -172,14 +193,13 @@ fn is_whole(stage: &Stage, now: &State) -> Vec<String> {
     out
 }
 
-/// The command ends in the middle; afterwards undo, the same command again, and cleaning up must
-/// work.
+/// The command ends in the middle; then undo, the same command again, and cleaning up must work.
 fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     let mut short_of = false;
     let (output, _) = stage
         .run_stopped(stage.scene.words, |number, call| match act {
             Act::Short(_) if short_of && call.name != "close" => Act::Kill,
-            // The numbers differ slightly from run to run.
+            // The numbers differ by a little from run to run.
             Act::Short(_) if number >= at && call.name == "write" => {
                 short_of = true;
                 act
@@ -223,7 +243,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         .find(|(id, state)| state != "failed" && !stage.operations.contains(id));
     stage.keep("stopped");
     if words.starts_with("undo") {
-        // It is completed or rolled back, and the next undo leads to the other state.
+        // It is finished or goes back, and the next undo leads to the other side.
         let done = stage.run(&format!("undo {name}"));
         let first = stage.state();
         let (old, new) =
@@ -271,7 +291,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         let again = stage.run(words);
         let is_as_before = differences(stage, now, &stage.old, false).is_empty();
         let worked = [Some(0), Some(1)].contains(&again.status.code());
-        // If it is done, or half done, it may be refused the second time.
+        // What is done, or half done, may be refused the second time.
         let is_refused = !is_as_before && again.status.code().is_some_and(|status| (2..=5).contains(&status));
         if !worked && !is_refused {
             wrong.push(format!("the same again: {}", said(&again)));
@@ -286,8 +306,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
     wrong
 }
 
-/// Checks what must hold after a command that nothing ended: it succeeded, or it reports why not
-/// and everything is as before.
+/// What must hold after a command that nothing ended: it is done, or it says why not and all is as before.
 fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
     let status = stopped::status(output);
     let now = stage.state();
@@ -342,7 +361,7 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
             _ => Act::Pass,
         })
         .unwrap();
-    // A file that can't be removed stays, and so does one that can't be checked.
+    // A file that can't be removed stays, and one that can't be looked at too.
     let may_leave = failed == "unlink";
     let mut wrong = ended(stage, &output, may_leave);
     let log = stage.run("op log --json");
@@ -352,15 +371,15 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     wrong
 }
 
-/// Returns how often the line of the agent is in a file.
+/// How often the line of the agent is in a file.
 fn count(path: &Path) -> usize {
     let bytes = fs::read(path).unwrap_or_default();
-    // A migration adds fields to the line.
-    String::from_utf8_lossy(&bytes).matches(LINE.trim_end().trim_end_matches('}')).count()
+    String::from_utf8_lossy(&bytes).matches(MARK).count()
 }
 
 fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String> {
     let session = stage.session();
+    let line = agents_line(&fs::read(&session).unwrap_or_default());
     let mut held = (kind == Kind::Held).then(|| File::options().append(true).open(&session).unwrap());
     let words = match kind {
         Kind::Held if !stage.scene.words.contains("--allow") => format!("{} --allow=live", stage.scene.words),
@@ -374,9 +393,9 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
         .run_stopped(&words, |number, _| {
             if number == at {
                 came = match (kind, &mut held) {
-                    (Kind::Held, Some(file)) => file.write_all(LINE.as_bytes()).is_ok(),
-                    (Kind::Replace, _) => replace(&session),
-                    _ => append(&session),
+                    (Kind::Held, Some(file)) => file.write_all(line.as_bytes()).is_ok(),
+                    (Kind::Replace, _) => replace(&session, &line),
+                    _ => append(&session, &line),
                 };
                 return act;
             }
@@ -406,7 +425,7 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
             .filter(|_| !words.starts_with("op "))
             .map(|path| format!("{} is left", short(stage, path))),
     );
-    // The agent's lines survive the undo of bough's changes.
+    // What the agent wrote outlives the undo of what bough wrote.
     if status == 0 && !words.starts_with("op ") {
         let undone = stage.run(&format!("undo {}", stage.name()));
         let there = count(&session);
@@ -417,15 +436,15 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
     wrong
 }
 
-fn append(session: &Path) -> bool {
+fn append(session: &Path, line: &str) -> bool {
     let Ok(mut file) = File::options().append(true).open(session) else { return false };
-    file.write_all(LINE.as_bytes()).is_ok()
+    file.write_all(line.as_bytes()).is_ok()
 }
 
-/// Replaces the session with a file that has one more line, as oh-my-pi does.
-fn replace(session: &Path) -> bool {
+/// Puts a file in the place of the session that has a line more, as oh-my-pi does.
+fn replace(session: &Path, line: &str) -> bool {
     let Ok(mut bytes) = fs::read(session) else { return false };
-    bytes.extend_from_slice(LINE.as_bytes());
+    bytes.extend_from_slice(line.as_bytes());
     let beside = session.with_file_name("beside.tmp");
     fs::write(&beside, bytes).is_ok() && fs::rename(beside, session).is_ok()
 }
