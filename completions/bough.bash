@@ -64,6 +64,9 @@ _bough() {
             bough,merge)
                 cmd="bough__merge"
                 ;;
+            bough,merge-base)
+                cmd="bough__merge__base"
+                ;;
             bough,migrate)
                 cmd="bough__migrate"
                 ;;
@@ -110,7 +113,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export-branch fsck grep help label log man merge migrate op rev-parse sessions show stats status switch undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export-branch fsck grep help label log man merge merge-base migrate op rev-parse sessions show stats status switch undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -756,7 +759,7 @@ _bough() {
             return 0
             ;;
         bough__log)
-            opts="-s -q -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --reverse --max-count --skip --since --until --kind --filter --grep --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
+            opts="-s -q -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --reverse --max-count --skip --since --until --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -891,6 +894,36 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        bough__merge__base)
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --short --help [REV]..."
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1166,7 +1199,7 @@ _bough() {
             return 0
             ;;
         bough__show)
-            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --raw --help [REV]..."
+            opts="-s -q -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --raw --text --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

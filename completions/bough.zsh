@@ -461,6 +461,7 @@ _arguments "${_arguments_options[@]}" : \
 '--graph[Draw the tree; the path to HEAD comes first and is filled (\`*\` in ASCII)]' \
 '--all[Include every entry, bookkeeping too, in reverse file order with children before parents]' \
 '--reverse[Print the oldest of the selected entries first]' \
+'(--graph --all --kind --filter --full --stat --format --raw --agents --order --skipped -f --follow)--prompts[List only what the user typed, with the number by which \`turn\:N\` names it]' \
 '(--oneline --format --raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \
 '--stat[Print the number of bytes and tokens of each entry]' \
 '(--oneline --format --graph)--raw[Print the lines as stored]' \
@@ -522,6 +523,24 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then the branch, given by its leaf or any entry on it:_default' \
+&& ret=0
+;;
+(merge-base)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--short[Print a short id]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session, if it looks like a file; then the two entries:_default' \
 && ret=0
 ;;
 (migrate)
@@ -688,7 +707,8 @@ _arguments "${_arguments_options[@]}" : \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--raw[Print the lines as stored]' \
-'-z[End each entry with a NUL byte instead of a newline; for \`--raw\` and \`--json\`]' \
+'(--raw)--text[Print only the text of each entry]' \
+'-z[End each entry with a NUL byte instead of a newline; for \`--raw\`, \`--text\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
@@ -824,6 +844,7 @@ _bough_commands() {
 'log:Show the entries on the path to HEAD, newest first' \
 'man:Write the manual pages to a folder' \
 'merge:Cherry-pick what another branch adds; writes no merge entry' \
+'merge-base:Print the entry where two branches part' \
 'migrate:Upgrade session files to the current format version' \
 'op:Show and prune the operation log' \
 'rev-parse:Print the ids that revisions resolve to' \
@@ -928,6 +949,11 @@ _bough__man_commands() {
 _bough__merge_commands() {
     local commands; commands=()
     _describe -t commands 'bough merge commands' commands "$@"
+}
+(( $+functions[_bough__merge-base_commands] )) ||
+_bough__merge-base_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough merge-base commands' commands "$@"
 }
 (( $+functions[_bough__migrate_commands] )) ||
 _bough__migrate_commands() {

@@ -19,8 +19,8 @@ use std::cmp::Reverse;
 ///
 /// A branch is the path that ends in a leaf, i.e. in an entry of the conversation with no other
 /// below it. The label of the leaf names the branch; if it has none, the id does. `entries` counts
-/// the whole path, `own` only what no other branch has. Branches are listed in the order of their
-/// leaves in the file; `*` marks the current one.
+/// the whole path as `log` shows it, without bookkeeping; `own` only what no other branch has.
+/// Branches are listed in the order of their leaves in the file; `*` marks the current one.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session; if omitted, the newest of the current folder
@@ -102,6 +102,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let mut list = branches::list(session, of);
     if let Some(ix) = contains {
+        let ix = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
         let mut below = vec![false; session.entries.len()];
         session.tree.subtree(ix).into_iter().for_each(|ix| below[ix.at()] = true);
         list.retain(|branch| below[branch.leaf.at()]);
@@ -111,7 +112,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     if args.ids {
         for branch in &list {
-            let id = ids::in_row(session, branch.leaf, view.id(branch.leaf)?, end);
+            let id = ids::in_row(session, branch.tip, view.id(branch.tip)?, end);
             let id = ui.look.shown(&id);
             write!(ui.out(), "{id}{end}")?;
         }
@@ -123,7 +124,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
                 Ok(if id.contains('\t') { format!("line:{}", session.entries.line(ix)) } else { id })
             };
             let fork = branch.fork_point.map(id).transpose()?.unwrap_or_default();
-            let leaf = id(branch.leaf)?;
+            let leaf = id(branch.tip)?;
             let mark = if branch.current { '*' } else { ' ' };
             let name = text::one_line(&name(&mut view, branch.tip)?.0);
             let row = format!("{mark}\t{leaf}\t{}\t{}\t{fork}\t{name}", branch.entries, branch.own);

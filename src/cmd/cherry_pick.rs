@@ -118,7 +118,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let picked = picked(from, revisions)?;
         let (session, source) = (&opened.session, &opened.files);
         let onto = match &args.onto {
-            Some(onto) => Some(cherry_pick::behind(session, revision::one(session, source, onto)?)),
+            Some(onto) => match revision::one(session, source, onto)? {
+                ix if session.head.entry == Some(ix) => here(opened)?,
+                ix => Some(cherry_pick::behind(session, ix)),
+            },
             None => here(opened)?,
         };
         let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
@@ -186,7 +189,7 @@ fn session_id(opened: &Opened) -> Option<String> {
 /// Returns the plan of copies, with the move of HEAD.
 pub(super) fn with_move(opened: &Opened, made: &Picks) -> anyhow::Result<crate::model::Plan> {
     let (session, source) = (&opened.session, &opened.files);
-    let from = session.head.entry.map(|ix| ids::name(session, source, ix)).transpose()?;
+    let from = session.head.exact.map(|ix| ids::name(session, source, ix)).transpose()?;
     let mut plan = made.plan.clone();
     plan.moved = Some(Moved { from, to: made.copies.last().map(|(_, id)| id.clone()) });
     Ok(plan)

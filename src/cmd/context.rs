@@ -55,7 +55,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (session, source) = (&opened.session, &opened.files);
     let at = match revisions {
         [] => Context::position(session),
-        [revision] => Some(revision::one(session, source, revision)?),
+        [revision] => match revision::one(session, source, revision)? {
+            // At HEAD, what the agent notes after it has a part in what is sent.
+            ix if session.head.entry == Some(ix) => Context::position(session),
+            ix => Some(ix),
+        },
         [_, second, ..] => {
             let what = format!("`{second}`: expected only one entry");
             return Err(Failure::Usage { what, hint: "give one revision".into() }.into());

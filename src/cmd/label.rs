@@ -6,7 +6,7 @@ use super::shared::write::Writing;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::{Content, Ids, Session};
-use crate::model::{Flags, Ix, Kind, Source};
+use crate::model::{Ix, Source};
 use crate::ops::{ids, label, revision};
 use crate::store::{self, Opened, Part};
 use crate::ui::{Ui, text};
@@ -120,11 +120,9 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
         return None;
     }
     let fresh = |format| vec![Ids::seeded(seed).entry(format, &[])];
-    // If no entry is given, it is the first one from HEAD upward that is not a label.
-    let is_real = |session: &Session, ix| {
-        session.entries.kind(ix) != Kind::Label && !session.entries.flags(ix).has(Flags::MARKER)
-    };
-    let enough = |session: &Session| !ids.is_empty() || session.knows_path(1, |ix| is_real(session, ix));
+    // HEAD is the last entry of the conversation.
+    let enough =
+        |session: &Session| !ids.is_empty() || session.knows_path(1, |ix| session.is_conversation(ix));
     let part = Part { ids: &ids, absent: &[name], fresh: &fresh, enough: &enough, ..Part::default() };
     let opened = store::open_part(path, global.options(), &part).ok()?;
     opened.session.partial.then_some(opened)

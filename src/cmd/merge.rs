@@ -73,7 +73,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         if let Some(summary) = &summary {
             let now = time::now();
             let (mut plan, id) = merge::squash(side, tip, onto, summary, now, &mut write::ids())?;
-            let from = session.head.entry.map(|ix| ids::name(session, source, ix)).transpose()?;
+            let from = session.head.exact.map(|ix| ids::name(session, source, ix)).transpose()?;
             plan.moved = Some(Moved { from, to: Some(id.clone()) });
             return Ok((plan, Made::Summary(id)));
         }

@@ -17,6 +17,7 @@ mod label;
 mod log;
 mod man;
 mod merge;
+mod merge_base;
 mod migrate;
 mod op;
 mod rev_parse;
@@ -74,6 +75,7 @@ enum Command {
     Log(log::Args),
     Man(man::Args),
     Merge(merge::Args),
+    MergeBase(merge_base::Args),
     Migrate(migrate::Args),
     Op(op::Args),
     RevParse(rev_parse::Args),
@@ -93,7 +95,7 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "op"]),
-    ("Plumbing and setup", &["append", "cat", "rev-parse", "config", "completions", "help", "man"]),
+    ("Plumbing and setup", &["append", "cat", "rev-parse", "merge-base", "config", "completions", "help", "man"]),
 ];
 
 /// Runs the program on the words of the command line, including its name; returns the exit status.
@@ -150,6 +152,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Man(args) => man::run(args, ui),
         Command::Op(args) => op::run(args, global, ui),
         Command::Merge(args) => merge::run(args, global, ui),
+        Command::MergeBase(args) => merge_base::run(args, global, ui),
         Command::Migrate(args) => migrate::run(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Sessions(args) => sessions::run(args, global, config, ui),

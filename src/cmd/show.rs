@@ -35,13 +35,19 @@ pub struct Args {
     #[arg(long)]
     raw: bool,
 
-    /// End each entry with a NUL byte instead of a newline; for `--raw` and `--json`
+    /// Print only the text of each entry
+    ///
+    /// The text is printed as it is, without a heading, indentation or wrapping.
+    #[arg(long, conflicts_with = "raw")]
+    text: bool,
+
+    /// End each entry with a NUL byte instead of a newline; for `--raw`, `--text` and `--json`
     #[arg(short = 'z')]
     nul: bool,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    if !args.raw {
+    if !args.raw && !args.text {
         ui.for_people();
     }
     let (named, revisions) = session_arg::split(global, &args.words);
@@ -59,6 +65,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     for (at, ix) in entries.into_iter().enumerate() {
         if global.json {
             writeln_with(ui, view.json(ix, true)?.to_string().as_bytes(), end)?;
+        } else if args.text {
+            let line = view.line(ix)?;
+            let text = ui.look.shown(&view.content(&line).text).into_owned();
+            writeln_with(ui, text.as_bytes(), end)?;
         } else if args.raw {
             writeln_with(ui, &view.line(ix)?, end)?;
         } else {
@@ -75,7 +85,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 /// bytes, e.g. its line number, depends on the whole file.
 fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let enough = |session: &Session| {
-        session.head.entry.is_some_and(|head| tool_calls::are_known(session, [head].into_iter()))
+        session.head.entry.is_some_and(|head| {
+            session.is_conversation(head) && tool_calls::are_known(session, [head].into_iter())
+        })
     };
     session_arg::part(global, named, &Part { side: true, enough: &enough, ..Part::default() }, ui)
 }

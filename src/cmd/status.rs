@@ -7,7 +7,7 @@ use crate::format::claude::graph::Loader;
 use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
 use crate::model::{Count, Ix, Source};
-use crate::ops::{branches, ids};
+use crate::ops::{branches, ids, turns};
 use crate::store::Opened;
 use crate::store::oplog::Log;
 use crate::store::write::Signs;
@@ -104,7 +104,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
     let Some(ix) = session.head.entry else { return Ok("none".into()) };
     let short = ids::ShortIds::default().of(session, source, ix)?;
-    let on_path = session.loaded();
+    let on_path = turns::shown_count(session, source)?;
     let kind = session.entries.kind(ix).word();
     Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
 }
@@ -156,7 +156,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "format": session.format.name(),
         "read_only": session.read_only().is_some(),
         "head_rule": session.head.rule,
-        "path": session.loaded(),
+        "path": turns::shown_count(session, source)?,
         "orphans": tree.orphans().count(),
         "entries": tree.standing().count(),
         "lines": session.files[0].lines,

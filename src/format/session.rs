@@ -62,8 +62,10 @@ pub struct Session {
     pub side: Option<Side>,
     /// Facts about a transcript of Claude Code; empty for other formats.
     pub claude: super::claude::Facts,
-    /// Whether only the end of the file was read. Line numbers are then unknown, and count from the
-    /// first line that was read.
+    /// Whether the tree is that of Claude Code's thread, and not that of the links as they are stored.
+    pub is_thread: bool,
+    /// Whether only the end of the file was read. Line numbers are then unknown, and count from the first
+    /// line that was read.
     pub partial: bool,
 }
 
@@ -100,9 +102,11 @@ impl Header {
 /// Where the agent would continue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Head {
-    /// HEAD, with markers looked through; `None` if there is none.
+    /// HEAD: the last entry that a listing shows, at or above `exact`; `exact` itself if there is none.
     pub entry: Option<Ix>,
-    /// The entry that the real program uses as its leaf, including markers.
+    /// The entry from which the agent continues, bookkeeping included, markers looked through; `None` if there is none.
+    pub exact: Option<Ix>,
+    /// The entry that the real program takes for its leaf, markers included.
     pub leaf: Option<Ix>,
     /// The rule that decided, as text; if there is no HEAD, the reason.
     pub rule: &'static str,
@@ -553,20 +557,20 @@ impl Builder {
             files: self.files,
             previous: Previous::Unknown,
             side: self.side,
+            is_thread: false,
             partial: self.partial,
         };
         if !session.partial {
             session.note_links();
         }
         session.head = if self.gathered.last_without_id {
-            Head {
-                entry: None,
-                leaf: None,
-                rule: "the last line has no id, so the agent would start a new session",
-            }
+            let rule = "the last line has no id, so the agent would start a new session";
+            Head { rule, ..Head::default() }
         } else {
             format.dialect().head(&session)
         };
+        let shown = session.head.exact.and_then(|exact| session.shown_at_or_above(exact));
+        session.head.entry = shown.or(session.head.exact);
         if session.format == Format::Claude {
             session.beside = super::claude::graph::beside(&session);
         }
@@ -651,25 +655,30 @@ impl Session {
         }
     }
 
-    /// Returns the entries on the path to HEAD, root first; empty if there is no HEAD.
+    /// The entries on the path to where the agent continues, root first; none where that is nowhere.
     pub fn path(&self) -> Vec<Ix> {
-        self.head.entry.map(|head| self.tree.path(head)).unwrap_or_default()
+        self.head.exact.map(|head| self.tree.path(head)).unwrap_or_default()
     }
 
-    /// Returns the last entry on the path that the agent loads: HEAD, or the end of its reply below
-    /// HEAD.
+    /// The last entry on the path that the agent loads: HEAD with the bookkeeping after it, or below it the end of the reply that
+    /// it is in.
     pub fn end(&self) -> Option<Ix> {
-        let head = self.head.entry?;
+        self.end_in(&self.tree, |ix| ix)
+    }
+
+    /// As [`Session::end`], in another tree over the entries, in which `stand_in` gives the entry that has the place of one.
+    pub fn end_in(&self, tree: &Tree, stand_in: impl Fn(Ix) -> Ix) -> Option<Ix> {
+        let head = stand_in(self.head.exact?);
         if self.beside.is_empty() {
             return Some(head);
         }
         // How many steps each entry is below HEAD, if it is. No link is walked twice.
         let mut known: HashMap<Ix, Option<usize>> = HashMap::from([(head, Some(0))]);
         let mut last = None;
-        for ix in &self.beside {
+        for ix in self.beside.iter().map(|ix| stand_in(*ix)) {
             let mut way = Vec::new();
             let mut steps = None;
-            for above in self.tree.ancestors(*ix) {
+            for above in tree.ancestors(ix) {
                 if let Some(above) = known.get(&above) {
                     steps = *above;
                     break;
@@ -680,10 +689,10 @@ impl Session {
                 steps = steps.map(|steps| steps + 1);
                 known.insert(above, steps);
             }
-            if let Some(steps) = known[ix]
+            if let Some(steps) = known[&ix]
                 && last.is_none_or(|(most, _)| steps >= most)
             {
-                last = Some((steps, *ix));
+                last = Some((steps, ix));
             }
         }
         Some(last.map_or(head, |(_, ix)| ix))
@@ -692,13 +701,14 @@ impl Session {
     /// Returns the last entry on the path to an entry: for HEAD, as the agent loads it
     /// ([`Session::end`]); for any other entry, the entry itself.
     pub fn end_at(&self, ix: Ix) -> Ix {
-        self.end().filter(|_| self.head.entry == Some(ix)).unwrap_or(ix)
+        self.end().filter(|_| [self.head.entry, self.head.exact].contains(&Some(ix))).unwrap_or(ix)
     }
 
     /// Returns the entries on the path to an entry, root first, and the entries that the agent
     /// loads with them: the rest of the reply at HEAD, and for Claude Code all parts of each reply
     /// and the results of their calls.
     pub fn whole_path(&self, tip: Ix) -> Vec<Ix> {
+        let tip = self.head.exact.filter(|_| self.head.entry == Some(tip)).unwrap_or(tip);
         let whole = match self.format {
             Format::Claude if !self.partial => super::claude::graph::whole_path(self, tip),
             _ => None,
@@ -720,7 +730,7 @@ impl Session {
 
     /// Returns the number of entries on the path to HEAD, by links only.
     pub fn depth(&self) -> usize {
-        self.head.entry.map_or(0, |head| self.tree.ancestors(head).count())
+        self.head.exact.map_or(0, |head| self.tree.ancestors(head).count())
     }
 
     /// Returns whether this session contains the last `count` entries on the path to the leaf that
@@ -782,7 +792,36 @@ impl Session {
                 };
             }
         }
-        Head { entry: at, leaf, rule }
+        Head { entry: at, exact: at, leaf, rule }
+    }
+
+    /// Whether an entry belongs to the conversation: what `log` shows if nothing else is asked for, and what HEAD and counts
+    /// of entries are about.
+    ///
+    /// Bookkeeping does not (labels, settings, names, markers of `switch`, usage), nor does what the agent writes for itself
+    /// (progress, attachments without a prompt, system notes of Claude Code), nor the transcripts of subagents inside a session
+    /// that is not one itself. Tool calls and their results always do.
+    pub fn is_conversation(&self, ix: Ix) -> bool {
+        let inside = self.head.exact.is_some_and(|exact| self.entries.flags(exact).has(Flags::SIDECHAIN));
+        self.is_talk(ix)
+            && (self.format != Format::Claude || inside || !self.entries.flags(ix).has(Flags::SIDECHAIN))
+    }
+
+    /// Whether an entry belongs to a conversation: that of the session, or that of a subagent inside it.
+    pub fn is_talk(&self, ix: Ix) -> bool {
+        let flags = self.entries.flags(ix);
+        let kind = self.entries.kind(ix);
+        let aside = [Flags::BOOKKEEPING, Flags::MARKER, Flags::HIDDEN, Flags::PASSED];
+        if aside.iter().any(|flag| flags.has(*flag)) || kind == Kind::Progress {
+            return false;
+        }
+        self.format != Format::Claude
+            || kind != Kind::System && (kind != Kind::Attachment || flags.has(Flags::TEXT))
+    }
+
+    /// The nearest entry of the conversation on the way from an entry to its root, the entry included.
+    fn shown_at_or_above(&self, ix: Ix) -> Option<Ix> {
+        self.tree.ancestors(ix).find(|ix| self.is_conversation(*ix))
     }
 
     fn note_links(&mut self) {

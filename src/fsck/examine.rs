@@ -63,7 +63,7 @@ pub(super) struct Aim {
 
 impl Position {
     fn of(session: &Session) -> Position {
-        Position { head: session.head.entry.map(|head| session.entries.key(head)), depth: session.depth() }
+        Position { head: session.head.exact.map(|head| session.entries.key(head)), depth: session.depth() }
     }
 }
 
@@ -227,7 +227,7 @@ impl Examined {
     /// which is the minimum.
     pub(super) fn aims(&self) -> impl Iterator<Item = Aim> {
         let whole =
-            Aim { head: self.session.head.entry, depth: self.session.depth(), stood: false, exact: false };
+            Aim { head: self.session.head.exact, depth: self.session.depth(), stood: false, exact: false };
         let stood = self.before.head.filter(|_| self.before.depth > whole.depth);
         let stood = stood.and_then(|head| self.session.find(head));
         let stood =

@@ -19,7 +19,7 @@ pub struct Branch {
     pub leaf: Ix,
     /// Whether HEAD is its tip.
     pub current: bool,
-    /// The number of entries on its path, from the root to the leaf.
+    /// How many entries its path has, from the root to the tip; bookkeeping counts only in a list of everything.
     pub entries: usize,
     /// How many of them are on no other branch.
     pub own: usize,
@@ -78,7 +78,10 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
             leaf_of.insert(tip, leaf);
         }
     }
-    let depth = tree.depths();
+    let mut depth = vec![0u32; entries.len()];
+    for ix in forest.parents_first() {
+        depth[ix.at()] = 1 + forest.parent(ix).map_or(0, |parent| depth[parent.at()]);
+    }
     let position = session.end().or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
     let mut prompts = HashMap::new();
     let tips = ways.tips().map(|tip| {
@@ -89,8 +92,8 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
             tip,
             leaf,
             current: position == Some(tip),
-            entries: depth[leaf.at()] as usize,
-            own: (depth[leaf.at()] - shared) as usize,
+            entries: depth[tip.at()] as usize,
+            own: (depth[tip.at()] - shared) as usize,
             fork_point,
             first: entries.time(first),
             last: entries.time(tip),
@@ -236,9 +239,9 @@ pub(super) mod tests {
         //     entries in file order           tip own/entries fork point, leaf, prompt
         check("?a; b<?a",                      "*b 2/2 fork - leaf b prompt ?a");
         check("?a; b<?a; ?c<?a",               "b 1/2 fork ?a leaf b prompt ?a; *?c 1/2 fork ?a leaf ?c prompt ?c");
-        check("?a; b<?a; .l<b",                "*b 3/3 fork - leaf .l prompt ?a");
-        check("?a; b<?a; .l<?a",               "b 2/2 fork - leaf b prompt ?a");     // the label is not a branch
-        check("?a; b<?a; .l<b; c<.l; .m<b",    "c 4/4 fork - leaf c prompt ?a");
+        check("?a; b<?a; .l<b",                "*b 2/2 fork - leaf .l prompt ?a");
+        check("?a; b<?a; .l<?a",               "b 2/2 fork - leaf b prompt ?a");     // the label is no branch
+        check("?a; b<?a; .l<b; c<.l; .m<b",    "c 3/3 fork - leaf c prompt ?a");
         check("a; b<a; c; d<c; e<c",           "b 2/2 fork - leaf b prompt -; d 1/2 fork c leaf d prompt -; *e 1/2 fork c leaf e prompt -");
         check(".l",                            "");
     }

@@ -5,29 +5,14 @@ use super::revision;
 use crate::format::{Format, Session};
 use crate::model::{Flags, Ix, Kind};
 
-/// Returns whether an entry belongs to the conversation, i.e. is listed by default.
-///
-/// Bookkeeping does not (labels, settings, names, markers of `switch`, usage), nor do internal
-/// notes of the agent (progress updates, attachments, system notes of Claude Code), nor the
-/// transcripts of subagents inside a session that is not such a transcript itself. Tool calls and
-/// their results always do.
+/// Whether an entry belongs to the conversation, as [`Session::is_conversation`].
 pub fn conversation(session: &Session, ix: Ix) -> bool {
-    let inside = session.head.entry.is_some_and(|head| session.entries.flags(head).has(Flags::SIDECHAIN));
-    talk(session, ix)
-        && (session.format != Format::Claude || inside || !session.entries.flags(ix).has(Flags::SIDECHAIN))
+    session.is_conversation(ix)
 }
 
-/// Returns whether an entry belongs to a conversation: that of the session, or that of a subagent
-/// inside it.
+/// Whether an entry belongs to a conversation, as [`Session::is_talk`].
 pub fn talk(session: &Session, ix: Ix) -> bool {
-    let flags = session.entries.flags(ix);
-    let kind = session.entries.kind(ix);
-    let aside = [Flags::BOOKKEEPING, Flags::MARKER, Flags::HIDDEN, Flags::PASSED];
-    if aside.iter().any(|flag| flags.has(*flag)) || kind == Kind::Progress {
-        return false;
-    }
-    session.format != Format::Claude
-        || kind != Kind::System && (kind != Kind::Attachment || flags.has(Flags::TEXT))
+    session.is_talk(ix)
 }
 
 /// Returns the kind that a listing shows for an entry: a prompt that was typed while the agent was

@@ -25,6 +25,7 @@ pub mod stats;
 pub mod switch;
 pub mod thread;
 pub mod tool_calls;
+pub mod turns;
 
 pub use branch_of::Owners;
 pub use error::Error;

@@ -6,25 +6,49 @@
 //!
 //! | form | means |
 //! | --- | --- |
-//! | `HEAD`, `@` | the current entry, from which the agent continues |
+//! | `HEAD`, `@` | the last entry of the conversation before the place from which the agent continues |
+//! | `tip` | the leaf as the agent has it, bookkeeping included |
 //! | `id:PREFIX`, `label:NAME` | that entry, whatever else has the name |
-//! | `REV~N`, `REV^`, `REV-` | the N-th, the first parent |
+//! | `REV~N` | the N-th entry before it in the thread, without bookkeeping |
+//! | `REV^`, `REV-` | the stored parent |
 //! | `REV+` | the child, if there is exactly one |
-//! | `-`, `@{-1}` | HEAD before the last switch |
-//! | `turn:N`, `turn:-N` | the N-th prompt on the path to HEAD, from its start, from its end |
+//! | `-`, `@{-1}` | the position before the last switch |
+//! | `turn:N`, `turn:-N` | the N-th prompt of the thread up to HEAD, from its start, from its end |
+//! | `reply:N`, `reply:-N` | the last text that the model wrote in that turn |
 //! | `line:N` | the entry on a line of the main file |
 //! | `:/TEXT`, `:/re:RE` | the newest entry on any branch whose text contains, matches |
 //! | `A..B`, `A...B` | on B's path and not on A's; on one of them and not on both |
 //! | `A::B`, `REV::`, `::REV` | the path between, the subtree, the ancestors |
-//! | `root`, `roots`, `leaves`, `all` | the root of the path to HEAD; sets |
+//! | `root`, `roots`, `leaves`, `all` | the first entry of the thread; sets |
 
+use super::turns::{Prompt, Thread};
 use super::{Error, Whole};
 use crate::format::{Content, Format, Previous, Session, claude};
 use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
+use std::cell::OnceCell;
 
 type Result<T> = std::result::Result<T, Error>;
 
-/// The minimum length of an id prefix, in bytes.
+/// A session whose entries are named, with its thread as soon as that is asked for.
+struct Names<'s> {
+    whole: Whole<'s>,
+    thread: OnceCell<Thread<'s>>,
+}
+
+impl<'s> Names<'s> {
+    fn new(session: &'s Session, source: &'s dyn Source) -> Names<'s> {
+        Names { whole: Whole { session, source }, thread: OnceCell::new() }
+    }
+
+    fn thread(&self) -> Result<&Thread<'s>> {
+        if self.thread.get().is_none() {
+            let _ = self.thread.set(Thread::new(self.whole)?);
+        }
+        Ok(self.thread.get().expect("it was set"))
+    }
+}
+
+/// The fewest bytes of an id that are taken for a prefix.
 pub const FEWEST: usize = 4;
 
 /// The maximum number of candidates shown for an ambiguous revision.
@@ -37,12 +61,12 @@ const WORDS: usize = 60;
 ///
 /// Costs a pass over the ids for a prefix, and over the texts for `:/`.
 pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix> {
-    let whole = Whole { session, source };
-    let found = expression(whole, revision)?;
+    let names = &Names::new(session, source);
+    let found = expression(names, revision)?;
     match found.as_slice() {
         [ix] => Ok(*ix),
         [] => Err(Error::Unresolved { revision: revision.into(), why: "it is an empty set".into() }),
-        several => Err(ambiguous(whole, revision, several)?),
+        several => Err(ambiguous(names.whole, revision, several)?),
     }
 }
 
@@ -67,13 +91,13 @@ pub fn ambiguous(whole: Whole<'_>, revision: &str, several: &[Ix]) -> std::io::R
 /// Returns the entries that revisions and ranges name together, without duplicates, in file order;
 /// a path in the order of its links.
 pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Result<Vec<Ix>> {
-    let whole = Whole { session, source };
+    let names = &Names::new(session, source);
     if let [only] = revisions {
-        return expression(whole, only);
+        return expression(names, only);
     }
     let mut out = Vec::new();
     for revision in revisions {
-        out.extend(expression(whole, revision)?);
+        out.extend(expression(names, revision)?);
     }
     out.sort_unstable();
     out.dedup();
@@ -82,8 +106,7 @@ pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Resu
 
 /// Returns whether an argument names a set (a range, or a word such as `leaves`) and not one entry.
 pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
-    let whole = Whole { session, source };
-    Ok(named(whole, revision)?.is_none()
+    Ok(named(&Names::new(session, source), revision)?.is_none()
         && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
 }
 
@@ -95,11 +118,11 @@ pub fn taken(word: &str) -> Option<&'static str> {
     const RANGE: &str = "that is the syntax of a range";
     match word {
         "HEAD" | "@" | "-" => return Some("that is the syntax of a position"),
-        "root" => return Some(ONE),
+        "root" | "tip" => return Some(ONE),
         "roots" | "leaves" | "all" => return Some("that is the syntax of a set of entries"),
         _ => {}
     }
-    if [":/", "id:", "label:", "turn:", "line:"].iter().any(|start| word.starts_with(start)) {
+    if [":/", "id:", "label:", "turn:", "reply:", "line:"].iter().any(|start| word.starts_with(start)) {
         return Some(ONE);
     }
     if ["..", "::"].iter().any(|operator| word.contains(operator)) {
@@ -108,14 +131,14 @@ pub fn taken(word: &str) -> Option<&'static str> {
     ["~", "^", "@{"].iter().any(|sign| word.contains(sign)).then_some(ONE)
 }
 
-/// Returns HEAD, or why there is none.
+/// HEAD, or why there is none.
 pub fn head(session: &Session) -> Result<Ix> {
     session.head.entry.ok_or_else(|| Error::NoHead { why: session.head.rule.into() })
 }
 
-fn expression(whole: Whole<'_>, text: &str) -> Result<Vec<Ix>> {
-    let session = whole.session;
-    if let Some(ix) = named(whole, text)? {
+fn expression(names: &Names<'_>, text: &str) -> Result<Vec<Ix>> {
+    let session = names.whole.session;
+    if let Some(ix) = named(names, text)? {
         return Ok(vec![ix]);
     }
     let tree = &session.tree;
@@ -126,23 +149,23 @@ fn expression(whole: Whole<'_>, text: &str) -> Result<Vec<Ix>> {
         _ => {}
     }
     let Some((left, operator, right)) = cut(text) else {
-        return Ok(vec![single(whole, text)?]);
+        return Ok(vec![single(names, text)?]);
     };
     let side = |side: &str| match side {
         "" => head(session),
-        side => single(whole, side),
+        side => single(names, side),
     };
     match (operator, left, right) {
         ("::", "", "") => Ok(tree.standing().collect()),
-        ("::", "", right) => Ok(tree.path(single(whole, right)?)),
+        ("::", "", right) => Ok(tree.path(single(names, right)?)),
         ("::", left, "") => {
-            let mut below = tree.subtree(single(whole, left)?);
+            let mut below = tree.subtree(single(names, left)?);
             below.sort_unstable();
             Ok(below)
         }
         ("::", left, right) => {
-            let from = single(whole, left)?;
-            let path = tree.path(single(whole, right)?);
+            let from = single(names, left)?;
+            let path = tree.path(single(names, right)?);
             Ok(match path.iter().position(|ix| *ix == from) {
                 Some(at) => path[at..].to_vec(),
                 None => Vec::new(),
@@ -173,10 +196,10 @@ fn cut(text: &str) -> Option<(&str, &'static str, &str)> {
     None
 }
 
-/// Resolves one entry: a name with suffixes.
-fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
-    // The error concerns the rest without its suffixes.
-    let text = match resolve(whole, text)? {
+/// One entry: a name, with suffixes.
+fn single(names: &Names<'_>, text: &str) -> Result<Ix> {
+    // The error is about what is left without its suffixes.
+    let text = match resolve(names, text)? {
         Ok(ix) => return Ok(ix),
         Err(rest) => rest,
     };
@@ -184,7 +207,7 @@ fn single(whole: Whole<'_>, text: &str) -> Result<Ix> {
         return Err(Error::Unresolved { revision: text.into(), why: "no entry has that label".into() });
     }
     if let Some((rest, _)) = text.rsplit_once('~')
-        && matches!(resolve(whole, rest), Ok(Ok(_)))
+        && matches!(resolve(names, rest), Ok(Ok(_)))
     {
         return Err(Error::Malformed {
             revision: text.into(),
@@ -236,9 +259,9 @@ fn last_suffix(text: &str) -> Option<(&str, Suffix)> {
 /// Returns the entry that a name with suffixes refers to, or, if no part of it is a name, the rest
 /// without the suffixes.
 ///
-/// Does not recurse over suffixes: a revision may have as many as fit on a command line.
-fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix, &'t str>> {
-    let session = whole.session;
+/// Suffixes are not a recursion: a revision may have as many as a command line has room for.
+fn resolve<'t>(names: &Names<'_>, text: &'t str) -> Result<std::result::Result<Ix, &'t str>> {
+    let (whole, session) = (names.whole, names.whole.session);
     let mut steps: Vec<(&str, Suffix)> = Vec::new();
     let mut rest = text;
     let mut may_be_name = None;
@@ -248,7 +271,7 @@ fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix
             Some(may_be_name) => may_be_name,
             None => *may_be_name.insert(begins_a_name(whole, rest)?),
         };
-        if is_looked_up && let Some(ix) = named(whole, rest)? {
+        if is_looked_up && let Some(ix) = named(names, rest)? {
             break ix;
         }
         if let Some(wanted) = rest.strip_prefix(":/") {
@@ -262,9 +285,10 @@ fn resolve<'t>(whole: Whole<'_>, text: &'t str) -> Result<std::result::Result<Ix
         let unresolved = |why: &str| Error::Unresolved { revision: text.into(), why: why.into() };
         at = match suffix {
             Suffix::Up(steps) => {
-                up(session, at, steps).ok_or_else(|| unresolved("the path is shorter than that"))?
+                let above = if steps == 0 { Some(at) } else { names.thread()?.before(at, steps) };
+                above.ok_or_else(|| unresolved("the path is shorter than that"))?
             }
-            Suffix::Parent => up(session, at, 1).ok_or_else(|| unresolved("it is a root"))?,
+            Suffix::Parent => session.tree.parent(at).ok_or_else(|| unresolved("it is a root"))?,
             Suffix::Same => at,
             Suffix::NoParent => {
                 let why = "an entry has at most one parent; `REV~N` is its Nth ancestor".into();
@@ -300,21 +324,9 @@ fn begins_a_name(whole: Whole<'_>, word: &str) -> Result<bool> {
     Ok(session.labels.all().any(|(_, label)| label.text.as_bytes().starts_with(start)))
 }
 
-/// Returns the entry `steps` above; markers of `switch` do not count as steps.
-fn up(session: &Session, from: Ix, steps: usize) -> Option<Ix> {
-    let marker = |ix: &Ix| session.entries.flags(*ix).has(Flags::MARKER);
-    session
-        .tree
-        .ancestors(from)
-        .enumerate()
-        .filter(|(at, ix)| *at == 0 || !marker(ix))
-        .nth(steps)
-        .map(|(_, ix)| ix)
-}
-
-/// Returns the entry that a word names as a whole.
-fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
-    let session = whole.session;
+/// The entry that a word names as a whole.
+fn named(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
+    let (whole, session) = (names.whole, names.whole.session);
     let no = |why: &str| Error::Unresolved { revision: word.into(), why: why.into() };
     match word {
         "HEAD" | "@" => return head(session).map(Some),
@@ -329,9 +341,13 @@ fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
             };
             return session.find(*key).map(Some).ok_or_else(|| no("the entry is no longer in this session"));
         }
+        "tip" => {
+            let no_leaf = || Error::NoHead { why: session.head.rule.into() };
+            return session.head.leaf.map(Some).ok_or_else(no_leaf);
+        }
         "root" => {
-            let head = head(session)?;
-            return Ok(session.tree.ancestors(head).last());
+            head(session)?;
+            return Ok(names.thread()?.root());
         }
         _ => {}
     }
@@ -349,7 +365,13 @@ fn named(whole: Whole<'_>, word: &str) -> Result<Option<Ix>> {
             }
             "turn" => {
                 let Ok(number) = rest.parse() else { return Ok(None) };
-                return turn(session, number).map(Some).ok_or_else(|| no("the path has no such prompt"));
+                return turn(names, number)?.map_err(|why| no(&why)).map(Some);
+            }
+            "reply" => {
+                let Ok(number) = rest.parse() else { return Ok(None) };
+                let turns = names.thread()?.turns()?;
+                let turn = nth(&turns, number).ok_or_else(|| no("the path has no such prompt"))?;
+                return turn.reply.map(Some).ok_or_else(|| no("the turn has no reply with text"));
             }
             "line" => {
                 let Ok(line) = rest.parse() else { return Ok(None) };
@@ -418,15 +440,27 @@ fn by_id(whole: Whole<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix
     only(whole, word, found)?.ok_or_else(none)
 }
 
-/// Returns the N-th prompt on the path to HEAD: from 1, or backwards from -1.
-fn turn(session: &Session, number: i64) -> Option<Ix> {
-    let prompts: Vec<Ix> = session.path().into_iter().filter(|ix| is_prompt(session, *ix)).collect();
-    let at = match number {
-        1.. => usize::try_from(number).ok()? - 1,
-        0 => return None,
-        _ => prompts.len().checked_sub(usize::try_from(number.unsigned_abs()).ok()?)?,
-    };
-    prompts.get(at).copied()
+/// The N-th prompt of the thread, or why there is no entry for it.
+fn turn(names: &Names<'_>, number: i64) -> Result<std::result::Result<Ix, String>> {
+    let turns = names.thread()?.turns()?;
+    Ok(match nth(&turns, number).map(|turn| &turn.prompt) {
+        Some(Prompt::Entry(ix)) => Ok(*ix),
+        Some(Prompt::Queued { line, after, .. }) => Err(format!(
+            "the prompt is only in the input queue, on line {line}, and not an entry; it was typed after {}",
+            names.whole.name(*after)?
+        )),
+        None => Err("the path has no such prompt".into()),
+    })
+}
+
+/// The N-th of a list, from 1, or from -1 backwards.
+fn nth<T>(list: &[T], number: i64) -> Option<&T> {
+    let steps = usize::try_from(number.unsigned_abs()).ok()?;
+    match number {
+        1.. => list.get(steps - 1),
+        0 => None,
+        _ => list.get(list.len().checked_sub(steps)?),
+    }
 }
 
 /// Returns whether an entry is a prompt, i.e. typed by the user. `turn:N` counts prompts.
@@ -473,7 +507,7 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn what_has_the_form_of_another_revision_is_no_label() {
-        for word in ["HEAD", "@", "-", "root", "roots", "leaves", "all", ":/x", ":/", "id:41d0", "label:x", "turn:1",
+        for word in ["HEAD", "@", "-", "root", "tip", "roots", "leaves", "all", "reply:1", ":/x", ":/", "id:41d0", "label:x", "turn:1",
             "turn:x", "line:3", "HEAD~1", "a~", "a^", "a^2", "@{-1}", "a@{1}", "..x", "a..b", "wait...", "a::", "::b"] {
             assert!(taken(word).is_some(), "{word}");
         }

@@ -7,6 +7,7 @@ mod claude_load;
 mod claude_random;
 mod context;
 mod corpus;
+mod counting;
 mod detect;
 mod escapes;
 mod examples;

@@ -4,7 +4,8 @@ use super::line::at_home;
 use crate::cmd::shared::parallel;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
-use crate::ops::{branches, ids, revision};
+use crate::ops::turns::{Prompt, Thread, Turn};
+use crate::ops::{Whole, branches, ids};
 use crate::store;
 use crate::store::{Opened, locate};
 use crate::ui::text;
@@ -149,13 +150,27 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
         labels.iter().for_each(|(name, ix)| offer(format!("label:{name}"), Some(*ix)));
     }
     offer("HEAD".into(), session.head.entry);
-    let prompts: Vec<Ix> =
-        session.path().into_iter().filter(|ix| revision::is_prompt(session, *ix)).collect();
-    for (back, ix) in prompts.iter().rev().enumerate().take(5) {
-        offer(format!("turn:-{}", back + 1), Some(*ix));
+    let turns = Thread::new(Whole { session, source }).and_then(|thread| thread.turns()).unwrap_or_default();
+    let prompt = |turn: &Turn| match turn.prompt {
+        Prompt::Entry(ix) => Some(ix),
+        Prompt::Queued { .. } => None,
+    };
+    for (back, turn) in turns.iter().rev().enumerate().take(5) {
+        if let Some(ix) = prompt(turn) {
+            offer(format!("turn:-{}", back + 1), Some(ix));
+        }
     }
-    if !last.is_empty() && "turn:".starts_with(&last[..last.len().min(5)]) && !last.starts_with("turn:-") {
-        prompts.iter().enumerate().for_each(|(at, ix)| offer(format!("turn:{}", at + 1), Some(*ix)));
+    for (word, entry) in [("turn:", &prompt as &dyn Fn(&Turn) -> Option<Ix>), ("reply:", &|turn| turn.reply)]
+    {
+        let begun = !last.is_empty() && word.starts_with(&last[..last.len().min(word.len())]);
+        for (at, turn) in turns.iter().enumerate().filter(|_| begun) {
+            if let Some(ix) = entry(turn) {
+                offer(format!("{word}{}", at + 1), Some(ix));
+            }
+        }
+    }
+    if !last.is_empty() {
+        offer("tip".into(), session.head.leaf);
     }
     if before.is_empty() {
         ["root", "roots", "leaves", "all"].into_iter().for_each(|set| offer(set.into(), None));

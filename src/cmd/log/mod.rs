@@ -3,6 +3,7 @@
 mod draw;
 mod follow;
 mod print;
+mod prompts;
 mod select;
 
 use super::shared::exit::Failures;
@@ -85,6 +86,13 @@ pub struct Args {
     /// Only entries whose text matches a regular expression; a pattern in lower case ignores case
     #[arg(long, value_name = "RE")]
     grep: Option<String>,
+
+    /// List only what the user typed, with the number by which `turn:N` names it
+    ///
+    /// Prompts that were typed while the agent worked count, too. One that Claude Code stored only
+    /// in its input queue is listed with its line, and is not an entry.
+    #[arg(long, conflicts_with_all = ["graph", "all", "kinds", "filter", "full", "stat", "format", "raw", "agents", "order", "skipped", "follow"])]
+    prompts: bool,
 
     /// Print whole texts, thinking, and tool calls with their arguments
     #[arg(long, conflicts_with_all = ["oneline", "format", "raw"])]
@@ -191,6 +199,9 @@ fn one(
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
+    if args.prompts {
+        return prompts::prompts(args, named, revisions, keep, global, ui);
+    }
     if args.order == "document" {
         return documented(args, named, keep, global, ui);
     }

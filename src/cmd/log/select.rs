@@ -96,8 +96,15 @@ impl Keep {
                 .any(|(_, name, arguments)| grep.is_match(&crate::format::call_words(name, arguments))))
     }
 
-    /// Returns the entry whose path is listed by default: the leaf if a filter of the agent is
-    /// requested, because these may show entries between HEAD and the leaf.
+    /// Whether a prompt that is in no entry is kept: by its text, and only if no time is asked for, since it has none.
+    pub(super) fn takes_text(&self, text: &str) -> bool {
+        self.since.is_none()
+            && self.until.is_none()
+            && self.grep.as_ref().is_none_or(|grep| grep.is_match(text))
+    }
+
+    /// The entry whose path is listed where no revision says so: the leaf where the agent's own filters are
+    /// asked for, since these may show what stands between HEAD and the leaf.
     pub(super) fn end_of_path(&self, opened: &Opened) -> Option<Ix> {
         let session = &opened.session;
         let end = session.end();

@@ -4,7 +4,8 @@
 use super::time;
 use crate::format::{Content, Format};
 use crate::model::{Count, Flags, Ix, Kind, Source};
-use crate::ops::{ids, switch::Switch};
+use crate::ops::turns::Thread;
+use crate::ops::{Whole, ids, switch::Switch};
 use crate::store::{Opened, continued, oplog::Log};
 use crate::ui::{Ui, text};
 use std::path::Path;
@@ -36,9 +37,7 @@ pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
         None if switch.summarized => format!("{is} the summary, with nothing before it"),
         None => format!("{is} before the first entry"),
         Some(to) => {
-            let session = &opened.session;
-            let stays = session.head.entry == Some(to);
-            let path = if stays { session.loaded() } else { session.tree.ancestors(to).count() };
+            let path = path_length(opened, to)?;
             let what = if switch.summarized { ", below it the summary" } else { "" };
             format!("{is} {}{what} · {} on the path", described(opened, to)?, Count("entry", "entries", path))
         }
@@ -94,7 +93,15 @@ pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
     Ok(())
 }
 
-/// Describes an entry in a sentence: `3f2a81c0 (user, 14:02)`.
+/// How many entries `log` would show at and before an entry.
+fn path_length(opened: &Opened, to: Ix) -> std::io::Result<usize> {
+    let session = &opened.session;
+    let whole = Whole { session, source: &opened.files };
+    let thread = Thread::new(whole)?;
+    Ok(thread.path_to(to).into_iter().filter(|ix| session.is_conversation(*ix)).count())
+}
+
+/// An entry for a sentence: `3f2a81c0 (user, 14:02)`.
 fn described(opened: &Opened, ix: Ix) -> anyhow::Result<String> {
     let entries = &opened.session.entries;
     let time = time::lately(entries.time(ix), time::now());

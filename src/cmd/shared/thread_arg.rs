@@ -193,13 +193,14 @@ pub(crate) fn joined(session: &Session, source: &dyn Source) -> io::Result<Optio
     let reading = thread::read(session, source)?;
     let mut joined = session.clone();
     joined.tree = reading.tree();
+    joined.is_thread = true;
     stand_in(&mut joined, &reading);
     Ok(Some((joined, reading)))
 }
 
 /// Moves HEAD to the entry that represents it in a thread.
 fn stand_in(session: &mut Session, reading: &Reading) {
-    for place in [&mut session.head.entry, &mut session.head.leaf] {
+    for place in [&mut session.head.entry, &mut session.head.exact, &mut session.head.leaf] {
         *place = place.map(|ix| reading.stand_in(ix));
     }
     session.beside.iter_mut().for_each(|ix| *ix = reading.stand_in(*ix));
@@ -227,6 +228,7 @@ impl Read {
             None => thread::read(session, &self.opened.files)?,
         };
         session.tree = found.tree();
+        session.is_thread = true;
         stand_in(session, &found);
         self.reading = Some(found);
         Ok(())

@@ -207,7 +207,7 @@ impl OtherReaders {
 /// Returns HEAD of a session, for [`Session::head`].
 pub(super) fn head(session: &Session) -> Head {
     let leaf = Loader::new(session).leaf();
-    Head { entry: leaf.turn, leaf: leaf.end, rule: leaf.rule.words() }
+    Head { entry: leaf.turn, exact: leaf.turn, leaf: leaf.end, rule: leaf.rule.words() }
 }
 
 /// Returns the entries that are loaded with the reply at HEAD but are not its ancestors, for
@@ -215,8 +215,8 @@ pub(super) fn head(session: &Session) -> Head {
 pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
     let entries = &session.entries;
     let is_call = |ix: &Ix| entries.kind(*ix) == Kind::Assistant && entries.flags(*ix).has(Flags::CALL);
-    // A call is HEAD only as long as it has no result.
-    let Some(head) = session.head.entry.filter(is_call) else { return Vec::new() };
+    // A call is the position only as long as it has no result.
+    let Some(head) = session.head.exact.filter(is_call) else { return Vec::new() };
     let mut loader = Loader::new(session);
     let Some(from) = loader.leaf().from else { return Vec::new() };
     let trunk = loader.trunk(from);

@@ -266,7 +266,7 @@ impl Finder<'_> {
             // If HEAD of Claude Code is an entry that would be gone, e.g. because a pointer names
             // it, HEAD would move elsewhere.
             let is_kept = |head| kept.keys().any(|key| key == self.session.entries.key(head));
-            let stays = self.session.head.entry.is_none_or(|head| head > ix || is_kept(head));
+            let stays = self.session.head.exact.is_none_or(|head| head > ix || is_kept(head));
             if !anchored || !some_left || !stays {
                 self.unmendable();
             }
@@ -313,7 +313,7 @@ impl Finder<'_> {
     fn at_head(&mut self) -> io::Result<()> {
         let session = self.session;
         let kind = |ix: Ix| session.entries.kind(ix);
-        if session.head.entry.is_none() {
+        if session.head.exact.is_none() {
             let rule = session.head.rule;
             let is_side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
             let mut turns = session.tree.standing().filter(|ix| kind(*ix).is_turn()).peekable();
@@ -405,8 +405,8 @@ impl Finder<'_> {
 
 /// Returns the reply with which the next request would begin: the service rejects such a request.
 pub(in crate::fsck) fn refused_reply(session: &Session, source: &dyn Source) -> io::Result<Option<Ix>> {
-    let Some(head) = session.head.entry.filter(|_| session.format == Format::Claude) else { return Ok(None) };
-    // A subagent's transcript is never resumed by itself.
+    let Some(head) = session.head.exact.filter(|_| session.format == Format::Claude) else { return Ok(None) };
+    // An agent's transcript is never resumed by itself.
     if session.head.rule == Rule::Agent.words() || !may_begin_with_reply(session, head) {
         return Ok(None);
     }

@@ -322,7 +322,7 @@ fn before_copies(examined: &Examined, source: &dyn Source, wishes: &Wishes) -> i
     }
     let text = examined.text.edited(draft.edits()?);
     let without = scan(examined.format, &Patched { text: &text, base: source, file: examined.file })?;
-    let head = without.head.entry.map(|head| without.entries.key(head)).filter(|head| head.is_some());
+    let head = without.head.exact.map(|head| without.entries.key(head)).filter(|head| head.is_some());
     Ok(head.and_then(|head| session.find(head)).map(|head| {
         let depth = session.tree.ancestors(head).count();
         Aim { head: Some(head), depth, stood: false, exact: true }

@@ -157,7 +157,7 @@ pub(super) fn prove(
     }
     let head = aim.head.filter(|_| aim.exact).map(|head| before.entries.key(head));
     if let Some(head) = head.and_then(|head| session.find(head))
-        && !session.head.entry.is_some_and(|now| session.tree.is_ancestor(head, now))
+        && !session.head.exact.is_some_and(|now| session.tree.is_ancestor(head, now))
     {
         lost_position = true;
         failed.push("HEAD would be on another branch".into());

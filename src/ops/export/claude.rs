@@ -176,7 +176,7 @@ fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Opt
     }
     let below: Vec<Ix> =
         (0..count).map(Ix).filter(|ix| known[ix.at()] == 1 && loader.is_loaded(*ix)).collect();
-    let head = session.head.entry.filter(|head| known.get(head.at()) == Some(&1));
+    let head = session.head.exact.filter(|head| known.get(head.at()) == Some(&1));
     (below, head)
 }
 

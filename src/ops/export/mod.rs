@@ -93,7 +93,7 @@ pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result
         copy.entry(*ix)?;
     }
     let head = if wish.subtree {
-        session.head.entry.filter(|head| taken.contains(head)).or(entries.last().copied())
+        session.head.exact.filter(|head| taken.contains(head)).or(entries.last().copied())
     } else {
         entries.last().copied()
     };
@@ -118,6 +118,8 @@ fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
         }
         (tree.subtree(top), asked)
     } else {
+        // What the agent notes after HEAD (names, settings) belongs to it.
+        top = session.end_at(top);
         let mut path = tree.path(top);
         let asked = path.len();
         path.extend(answers_below(whole, top)?);

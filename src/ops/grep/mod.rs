@@ -6,7 +6,7 @@
 //! ([`Pattern::sieve`]), so that most lines only cost the scan.
 
 mod literals;
-mod queued;
+pub(super) mod queued;
 mod said_text;
 
 pub use queued::{Queue, Queued};

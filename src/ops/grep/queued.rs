@@ -51,7 +51,12 @@ impl Queue {
         }
     }
 
-    /// Returns the prompts without an entry, in file order.
+    /// Whether there is a prompt for which no entry was met yet.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Returns the prompts that are in no entry, in file order.
     pub fn left(self) -> Vec<Queued> {
         self.waiting
     }

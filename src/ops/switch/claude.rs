@@ -35,10 +35,10 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
         (To::Entry(ix), false) => (Some(ix), None),
         (To::Start, _) => (None, None),
     };
-    let from = session.head.entry;
+    let exact = session.head.exact;
     let mut switch = Switch {
         plan: Plan { verb: "switch".into(), ..Plan::default() },
-        from,
+        from: session.head.entry,
         to,
         moves: true,
         prompt,
@@ -61,14 +61,14 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
         }
         Some(turn) => {
             can_be_followed(whole, turn)?;
-            switch.moves = session.head.entry != Some(turn);
+            let head = session.head;
+            switch.moves = ![head.entry, head.exact].contains(&Some(turn));
             if switch.moves {
                 let landed = to_turn(whole, turn, &mut lines)?;
                 switch.to = Some(landed);
                 switch.part = (landed != turn).then_some(turn);
-                // HEAD may already be at the end of the group of lines that contains the wanted
-                // one.
-                if session.head.entry == Some(landed) {
+                // The end of the group of lines that the wanted one is a part of may be where one is.
+                if session.head.exact == Some(landed) {
                     switch.moves = false;
                     lines.clear();
                 }
@@ -77,7 +77,7 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
     }
     if switch.moves {
         let name = |ix: Option<Ix>| ix.map(|ix| whole.name(ix)).transpose();
-        switch.plan.moved = Some(Moved { from: name(from)?, to: name(switch.to)? });
+        switch.plan.moved = Some(Moved { from: name(exact)?, to: name(switch.to)? });
     }
     if let Some((name, take)) = &wish.label {
         let target = switch.to.ok_or_else(super::nothing_to_label)?;

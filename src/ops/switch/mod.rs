@@ -5,9 +5,9 @@
 
 pub(super) mod claude;
 
-use super::{Error, Whole, ids, label, revision};
+use super::{Error, Whole, ids, label, revision, turns};
 use crate::format::claude::write;
-use crate::format::{Content, Format, Ids, New, Session};
+use crate::format::{Format, Ids, New, Session};
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
 use std::io;
 
@@ -70,10 +70,11 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
     if let Some(to) = to {
         can_be_followed(whole, to)?;
     }
-    let from = session.head.entry.map(|head| label::below_labels(session, head));
+    // Bookkeeping after HEAD is gone back to as well: it may say something to the model.
+    let exact = session.head.exact.map(|exact| label::below_labels(session, exact));
     let mut switch = Switch {
         plan: Plan { verb: "switch".into(), ..Plan::default() },
-        from,
+        from: session.head.entry,
         to,
         moves: !stands_at(session, to),
         prompt,
@@ -99,7 +100,7 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
             None => lines.marker(left.as_deref(), wanted.as_deref())?,
         }
         let name = |ix: Option<Ix>| ix.map(|ix| whole.name(ix)).transpose();
-        switch.plan.moved = Some(Moved { from: name(from)?, to: name(to)? });
+        switch.plan.moved = Some(Moved { from: name(exact)?, to: name(to)? });
     }
     if !label_first {
         label(&mut lines)?;
@@ -113,10 +114,13 @@ fn nothing_to_label() -> Error {
     Error::NoPlace { what: "there is no entry to label before the first entry".into(), instead: None }
 }
 
-/// Returns whether the next prompt already has the same parent as after a switch to `to`.
+/// Whether HEAD is at `to`, or the next prompt would hang where it would after a switch there.
 ///
-/// Labels below HEAD are looked through like markers: they send nothing to the model.
+/// Labels after `to` are looked through, as markers are: they say nothing to the model.
 fn stands_at(session: &Session, to: Option<Ix>) -> bool {
+    if to.is_some() && session.head.entry == to {
+        return true;
+    }
     let mut at = session.head.leaf;
     while at != to {
         let Some(ix) = at else { return false };
@@ -140,14 +144,7 @@ fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error
             why: format!("it is not a prompt but of kind {}", session.entries.kind(ix).word()),
         });
     }
-    let line = whole.line(ix)?;
-    let content = Content::of(session.format, &line);
-    let text = match session.format {
-        Format::Claude => {
-            crate::format::claude::typed_in(&content).unwrap_or_else(|| content.text.into_owned())
-        }
-        _ => content.text.into_owned(),
-    };
+    let text = turns::typed_text(whole, ix)?;
     Ok((session.tree.parent(ix), text))
 }
 

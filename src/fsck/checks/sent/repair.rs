@@ -490,8 +490,8 @@ impl Compared<'_> {
         }
         let told = loss.failed.len();
         self.messages(Some(was), end, "HEAD", loss)?;
-        let stood = old.head.entry.map(|stood| (self.images.of[stood.at()], walk.image(stood)));
-        if let (Some((own, above)), Some(end)) = (stood, new.head.entry)
+        let stood = old.head.exact.map(|stood| (self.images.of[stood.at()], walk.image(stood)));
+        if let (Some((own, above)), Some(end)) = (stood, new.head.exact)
             && own != Some(end)
             && !above.is_some_and(|above| walk.new.is_above(above, end))
         {

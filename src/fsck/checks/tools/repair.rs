@@ -316,9 +316,8 @@ impl Round<'_> {
         let above: Vec<Ix> = links.ancestors(call).collect();
         let parent = links.parent(ix);
         if let Some(at) = above.iter().position(|above| *above == ix) {
-            // The call is below its result: they swap places. The path to HEAD may not lead through
-            // the call.
-            let head = self.session.head.entry;
+            // The call stands below its result: they change places. The path to the position may not go by the call.
+            let head = self.session.head.exact;
             if !head.is_some_and(|head| links.ancestors(head).any(|on_path| on_path == call)) {
                 draft.moved.push(ix);
             }

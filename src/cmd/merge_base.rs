@@ -1,0 +1,63 @@
+//! `bough merge-base`: where two branches part.
+
+use super::shared::options::Global;
+use super::shared::session_arg;
+use super::{Exit, Failure, complete};
+use crate::ops::{ids, revision, turns};
+use crate::ui::Ui;
+use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
+
+/// Print the entry where two branches part
+///
+/// Prints the id of the last entry that the paths to two entries have in common, as `log` shows
+/// them; of Claude Code's sessions, those of the thread. If they have none, prints nothing and
+/// exits with 1.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "bough merge-base [OPTIONS] [SESSION] REV [REV]")]
+pub struct Args {
+    /// The session, if it looks like a file; then the two entries
+    ///
+    /// If there is only one, the other is HEAD.
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    words: Vec<String>,
+
+    /// Print a short id
+    #[arg(long)]
+    short: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let (named, revisions) = session_arg::split(global, &args.words);
+    let (one, other) = match revisions {
+        [one] => (one.as_str(), "HEAD"),
+        [one, other] => (one.as_str(), other.as_str()),
+        _ => {
+            let hint = "`bough merge-base A B` prints where the branches of A and B part".into();
+            return Err(Failure::Usage { what: "expected two entries".into(), hint }.into());
+        }
+    };
+    let opened = session_arg::session(global, named, ui)?;
+    let (session, files) = (&opened.session, &opened.files);
+    let one = revision::one(session, files, one)?;
+    let other = revision::one(session, files, other)?;
+    let Some(base) = turns::merge_base(session_arg::whole(&opened), one, other)? else { return Ok(Exit::No) };
+    if ui.look.json {
+        let object = json!({
+            "schema": "bough.revision/1",
+            "id": ids::id(session, files, base)?,
+            "line": session.entries.line(base),
+            "kind": session.entries.kind(base).word(),
+        });
+        writeln!(ui.out(), "{object}")?;
+        return Ok(Exit::Done);
+    }
+    let name = match args.short {
+        true => ids::ShortIds::default().of(session, files, base)?,
+        false => ids::name(session, files, base)?,
+    };
+    let name = ids::in_row(session, base, name, '\n');
+    let name = ui.look.shown(&name);
+    writeln!(ui.out(), "{name}")?;
+    Ok(Exit::Done)
+}

@@ -1,0 +1,113 @@
+//! HEAD, `~N`, `turn:N`, `root`, `branches` and `status` count what `log` shows, in all formats.
+
+use crate::files::project;
+use crate::place;
+use serde_json::Value;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
+    let mut entries: Vec<PathBuf> =
+        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    for path in entries {
+        if path.is_dir() {
+            sessions_below(&path, out);
+        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
+            out.push(path);
+        }
+    }
+}
+
+/// What a command prints on standard output, if it is done.
+fn printed(home: &Path, words: &[&str]) -> Option<String> {
+    let output = place::bough(home).args(words).output().unwrap();
+    output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
+}
+
+/// Checks one session; says how many rows of `log` were counted, and which of the rows is HEAD.
+fn check(home: &Path, path: &Path) -> Option<(usize, bool)> {
+    let file = path.to_str().unwrap();
+    let rows: Vec<Value> = printed(home, &["log", "--json", file])?
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    // Entries without ids, and copies of ids, have other names.
+    let id = |row: &Value| row["id"].as_str().filter(|id| !id.contains('\n')).map(str::to_owned);
+    let ids: Vec<String> = rows.iter().map(id).collect::<Option<_>>()?;
+    let mut once = ids.clone();
+    once.sort();
+    once.dedup();
+    if ids.is_empty() || once.len() != ids.len() {
+        return None;
+    }
+    let head = rows.iter().position(|row| row["head"] == true)?;
+    let revisions: Vec<String> = (0..ids.len() - head).map(|steps| format!("HEAD~{steps}")).collect();
+    let mut words = vec!["rev-parse", "-s", file, "root"];
+    words.extend(revisions.iter().map(String::as_str));
+    let found = printed(home, &words).unwrap_or_else(|| panic!("{file}: {words:?}"));
+    let mut found = found.lines().map(str::to_owned);
+    assert_eq!(found.next().as_ref(), ids.last(), "{file}: root is the last row of log");
+    assert_eq!(found.collect::<Vec<_>>(), ids[head..], "{file}: HEAD~N is the Nth row of log after HEAD");
+
+    let status: Value = serde_json::from_str(&printed(home, &["status", "--json", file])?).unwrap();
+    assert_eq!(status["path"].as_u64().unwrap() as usize, ids.len(), "{file}: status");
+    assert_eq!(status["head"].as_str(), Some(&*ids[head]), "{file}: status");
+    let branches = printed(home, &["branches", "--json", file])?;
+    let branches = branches.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    for branch in branches.filter(|branch| branch["current"] == true) {
+        assert_eq!(branch["entries"].as_u64().unwrap() as usize, ids.len(), "{file}: branches");
+        assert_eq!(branch["tip"].as_str(), Some(&*ids[0]), "{file}: branches");
+    }
+    let shown: Vec<&str> = vec!["show", "--json", file];
+    let shown: Value = serde_json::from_str(&printed(home, &shown)?).unwrap();
+    assert_eq!(shown["id"].as_str(), Some(&*ids[head]), "{file}: show is about HEAD");
+
+    let prompts = printed(home, &["log", "--prompts", "--reverse", "--json", file])?;
+    let prompts: Vec<Value> = prompts.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let numbers: Vec<u64> = prompts.iter().map(|prompt| prompt["turn"].as_u64().unwrap()).collect();
+    assert_eq!(numbers, (1..=prompts.len() as u64).collect::<Vec<_>>(), "{file}: prompts");
+    let mut before = ids.len();
+    for prompt in prompts.iter().filter(|prompt| prompt["id"].is_string()) {
+        let (id, number) = (prompt["id"].as_str().unwrap(), &prompt["turn"]);
+        let turn = printed(home, &["rev-parse", "-s", file, &format!("turn:{number}")]);
+        assert_eq!(turn.as_deref().map(str::trim_end), Some(id), "{file}: turn:{number}");
+        let row =
+            ids.iter().position(|row| row == id).unwrap_or_else(|| panic!("{file}: {id} is no row of log"));
+        assert!(row < before, "{file}: prompts are in the order of the thread");
+        before = row;
+        if let Some(reply) = prompt["reply"].as_str() {
+            let found = printed(home, &["rev-parse", "-s", file, &format!("reply:{number}")]);
+            assert_eq!(found.as_deref().map(str::trim_end), Some(reply), "{file}: reply:{number}");
+            assert!(
+                ids.iter().position(|row| row == reply).unwrap() < row,
+                "{file}: a reply follows its prompt"
+            );
+        }
+    }
+    Some((ids.len() - head, head == 0))
+}
+
+#[test]
+fn head_and_steps_and_turns_are_rows_of_log() {
+    let mut sessions = Vec::new();
+    sessions_below(&project().join("tests/cli/sessions"), &mut sessions);
+    sessions_below(&project().join("examples"), &mut sessions);
+    let home = tempfile::tempdir().unwrap();
+    let (mut counted, mut rows, mut first) = (0, 0, 0);
+    std::thread::scope(|scope| {
+        let half = sessions.len() / 2;
+        let (home, halves) = (home.path(), [&sessions[..half], &sessions[half..]]);
+        let work = halves.map(|half| {
+            scope.spawn(move || half.iter().filter_map(|path| check(home, path)).collect::<Vec<_>>())
+        });
+        for (count, is_first) in work.into_iter().flat_map(|work| work.join().unwrap()) {
+            counted += 1;
+            rows += count;
+            first += usize::from(is_first);
+        }
+    });
+    // Most sessions are counted, so that the test can't pass by counting none.
+    assert!(counted > sessions.len() / 2, "{counted} of {} sessions, {rows} rows", sessions.len());
+    assert!(first > counted * 9 / 10, "HEAD is the first row of {first} of {counted}");
+}
