@@ -4,6 +4,7 @@ use super::shared::options::Global;
 use super::shared::render::{View, ink_of};
 use super::shared::thread_arg;
 use super::shared::thread_arg::Read;
+use super::shared::words;
 use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
@@ -83,9 +84,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.order == "document" {
         return lines(args, global, ui);
     }
-    let mut read = Read::of(session_arg::session(global, args.file.as_deref(), ui)?);
+    let contains = args.contains.as_deref().map(|rev| words::of_option(global, args.file.as_deref(), rev));
+    let (file, contains) = match contains.transpose()? {
+        Some((session, rev)) => (session, Some(rev)),
+        None => (args.file.clone(), None),
+    };
+    let mut read = Read::of(session_arg::session(global, file.as_deref(), ui)?);
     let opened = &read.opened;
-    let contains = match &args.contains {
+    let contains = match &contains {
         Some(rev) => Some(revision::one(&opened.session, &opened.files, rev)?),
         None => None,
     };

@@ -1,6 +1,7 @@
 //! `bough cat`: the stored bytes of entries.
 
 use super::shared::options::Global;
+use super::shared::words::{self, Use};
 use super::shared::{session_arg, thread_arg};
 use super::{Exit, complete};
 use crate::json;
@@ -31,7 +32,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let opened = session_arg::session(global, named, ui)?;
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
     let (opened, entries) = thread_arg::named(opened, revisions, ui)?;

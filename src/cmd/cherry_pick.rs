@@ -1,6 +1,7 @@
 //! `bough cherry-pick`: copies entries to another place.
 
 use super::shared::options::Global;
+use super::shared::words;
 use super::shared::write;
 use super::shared::write::Writing;
 use super::shared::{session_arg, time, write_json};
@@ -97,7 +98,8 @@ impl Copying {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = session_arg::split_for_writing(global, &args.words);
+    let (named, from, revisions) = words::split_other(global, &args.words, args.from.as_deref())?;
+    let (named, revisions) = (named.as_deref(), &revisions[..]);
     if revisions.is_empty() {
         return Err(Failure::Usage {
             what: "no entry given".into(),
@@ -105,7 +107,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     }
-    let other = match &args.from {
+    let other = match &from {
         Some(word) => {
             let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
             session_arg::warn(&opened, ui);

@@ -1,6 +1,7 @@
 //! `bough context`: the messages that the model would receive.
 
 use super::shared::options::Global;
+use super::shared::words::{self, Use};
 use super::shared::{entry_json, session_arg};
 use super::{Exit, Failure, complete};
 use crate::context::{Context, Dropped, Message, Patch, Said};
@@ -50,7 +51,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if args.nul && (ui.look.json || args.oneline) {
         ui.end_rows_with_nul();
     }
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let opened = session_arg::session(global, named, ui)?;
     let (session, source) = (&opened.session, &opened.files);
     let at = match revisions {

@@ -4,6 +4,7 @@ use super::shared::options::Global;
 use super::shared::render::ink_of;
 use super::shared::session_arg;
 use super::shared::thread_arg::Read;
+use super::shared::words::{self, Use};
 use super::{Exit, Failure, complete};
 use crate::context::Context;
 use crate::format::Session;
@@ -17,6 +18,7 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use similar::{ChangeTag, TextDiff};
 use std::io;
+use std::path::Path;
 use std::time::Duration;
 
 /// Show how two branches differ
@@ -91,6 +93,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         a: Half::new(sides.a(), sides.tip_a, &compared.a, compared.context_a.as_ref(), args.all),
         b: Half::new(sides.b(), sides.tip_b, &compared.b, compared.context_b.as_ref(), args.all),
         compared: &compared,
+        two: sides.other.is_some(),
     };
     if args.stat {
         print.stat(&sides, ui)?;
@@ -127,21 +130,34 @@ struct Sides {
 
 impl Sides {
     fn open(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Sides> {
+        let two = match args.to {
+            None => words::two_sessions(global, &args.words)?,
+            Some(_) => None,
+        };
         let (one, other, words) = match (&args.from, &args.to) {
+            _ if let Some([(path_a, a), (path_b, b)]) = two => {
+                let open = |path: &Path, ui: &mut Ui| -> anyhow::Result<Opened> {
+                    let opened = session_arg::by_path(global, path)?;
+                    session_arg::warn(&opened, ui);
+                    Ok(opened)
+                };
+                let other = if path_a == path_b { None } else { Some(open(&path_b, ui)?) };
+                (open(&path_a, ui)?, other, vec![a, b])
+            }
             (None, None) => {
-                let (named, words) = session_arg::split(global, &args.words);
-                (session_arg::session(global, named, ui)?, None, words)
+                let words = words::split(global, &args.words, Use::Reads)?;
+                (session_arg::session(global, words.session(), ui)?, None, words.revisions)
             }
             (from, Some(to)) => {
                 let one = match from {
                     Some(from) => open_word(from, global, ui)?,
                     None => session_arg::session(global, None, ui)?,
                 };
-                (one, Some(open_word(to, global, ui)?), &args.words[..])
+                (one, Some(open_word(to, global, ui)?), args.words.clone())
             }
             (Some(_), None) => unreachable!("clap wants both"),
         };
-        let (a, b) = named(words, &one)?;
+        let (a, b) = named(&words, &one)?;
         let two = other.is_some();
         let at = |opened: &Opened, word: Option<&str>| match word {
             Some(word) => revision::one(&opened.session, &opened.files, word),
@@ -339,6 +355,8 @@ struct Printer<'c> {
     a: Half<'c>,
     b: Half<'c>,
     compared: &'c Compared,
+    /// Whether the sides are two sessions.
+    two: bool,
 }
 
 impl Printer<'_> {
@@ -380,7 +398,14 @@ impl Printer<'_> {
     /// Prints what is compared.
     fn heading(&mut self, ui: &mut Ui) -> anyhow::Result<()> {
         let (a, b) = (self.a.short(self.a.tip)?, self.b.short(self.b.tip)?);
-        let mut words = format!("diff {a} {b}");
+        // Of two sessions, each entry is named so that it can be typed.
+        let at = |half: &Half<'_>| match half.side.session.id() {
+            Some(id) if self.two => {
+                format!("@{}", text::one_line(crate::cmd::shared::thread_arg::short(&id)))
+            }
+            _ => String::new(),
+        };
+        let mut words = format!("diff {a}{} {b}{}", at(&self.a), at(&self.b));
         if let Some(ancestor) = self.compared.ancestor {
             words.push_str(&format!(" · from {} on", self.a.short(ancestor)?));
         }

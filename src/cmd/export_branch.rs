@@ -1,6 +1,7 @@
 //! `bough export-branch`: exports a branch as a separate session.
 
 use super::shared::options::Global;
+use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::Writing;
 use super::shared::{after_move, session_arg, time};
@@ -62,7 +63,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, words) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, words) = (words.session(), &words.revisions[..]);
     let mut opened = session_arg::session(global, named, ui)?;
     let entry = match words {
         [] => label::default_target(&opened.session)?,

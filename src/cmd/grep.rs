@@ -7,6 +7,7 @@ use super::shared::options::Global;
 use super::shared::parallel;
 use super::shared::thread_arg::Read;
 use super::shared::time::{self, Between, Window};
+use super::shared::words;
 use super::{Exit, Failure, complete};
 use crate::format::claude::stored_results;
 use crate::format::{Content, Format, OneLine, Other, OtherKind, Session, is_agents};
@@ -33,7 +34,7 @@ use std::path::{Path, PathBuf};
 /// beside the session (`tool-results`), its text is searched too. A prompt that is only in the input
 /// queue of Claude Code is named by its line (`line:N`); `--on`, `-v` and `--since` leave such prompts out. Exits
 /// with 1 if nothing matches. If a file can't be read, the exit status is that of the worst failure.
-#[derive(clap::Args, Debug)]
+#[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// Regular expression, in the syntax of Rust's `regex` crate
     #[arg(value_name = "RE", allow_hyphen_values = false)]
@@ -116,6 +117,16 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         what: format!("invalid regular expression `{}`: {}", args.pattern, reason(&error)),
         hint: "`-F` searches for a literal string".into(),
     })?;
+    let (mut args, mut global) = (args.clone(), global.clone());
+    if let Some(on) = args.on.take() {
+        // `REV@SESSION` names the session, unless files are named.
+        let (session, revision) = words::of_option(&global, None, &on)?;
+        if session.is_some() && args.files.is_empty() {
+            global.session = session;
+        }
+        args.on = Some(revision);
+    }
+    let (args, global) = (&args, &global);
     let files = Files::of(&args.files, args.all, global, config, ui)?.with_agents();
     if !args.count && !args.files_with_matches {
         ui.page();

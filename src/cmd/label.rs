@@ -1,6 +1,7 @@
 //! `bough label`: labels entries.
 
 use super::shared::options::Global;
+use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::Writing;
 use super::shared::{session_arg, time, write_json};
@@ -46,7 +47,8 @@ pub struct Args {
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
-    let (named, words) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::WritesName)?;
+    let (named, words) = (words.session(), &words.revisions[..]);
     let (name, at) = match words {
         [] if !args.delete => {
             if args.nul {

@@ -2,6 +2,7 @@
 
 use super::cherry_pick::{self as copies, Copying};
 use super::shared::options::Global;
+use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::Writing;
 use super::shared::{session_arg, time, write_json};
@@ -51,7 +52,8 @@ enum Made {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = session_arg::split_for_writing(global, &args.words);
+    let words = words::split(global, &args.words, Use::Writes)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let [tip] = revisions else {
         return Err(Failure::Usage {
             what: format!("expected one branch, got {}", revisions.len()),

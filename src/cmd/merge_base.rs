@@ -2,6 +2,7 @@
 
 use super::shared::options::Global;
 use super::shared::session_arg;
+use super::shared::words::{self, Use};
 use super::{Exit, Failure, complete};
 use crate::ops::{ids, revision, turns};
 use crate::ui::Ui;
@@ -28,7 +29,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let (one, other) = match revisions {
         [one] => (one.as_str(), "HEAD"),
         [one, other] => (one.as_str(), other.as_str()),

@@ -1,7 +1,8 @@
 //! `bough op`: the operation log.
 
 use super::shared::options::Global;
-use super::shared::{session_arg, time};
+use super::shared::time;
+use super::shared::words;
 use super::{Exit, complete, undo};
 use crate::model::{Count, Time, parse_time};
 use crate::store::oplog::{Backup, Log, Operation, Progress, State};
@@ -79,7 +80,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     if args.nul {
         ui.end_rows_with_nul();
     }
-    let (named, _) = session_arg::split(global, &args.words);
+    let (named, _) = words::file_first(global, &args.words);
     let named = named.or(args.words.first().map(String::as_str));
     let log = undo::log()?;
     let path = undo::session(global, named)?.map(|path| path.canonicalize().unwrap_or(path));

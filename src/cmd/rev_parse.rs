@@ -2,6 +2,7 @@
 
 use super::shared::options::Global;
 use super::shared::session_arg;
+use super::shared::words::{self, Use};
 use super::{Exit, complete};
 use crate::model::Ix;
 use crate::ops::{self, ids, revision};
@@ -40,7 +41,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };

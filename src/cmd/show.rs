@@ -5,6 +5,7 @@ use super::shared::options::Global;
 use super::shared::render::{Body, View, ink_of};
 use super::shared::stored_results::Stored;
 use super::shared::summary_facts::Facts;
+use super::shared::words::{self, Use};
 use super::shared::{session_arg, thread_arg, time};
 use super::{Exit, complete};
 use crate::format::Session;
@@ -50,7 +51,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !args.raw && !args.text {
         ui.for_people();
     }
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let is_head = matches!(revisions, [] | [_]) && revisions.iter().all(|word| word == "HEAD" || word == "@");
     let opened = match args.raw && is_head && !global.json {
         true => open_end(global, named, ui)?,

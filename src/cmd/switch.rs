@@ -1,6 +1,7 @@
 //! `bough switch`: moves HEAD.
 
 use super::shared::options::Global;
+use super::shared::words::{self, Use};
 use super::shared::write;
 use super::shared::write::Writing;
 use super::shared::{after_move, session_arg, time, write_json};
@@ -54,7 +55,8 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, words) = session_arg::split_for_writing(global, &args.words);
+    let words = words::split(global, &args.words, Use::Writes)?;
+    let (named, words) = (words.session(), &words.revisions[..]);
     let wish = switch::Wish {
         rewind: args.rewind,
         summary: args.summary.as_deref().map(write::summary).transpose()?,

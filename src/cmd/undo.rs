@@ -2,6 +2,7 @@
 
 use super::shared::options::Global;
 use super::shared::session_arg;
+use super::shared::words;
 use super::shared::write;
 use super::shared::write::Writing;
 use super::{Exit, Failure, complete};
@@ -34,7 +35,7 @@ pub struct Args {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let (named, words) = session_arg::split(global, &args.words);
+    let (named, words) = words::file_first(global, &args.words);
     let op = match words {
         [] => None,
         [op] => Some(op.as_str()),

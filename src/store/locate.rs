@@ -418,8 +418,8 @@ pub fn id_in_name(path: &Path) -> String {
     stem.rsplit_once('_').map_or(&*stem, |(_, id)| id).to_owned()
 }
 
-/// Finds the session that `word` names in the given stores: by id, by a unique prefix of an id (of
-/// four bytes or more), or by exact name.
+/// Finds the session that a word names over stores: by id, by unique prefix of an id (of four bytes or more), by
+/// exact name, by a unique part of a name.
 ///
 /// Ids are those in the file names, or in the headers of files with other names. Names are searched
 /// for in the bytes of all files, however they are spelled there. Fails if no session or several
@@ -465,16 +465,39 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
         }
     }
     match titled.as_slice() {
-        // The unreadable one could be the right one.
+        // It could be the one that can't be read.
+        [] if unread.is_none() => by_part_of_name(&all, word),
         [] => Err(unread.unwrap_or(Error::NoSession { word: word.into() })),
         [path] => Ok(path.clone()),
         several => one_that_says_something(word, several),
     }
 }
 
-/// Returns the file of an oh-my-pi subagent that `word` names: by its id, by a unique prefix of it,
-/// or by the name of its file. Such files are in a folder named after their session, and those of
-/// nested subagents in one named after theirs.
+/// How many characters of a name are a part of it at least.
+const PART: usize = 3;
+
+/// The session whose name contains a word, in whatever case; by what the ends of the files say of their names.
+fn by_part_of_name(all: &[Found], word: &str) -> Result<PathBuf, Error> {
+    let none = || Error::NoSession { word: word.into() };
+    if word.chars().count() < PART {
+        return Err(none());
+    }
+    let wanted = word.to_lowercase();
+    let is_called = |found: &&Found| {
+        let name =
+            super::glance(&found.path, super::Options::default()).ok().and_then(|opened| opened.session.name);
+        name.is_some_and(|name| name.to_lowercase().contains(&wanted))
+    };
+    let found: Vec<PathBuf> = all.iter().filter(is_called).map(|found| found.path.clone()).collect();
+    match found.as_slice() {
+        [] => Err(none()),
+        [only] => Ok(only.clone()),
+        several => one_that_says_something(word, several),
+    }
+}
+
+/// The file of a subagent of oh-my-pi that a word names: by its id, a unique prefix of it, or the name of its file. Such files lie
+/// in a folder of their session's name, those of their own subagents in one of theirs.
 fn among_agents(sessions: &[Found], word: &str) -> Result<Option<PathBuf>, Error> {
     let files =
         sessions.iter().filter(|found| found.agent != "claude").flat_map(|found| agents_of_omp(&found.path));

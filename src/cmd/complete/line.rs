@@ -4,6 +4,7 @@ use crate::cmd::shared::config;
 use crate::cmd::shared::config::Config;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::session_arg;
+use crate::cmd::shared::words;
 use crate::store::{self, Opened};
 use clap::{Arg, Command};
 use std::ffi::OsString;
@@ -168,6 +169,12 @@ impl Typed {
             && typed.words.first().is_some_and(|word| session_arg::looks_like_a_file(&at_home(word)))
         {
             typed.session = Some(typed.words.remove(0));
+        }
+        if typed.session.is_none() && at.get_name() != "grep" && at.get_name() != "label" {
+            let global = Global { roots: typed.config.session.roots.clone(), ..Global::default() };
+            if typed.words.first().is_some_and(|word| words::is_id_of_session(&global, word)) {
+                typed.session = Some(typed.words.remove(0));
+            }
         }
         if typed.session.is_none() {
             typed.session = crate::cmd::shared::options::session_variable();

@@ -40,17 +40,46 @@ pub(super) fn help_words(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes the first word of a command as a session, where none is named yet; words as revisions.
 pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
-    in_time(current, |typed, current| {
-        let mut out = if typed.may_name_session() { offers::files(current) } else { Vec::new() };
+    in_parts(current, |typed, current, give| {
+        if with_session(typed, current, give) {
+            return;
+        }
+        let may_be_session = typed.may_name_session();
+        let mut out = if may_be_session { offers::files(current) } else { Vec::new() };
         out.extend(typed.open_from().map(|opened| offers::revisions(&opened, current)).unwrap_or_default());
-        out
+        give(out);
+        if may_be_session && current.len() >= SESSION && !current.contains('/') {
+            offers::sessions(typed.roots(), current, Instant::now() + PATIENCE / 3, give);
+        }
     })
+}
+
+/// From so many characters on, a word that may be an entry is completed as a session too.
+const SESSION: usize = 3;
+
+/// Completes the session of `REV@SESSION`; says whether the word is of that form.
+fn with_session(typed: &Typed, current: &str, give: &mut dyn FnMut(Vec<CompletionCandidate>)) -> bool {
+    let Some((revision, session)) = current.rsplit_once('@') else { return false };
+    if revision.is_empty()
+        || session.starts_with(['{', '~', '^', '-', '+', '.', ':'])
+        || session.contains('/')
+    {
+        return false;
+    }
+    let mut found = false;
+    offers::sessions(typed.roots(), session, Instant::now() + PATIENCE * 2 / 3, &mut |part| {
+        found |= !part.is_empty();
+        give(part.into_iter().map(|offer| offer.add_prefix(format!("{revision}@"))).collect());
+    });
+    found
 }
 
 /// Completes an entry of the session that the command works on.
 pub(super) fn revisions(current: &OsStr) -> Vec<CompletionCandidate> {
-    in_time(current, |typed, current| {
-        typed.open().map(|opened| offers::revisions(&opened, current)).unwrap_or_default()
+    in_parts(current, |typed, current, give| {
+        if !with_session(typed, current, give) {
+            give(typed.open().map(|opened| offers::revisions(&opened, current)).unwrap_or_default());
+        }
     })
 }
 

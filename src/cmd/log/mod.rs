@@ -8,10 +8,10 @@ mod select;
 
 use super::shared::exit::Failures;
 use super::shared::options::Global;
-use super::shared::session_arg;
 use super::shared::template;
 use super::shared::thread_arg;
 use super::shared::thread_arg::{Manner, Read};
+use super::shared::words::{self, Use};
 use super::{Exit, Failure, complete};
 use crate::model::{Ix, Kind};
 use crate::ops::Forest;
@@ -150,7 +150,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !args.raw && args.format.is_none() {
         ui.for_people();
     }
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     let keep = Keep::new(args)?;
     match thread_arg::sessions(global, named) {
         Some(sessions) => each(args, &sessions, revisions, &keep, global, ui),

@@ -101,7 +101,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         ui.for_people();
     }
     let now = time::now();
-    let mut found = found(args, config)?;
+    let mut found = found(args, global, config)?;
     if let Some(since) = &args.since {
         let since = time::parse(since, now)?;
         found.retain(|found| time(found.modified()) >= since);
@@ -166,18 +166,17 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     Ok(failures.or(Exit::Done))
 }
 
-/// Returns the files to read.
-fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
+/// The files that are looked at.
+fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Found>> {
     let stores = locate::stores(&config.session.roots);
     if args.all {
         return Ok(stores.iter().flat_map(locate::sessions).collect());
     }
     if args.folders.is_empty() {
-        let folder = match &args.cwd {
-            Some(folder) => folder.clone(),
-            None => std::env::current_dir()?,
-        };
-        return Ok(locate::of_folder(&stores, &folder, locate::Worktrees::Listed).collect());
+        return Ok(match &args.cwd {
+            Some(folder) => locate::of_folder(&stores, folder, locate::Worktrees::Listed).collect(),
+            None => session_arg::of_project(global, locate::Worktrees::Listed),
+        });
     }
     let mut out = Vec::new();
     for folder in &args.folders {
@@ -189,7 +188,11 @@ fn found(args: &Args, config: &Config) -> anyhow::Result<Vec<Found>> {
             out.extend(locate::in_folder(folder).into_iter().filter_map(Found::at));
         } else {
             let none = || store::Error::NotFound { path: folder.clone() };
-            out.push(Found::at(folder.clone()).ok_or_else(none)?);
+            let file = match folder.to_str().filter(|_| !folder.exists()) {
+                Some(word) => session_arg::by_word(global, word)?,
+                None => folder.clone(),
+            };
+            out.push(Found::at(file).ok_or_else(none)?);
         }
     }
     Ok(out)

@@ -52,7 +52,15 @@ pub enum Failure {
         /// The file.
         path: PathBuf,
     },
-    /// A command line that is contradictory or incomplete.
+    /// A word that names nothing.
+    #[error("{what}")]
+    NotFound {
+        /// Which word, and what it does not name.
+        what: String,
+        /// What the user can do.
+        hint: String,
+    },
+    /// A command line that says two things at once, or not enough.
     #[error("{what}")]
     Usage {
         /// What is wrong with it.
@@ -65,7 +73,7 @@ pub enum Failure {
 impl Failure {
     fn exit(&self) -> Exit {
         match self {
-            Failure::NoSession | Failure::NoneContinued { .. } => Exit::NotFound,
+            Failure::NoSession | Failure::NoneContinued { .. } | Failure::NotFound { .. } => Exit::NotFound,
             Failure::EmptyNewest { .. } => Exit::Unreadable,
             Failure::Usage { .. } => Exit::Usage,
         }
@@ -82,13 +90,15 @@ impl Failure {
             Failure::EmptyNewest { .. } => {
                 Some("`bough sessions` lists the others; give one with `-s ID`".into())
             }
-            Failure::Usage { hint, .. } => Some(hint.clone()).filter(|hint| !hint.is_empty()),
+            Failure::Usage { hint, .. } | Failure::NotFound { hint, .. } => {
+                Some(hint.clone()).filter(|hint| !hint.is_empty())
+            }
         }
     }
 
     fn kind(&self) -> &'static str {
         match self {
-            Failure::NoSession | Failure::NoneContinued { .. } => "not-found",
+            Failure::NoSession | Failure::NoneContinued { .. } | Failure::NotFound { .. } => "not-found",
             Failure::EmptyNewest { .. } => "empty",
             Failure::Usage { .. } => "usage",
         }

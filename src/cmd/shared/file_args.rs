@@ -48,8 +48,15 @@ impl Files {
                 several = true;
                 paths.extend(locate::below(path));
             } else {
-                paths.push(path.clone());
+                let is_id = |word: &&str| !path.exists() && !session_arg::looks_like_a_file(word);
+                let path = match path.to_str().filter(is_id).map(|word| session_arg::by_word(global, word)) {
+                    Some(Ok(found)) => found,
+                    Some(Err(error)) if words.len() == 1 => return Err(error),
+                    // It is reported with the other files.
+                    _ => path.clone(),
+                };
                 named.insert(path.clone());
+                paths.push(path);
             }
         }
         Ok(Files { paths, several, named })

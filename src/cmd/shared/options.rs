@@ -16,8 +16,9 @@ use std::path::PathBuf;
 pub(crate) struct Global {
     /// The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`
     ///
-    /// If omitted, the first argument is used if it looks like a file; then `BOUGH_SESSION`; then
-    /// the newest session of the current folder, as the agent's own `--continue` finds it.
+    /// If omitted, the first argument is used if it names a session; then `BOUGH_SESSION`; then the
+    /// newest session of the current folder, or of the nearest folder above it that has any, as the
+    /// agent's own `--continue` finds it.
     #[arg(short, long, global = true, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) session: Option<String>,
 
@@ -53,7 +54,11 @@ pub(crate) struct Global {
     #[arg(skip)]
     pub(crate) asks_back: bool,
 
-    /// Folders with sessions besides the stores of the agents, from the config file.
+    /// A session that was opened to see whether it has a revision.
+    #[arg(skip)]
+    pub(crate) opened: super::words::AlreadyOpened,
+
+    /// Folders with sessions beside the stores of the agents, by the config file.
     #[arg(skip)]
     pub(crate) roots: Vec<PathBuf>,
 

@@ -1,9 +1,9 @@
 //! Which session a command works on, and opening it.
 
 use super::options::Global;
+use super::words;
 use crate::cmd::Failure;
-use crate::format::Previous;
-use crate::model::{Count, Key};
+use crate::model::Count;
 use crate::ops::Whole;
 use crate::store;
 use crate::store::continued::{Continued, continued};
@@ -13,28 +13,9 @@ use crate::ui::{Ui, text};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Splits the words of a command into the session that the first may name, and the rest.
-///
-/// A word names a session if it looks like a file: `-`, `*.jsonl`, or an existing path with a
-/// slash. A bare word is always a revision.
-pub(crate) fn split<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
-    match words.split_first() {
-        Some((first, rest)) if global.session.is_none() && looks_like_a_file(first) => (Some(first), rest),
-        _ => (None, words),
-    }
-}
-
-/// Does the same for a command that writes: there a first `-` is the revision, not standard input.
-pub(crate) fn split_for_writing<'w>(global: &Global, words: &'w [String]) -> (Option<&'w str>, &'w [String]) {
-    match words.first() {
-        Some(first) if first == "-" => (None, words),
-        _ => split(global, words),
-    }
-}
-
-/// Returns whether a word looks like a file.
+/// Whether a word looks like a file.
 pub(crate) fn looks_like_a_file(word: &str) -> bool {
-    word == "-"
+    matches!(word, "-" | "." | "..")
         || word.ends_with(".jsonl")
         || word.contains('/') && !word.starts_with(":/") && Path::new(word).exists()
 }
@@ -44,17 +25,22 @@ pub(crate) fn path(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow:
     if let Some(word) = global.session.as_deref().or(named) {
         return by_word(global, word);
     }
-    if let Some(word) = super::options::session_variable() {
-        return by_word(global, &word);
-    }
-    let path = latest(global)?;
-    if !ui.look.quiet && Ui::talks_to_a_person() {
-        ui.note(format_args!("session: {}", text::one_line(&path.display().to_string())));
+    let (path, is_named) = default_session(global)?;
+    if !is_named {
+        words::tell_session(&path, ui);
     }
     Ok(path)
 }
 
-/// Opens the session that a command works on, and reports on standard error how many faults it has.
+/// The session that a command uses if its words name none, and whether the environment names it.
+pub(crate) fn default_session(global: &Global) -> anyhow::Result<(PathBuf, bool)> {
+    match super::options::session_variable() {
+        Some(word) => Ok((by_word(global, &word)?, true)),
+        None => Ok((latest(global)?, false)),
+    }
+}
+
+/// Opens the session that a command works on, and says on standard error how many faults it has.
 pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Opened> {
     let path = path(global, named, ui)?;
     let opened = by_path(global, &path)?;
@@ -76,15 +62,11 @@ pub(crate) fn with_side(global: &Global, named: Option<&str>, ui: &mut Ui) -> an
 
 /// Opens a session, and looks up HEAD before its last switch.
 pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
-    let mut opened = store::open(path, global.options())?;
-    if !global.asks_back {
+    if let Some(opened) = global.opened.take(path) {
         return Ok(opened);
     }
-    opened.session.previous = match super::after_move::position_before(&opened) {
-        Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::of(id.as_bytes()))),
-        // Few commands need it: it is an error only for those.
-        Err(error) => Previous::Unread(error.to_string()),
-    };
+    let mut opened = store::open(path, global.options())?;
+    words::look_back(global, &mut opened);
     Ok(opened)
 }
 
@@ -175,16 +157,21 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     Ok(locate::named(&locate::stores(&global.roots), word)?)
 }
 
-/// Returns the session of the current folder that the agent's own `--continue` opens: the newest in
-/// all stores, except those that its agent skips.
+/// The session of the current folder, or of the nearest above it that has any, that the agent's own `--continue` opens: the
+/// newest over all stores, without those that its agent passes over.
 pub(crate) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
-    let folder = std::env::current_dir()?;
     let mut passed_over = None;
-    for found in locate::of_folder(&locate::stores(&global.roots), &folder, locate::Worktrees::LeftOut) {
-        match continued(&found, global.options()) {
-            Continued::Opened => return Ok(found.path),
-            Continued::Empty => return Err(Failure::EmptyNewest { path: found.path }.into()),
-            Continued::PassedOver(why) => _ = passed_over.get_or_insert((found.path, why)),
+    for folder in folders_above() {
+        for found in locate::of_folder(&locate::stores(&global.roots), &folder, locate::Worktrees::LeftOut) {
+            match continued(&found, global.options()) {
+                Continued::Opened => return Ok(found.path),
+                Continued::Empty => return Err(Failure::EmptyNewest { path: found.path }.into()),
+                Continued::PassedOver(why) => _ = passed_over.get_or_insert((found.path, why)),
+            }
+        }
+        // A project that has sessions is the one that is meant, even if its agent would continue none of them.
+        if passed_over.is_some() {
+            break;
         }
     }
     Err(match passed_over {
@@ -192,4 +179,25 @@ pub(crate) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
         None => Failure::NoSession,
     }
     .into())
+}
+
+/// The current folder and those above it, up to the home folder or the root.
+fn folders_above() -> Vec<PathBuf> {
+    let Ok(folder) = std::env::current_dir() else { return Vec::new() };
+    let home = etcetera::home_dir().and_then(|home| Ok(home.canonicalize().unwrap_or(home))).ok();
+    let mut out = Vec::new();
+    for above in folder.ancestors() {
+        out.push(above.to_owned());
+        if home.as_deref() == Some(above) {
+            break;
+        }
+    }
+    out
+}
+
+/// The sessions of the current project, newest first: those of the nearest folder, from the current one upward, that has any.
+pub(crate) fn of_project(global: &Global, worktrees: locate::Worktrees) -> Vec<locate::Found> {
+    let stores = locate::stores(&global.roots);
+    let of_folder = |folder: PathBuf| locate::of_folder(&stores, &folder, worktrees).collect::<Vec<_>>();
+    folders_above().into_iter().map(of_folder).find(|found| !found.is_empty()).unwrap_or_default()
 }
