@@ -14,7 +14,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("log S", &["bough.entry/1"]),
     ("log --all --filter all S", &["bough.entry/1"]),
     ("log --prompts S", &["bough.prompt/1"]),
-    ("log --prompts Q", &["bough.prompt/1"]),
+    ("log --prompts Q/s.jsonl", &["bough.prompt/1"]),
     ("merge-base S root HEAD", &["bough.revision/1"]),
     ("log --full --stat P", &["bough.entry/1"]),
     ("log --agents C", &["bough.entry/1"]),
