@@ -143,7 +143,7 @@ fn clock_time(text: &str) -> Option<jiff::civil::Time> {
 }
 
 /// The options of a command that looks at a part of the time.
-#[derive(clap::Args, Debug, Default)]
+#[derive(clap::Args, Clone, Debug, Default)]
 pub(crate) struct Between {
     /// Only entries from this time on: a date, an age such as `2h`, `monday`, `last week`, `12:05`
     #[arg(long, value_name = "TIME")]
