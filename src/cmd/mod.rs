@@ -95,7 +95,10 @@ const GROUPS: &[(&str, &[&str])] = &[
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "op"]),
-    ("Plumbing and setup", &["append", "cat", "rev-parse", "merge-base", "config", "completions", "help", "man"]),
+    (
+        "Plumbing and setup",
+        &["append", "cat", "rev-parse", "merge-base", "config", "completions", "help", "man"],
+    ),
 ];
 
 /// Runs the program on the words of the command line, including its name; returns the exit status.
