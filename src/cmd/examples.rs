@@ -150,6 +150,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "merge-base",
+        &[
+            ("bough merge-base generator", "Print where the branch and that of HEAD part"),
+            ("bough merge-base --short generator two-ways", "Print a short id"),
+            ("bough diff generator \"$(bough merge-base generator)\"", "Show what the branch added"),
+        ],
+    ),
+    (
         "migrate",
         &[
             ("bough migrate --check .", "List the files of old versions"),

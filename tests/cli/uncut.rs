@@ -80,6 +80,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("migrate --check .", &[]),
     ("op log", &[]),
     ("rev-parse all", &[]),
+    ("merge-base root HEAD", &[]),
     ("sessions .", &["name-end"]),
     ("sessions --tree .", &["name-end"]),
     ("show aaaa0002", &["line-19-end", "path-end", "model-end"]),
