@@ -277,6 +277,36 @@ _arguments "${_arguments_options[@]}" : \
 '*::words -- The session, if it looks like a file; then A and B, or `A...B`:_default' \
 && ret=0
 ;;
+(export)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--to=[What to write]:FORM:((md\:"Markdown for GitHub and Pandoc"
+txt\:"Plain text"
+jsonl\:"The session as it is stored, for \`--redact\`"))' \
+'-o+[Write to this file; \`-\` is standard output]:FILE:_files' \
+'--output=[Write to this file; \`-\` is standard output]:FILE:_files' \
+'--allow=[Do what is refused otherwise\: \`overwrite\` replaces the output file if it exists]:WHAT:((overwrite\:"Replace the output file"))' \
+'--results=[Cut tool results after this size, e.g. \`2k\` or \`1M\`]:SIZE:_default' \
+'*--redact=[Redact, and choose what\: \`credentials\`, \`paths\`, \`mail\`, \`hosts\`]::GROUPS:_default' \
+'(--no-redact)--redact-report=[Write to this file, as JSON, which rule found something where, without the text]:FILE:_files' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--front-matter[Begin Markdown with front matter\: title, date, agent, session]' \
+'--no-thinking[Leave thinking out]' \
+'(--redact)--no-redact[Do not redact]' \
+'(-o --output --no-redact)--check[Write nothing; exit with 1 if anything would be redacted]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session, if it looks like a file; then entries and ranges:_default' \
+&& ret=0
+;;
 (export-branch)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -836,6 +866,7 @@ _bough_commands() {
 'config:Show the current settings' \
 'context:Show what the model would be sent' \
 'diff:Show how two branches differ' \
+'export:Export a conversation as Markdown, text, or a redacted session' \
 'export-branch:Export the path to an entry as a new session' \
 'fsck:Check sessions for damage, and repair it' \
 'grep:Search the text of entries' \
@@ -909,6 +940,11 @@ _bough__context_commands() {
 _bough__diff_commands() {
     local commands; commands=()
     _describe -t commands 'bough diff commands' commands "$@"
+}
+(( $+functions[_bough__export_commands] )) ||
+_bough__export_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough export commands' commands "$@"
 }
 (( $+functions[_bough__export-branch_commands] )) ||
 _bough__export-branch_commands() {

@@ -9,6 +9,7 @@ mod completions;
 mod context;
 mod diff;
 mod examples;
+mod export;
 mod export_branch;
 mod fsck;
 mod grep;
@@ -67,6 +68,7 @@ enum Command {
     Config(shared::config::Args),
     Context(context::Args),
     Diff(diff::Args),
+    Export(export::Args),
     ExportBranch(export_branch::Args),
     Fsck(fsck::Args),
     Grep(grep::Args),
@@ -91,7 +93,7 @@ enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Look at sessions",
-        &["status", "log", "show", "branches", "diff", "grep", "context", "stats", "sessions"],
+        &["status", "log", "show", "branches", "diff", "grep", "context", "stats", "sessions", "export"],
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "op"]),
@@ -148,6 +150,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Help(args) => help::run(args, ui),
         Command::Grep(args) => grep::run(args, global, config, ui),
+        Command::Export(args) => export::run(args, global, config, ui),
         Command::ExportBranch(args) => export_branch::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
         Command::Label(args) => label::run(args, global, ui),

@@ -7,6 +7,7 @@ use crate::cmd::{Exit, Failure};
 use crate::fsck::Check;
 use crate::ops::stats::{Price, Prices};
 use crate::ui::{Ui, set_styles};
+use crate::ops::redact::ExtraRule;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -18,6 +19,7 @@ pub(crate) struct Config {
     pub(crate) ui: UiConfig,
     pub(crate) session: SessionConfig,
     pub(crate) fsck: FsckConfig,
+    pub(crate) redact: RedactConfig,
     pub(crate) alias: BTreeMap<String, String>,
     pub(crate) prices: BTreeMap<String, PriceConfig>,
     pub(crate) colors: BTreeMap<String, String>,
@@ -88,6 +90,15 @@ pub(crate) struct FsckConfig {
     pub(crate) skip: Vec<String>,
 }
 
+#[derive(Deserialize, Debug, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct RedactConfig {
+    /// Rules beside those that are built in.
+    pub(crate) rules: Vec<ExtraRule>,
+    /// Regular expressions of what is never redacted.
+    pub(crate) allow: Vec<String>,
+}
+
 /// Returns the path of the file: `$XDG_CONFIG_HOME/bough/config.toml`.
 pub(crate) fn file() -> Option<PathBuf> {
     use etcetera::BaseStrategy;
@@ -152,7 +163,10 @@ fn at_home(path: &mut PathBuf) {
 /// The file has the tables `ui` (`color` = "auto", "always" or "never"; `pager`; `ascii`),
 /// `session` (`roots`, a list of additional stores), `fsck` (`skip`, a list of checks to hide),
 /// `prices` ("model*" = { input, output, cache_read, cache_write_5m, cache_write_1h }, in dollars
-/// per million tokens), `colors` (what is painted = "bold cyan") and `alias` (`name` = "command with options"). It never changes the output of --json, --porcelain
+/// per million tokens), `colors` (what is painted = "bold cyan"), `redact` (`allow`, a list of
+/// regular expressions of what is never redacted; `rules`, a list of tables with `id`, `regex`,
+/// `keywords` and `entropy`) and `alias` (`name` = "command with options"). It never changes the
+/// output of --json, --porcelain
 /// and --raw.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -249,6 +263,12 @@ fn settings(global: &Global, config: &Config, path: &str) -> Vec<Setting> {
         for (name, price) in price.rows() {
             out.push(from_file(format!("prices.{model}.{name}"), price.to_string()));
         }
+    }
+    for allowed in &config.redact.allow {
+        out.push(from_file("redact.allow".into(), allowed.clone()));
+    }
+    for rule in &config.redact.rules {
+        out.push(from_file(format!("redact.rules.{}", rule.id), rule.regex.clone()));
     }
     for (name, words) in &config.alias {
         out.push(from_file(format!("alias.{name}"), words.clone()));

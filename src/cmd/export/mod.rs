@@ -1,0 +1,298 @@
+//! `bough export`: a conversation as Markdown, text, or a redacted session, for people to share.
+
+mod redaction;
+mod redacted_lines;
+
+use super::shared::config::Config;
+use super::shared::options::Global;
+use super::shared::thread_arg::Read;
+use super::shared::{session_arg, time};
+use super::{Exit, Failure, complete};
+use crate::model::{Count, Ix};
+use crate::ops::document;
+use crate::ops::{filter, revision};
+use crate::store;
+use crate::store::write::Refusal;
+use crate::ui::{Ui, text};
+use clap::ValueHint;
+use clap_complete::engine::ArgValueCompleter;
+use redaction::Redaction;
+use std::path::{Path, PathBuf};
+
+/// Export a conversation as Markdown, text, or a redacted session
+///
+/// Without REV, exports the path to HEAD. A single REV stands for the path to it, a range or a set for
+/// its entries. Credentials are redacted in Markdown and text: each secret is replaced by a mark such as
+/// `[redacted:github-token#1]`, the same secret by the same mark. Encoded images are not searched.
+///
+/// `--to jsonl` writes the whole session as the agent's own file, with `--redact` without its secrets.
+/// `bough export-branch` cuts one branch out for an agent to resume.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "bough export [OPTIONS] [SESSION] [REV|RANGE]...")]
+pub struct Args {
+    /// The session, if it looks like a file; then entries and ranges
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    words: Vec<String>,
+
+    /// What to write
+    ///
+    /// If omitted, the extension of the output file decides, else Markdown.
+    #[arg(long, value_name = "FORM")]
+    to: Option<Form>,
+
+    /// Write to this file; `-` is standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    output: Option<PathBuf>,
+
+    /// Do what is refused otherwise: `overwrite` replaces the output file if it exists
+    #[arg(long, value_name = "WHAT")]
+    allow: Option<Allow>,
+
+    /// Begin Markdown with front matter: title, date, agent, session
+    #[arg(long)]
+    front_matter: bool,
+
+    /// Leave thinking out
+    #[arg(long)]
+    no_thinking: bool,
+
+    /// Cut tool results after this size, e.g. `2k` or `1M`
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    results: Option<usize>,
+
+    /// Redact, and choose what: `credentials`, `paths`, `mail`, `hosts`
+    ///
+    /// Markdown and text are redacted by default (`credentials`), JSONL only with this option. `paths` turns
+    /// the home directory into `~`.
+    #[arg(long, value_name = "GROUPS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "credentials")]
+    redact: Option<Vec<String>>,
+
+    /// Do not redact
+    #[arg(long, conflicts_with = "redact")]
+    no_redact: bool,
+
+    /// Write nothing; exit with 1 if anything would be redacted
+    #[arg(long, conflicts_with_all = ["output", "no_redact"])]
+    check: bool,
+
+    /// Write to this file, as JSON, which rule found something where, without the text
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_redact")]
+    redact_report: Option<PathBuf>,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Allow {
+    /// Replace the output file
+    Overwrite,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Markdown for GitHub and Pandoc
+    Md,
+    /// Plain text
+    Txt,
+    /// The session as it is stored, for `--redact`
+    Jsonl,
+}
+
+pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
+    let form = args.to.unwrap_or_else(|| form_of(output));
+    let (named, revisions) = session_arg::split(global, &args.words);
+    if form == Form::Jsonl && !revisions.is_empty() {
+        return Err(Failure::Usage {
+            what: "`--to jsonl` exports whole sessions only".into(),
+            hint: "`bough export-branch REV` exports one branch as a session".into(),
+        }
+        .into());
+    }
+    let mut read = Read::of(session_arg::session(global, named, ui)?);
+    let chosen = chosen(&mut read, revisions)?;
+    let mut redaction = Redaction::new(args, form != Form::Jsonl, config)?;
+    if form == Form::Jsonl || args.check && revisions.is_empty() {
+        redaction.learn_file(&read.opened)?;
+    } else {
+        redaction.learn_entries(&read.opened, &chosen)?;
+    }
+    if let Some(report) = &args.redact_report {
+        store::put(report, redaction.report().as_bytes())?;
+    }
+    if args.check {
+        redaction.tell(ui);
+        return Ok(if redaction.is_clean() { Exit::Done } else { Exit::No });
+    }
+    if let Some(output) = output {
+        refuse_source(&read, output)?;
+        if args.allow.is_none() && output.symlink_metadata().is_ok() {
+            return Err(Refusal::Exists { path: output.to_owned() }.into());
+        }
+    }
+    let written = match form {
+        Form::Jsonl => redacted_lines::session(&read.opened, &mut redaction)?,
+        Form::Md | Form::Txt => as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes(),
+    };
+    match output {
+        Some(output) => store::put(output, &written)?,
+        None if form == Form::Txt => {
+            let written = String::from_utf8_lossy(&written);
+            let shown = written.lines().map(text::safe).collect::<Vec<_>>().join("\n");
+            writeln!(ui.out(), "{}", shown.trim_end())?;
+        }
+        None => ui.out().write_all(&written)?,
+    }
+    ui.out().flush()?;
+    if !ui.look.quiet && let Some(output) = output {
+        ui.note(format_args!("exported {} to {}", match form {
+            Form::Jsonl => "the session".to_owned(),
+            _ => Count("entry", "entries", chosen.len()).to_string(),
+        }, text::one_line(&output.display().to_string())));
+    }
+    redaction.tell(ui);
+    if form == Form::Jsonl && !redaction.is_clean() {
+        ui.hint("an agent that continues this session may fail where it needs a redacted value");
+    }
+    Ok(Exit::Done)
+}
+
+/// The form that the name of a file asks for.
+fn form_of(output: Option<&Path>) -> Form {
+    match output.and_then(Path::extension).and_then(|extension| extension.to_str()) {
+        Some("txt" | "text") => Form::Txt,
+        Some("jsonl") => Form::Jsonl,
+        _ => Form::Md,
+    }
+}
+
+/// The entries to export, oldest first: the path to HEAD, or what the revisions name.
+fn chosen(read: &mut Read, revisions: &[String]) -> anyhow::Result<Vec<Ix>> {
+    let opened = &read.opened;
+    let mut singles = Vec::new();
+    let mut sets = Vec::new();
+    for word in revisions {
+        if revision::is_set(&opened.session, &opened.files, word)? {
+            sets.push(word.clone());
+        } else {
+            singles.push(revision::one(&opened.session, &opened.files, word)?);
+        }
+    }
+    read.join()?;
+    let session = &read.opened.session;
+    let mut out: Vec<Ix> = Vec::new();
+    if revisions.is_empty() {
+        let end = session.end();
+        out.extend(end.into_iter().flat_map(|end| session.tree.ancestors(end)).filter(|ix| filter::conversation(session, *ix)));
+    }
+    for ix in singles {
+        let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
+        let path = session.tree.ancestors(session.end_at(end));
+        out.extend(path.filter(|ix| filter::talk(session, *ix) || *ix == end));
+    }
+    if !sets.is_empty() {
+        out.extend(revision::set(session, &read.opened.files, &sets)?);
+    }
+    out.sort_unstable();
+    out.dedup();
+    // Paths of linearized sessions are in the order of the conversation, which is not always that of the file.
+    let mut place = vec![u32::MAX; session.entries.len()];
+    let ends: Vec<Ix> = session.end().into_iter().chain(out.last().copied()).collect();
+    for end in ends.into_iter().rev() {
+        let path: Vec<Ix> = session.tree.ancestors(end).collect();
+        for (at, ix) in path.iter().rev().enumerate() {
+            place[ix.at()] = at as u32;
+        }
+    }
+    if out.iter().all(|ix| place[ix.at()] != u32::MAX) {
+        out.sort_by_key(|ix| place[ix.at()]);
+    }
+    Ok(out)
+}
+
+/// Refuses to write over a file of the session.
+fn refuse_source(read: &Read, output: &Path) -> anyhow::Result<()> {
+    let real = output.canonicalize().ok();
+    let source = read.opened.files.path(0).canonicalize().ok();
+    if real.is_some() && real == source {
+        return Err(Failure::Usage {
+            what: format!("`{}` is the session itself", text::one_line(&output.display().to_string())),
+            hint: "name another file with `-o`".into(),
+        }
+        .into());
+    }
+    Ok(())
+}
+
+fn as_document(
+    args: &Args,
+    form: Form,
+    read: &Read,
+    chosen: &[Ix],
+    redaction: &mut Redaction,
+    ui: &mut Ui,
+) -> anyhow::Result<String> {
+    let (session, files) = (&read.opened.session, &read.opened.files);
+    let options = document::Options { no_thinking: args.no_thinking, results: args.results };
+    let date = |ix: Ix| time::date(session.entries.time(ix));
+    let line = &mut |line: &[u8]| redaction.line(line);
+    let (mut items, left) = document::items(session, files, chosen, options, line, &date)?;
+    for item in &mut items {
+        item.label = item.label.take().map(|label| redaction.text(&label));
+    }
+    let name = redaction.text(session.name.as_deref().unwrap_or_default());
+    if !ui.look.quiet {
+        for (count, one, many) in [
+            (left.images, "image was left out", "images were left out"),
+            (left.thinking, "thinking block was left out", "thinking blocks were left out"),
+            (left.results, "tool result was cut", "tool results were cut"),
+        ] {
+            if count > 0 {
+                ui.note(Count(one, many, count));
+            }
+        }
+    }
+    Ok(match form {
+        Form::Txt => document::text(&name, &items),
+        _ => {
+            let mut out = String::new();
+            if args.front_matter {
+                let first = chosen.first().map(|ix| session.entries.time(*ix)).and_then(time::iso);
+                let id = session.id().map(|id| redaction.text(&id));
+                let rows = [
+                    ("title", Some(if name.is_empty() { "Session".to_owned() } else { name.clone() })),
+                    ("date", first),
+                    ("agent", Some(session.format.agent().to_owned())),
+                    ("session", id),
+                ];
+                out += "---\n";
+                for (key, value) in rows {
+                    if let Some(value) = value {
+                        out += &format!("{key}: {}\n", document::quoted_in_front_matter(&value));
+                    }
+                }
+                out += "---\n\n";
+            }
+            out + &document::markdown(&name, &items)
+        }
+    })
+}
+
+/// Reads a size: `500`, `2k`, `1M`.
+fn size(text: &str) -> Result<usize, String> {
+    let (number, unit) = match text.to_ascii_lowercase().as_str() {
+        text if text.ends_with('k') => (text[..text.len() - 1].to_owned(), 1024),
+        text if text.ends_with('m') => (text[..text.len() - 1].to_owned(), 1024 * 1024),
+        text => (text.to_owned(), 1),
+    };
+    number.parse::<usize>().ok().and_then(|number| number.checked_mul(unit)).ok_or_else(|| "use a number of bytes, e.g. `500`, `2k`, `1M`".to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_size_has_a_unit_or_is_in_bytes() {
+        assert_eq!((size("7"), size("2k"), size("1M")), (Ok(7), Ok(2048), Ok(1 << 20)));
+        assert!(size("x").is_err() && size("").is_err() && size("99999999999999999999").is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! What an export redacts, and what is said about it.
+
+use super::{Args, Failure};
+use crate::cmd::shared::config::Config;
+use crate::model::{Count, Ix, Source, Span};
+use crate::ops::ids;
+use crate::ops::redact::{Group, Redactor, Rules};
+use crate::store::Opened;
+use crate::ui::Ui;
+use serde_json::{Value, json};
+use std::io;
+
+/// How much of a file is read at once.
+const BLOCK: u64 = 1 << 20;
+
+/// The redaction of one export.
+pub(super) struct Redaction {
+    /// `None` if nothing is redacted.
+    redactor: Option<Redactor>,
+    found: Vec<Value>,
+}
+
+impl Redaction {
+    /// Reads the options and the config. `by_default` is whether credentials are redacted without an option.
+    pub(super) fn new(args: &Args, by_default: bool, config: &Config) -> anyhow::Result<Redaction> {
+        let asked = args.redact.as_deref();
+        let is_on = !args.no_redact && (by_default || asked.is_some() || args.check || args.redact_report.is_some());
+        if !is_on {
+            return Ok(Redaction { redactor: None, found: Vec::new() });
+        }
+        let mut groups = Vec::new();
+        let default = ["credentials".to_owned()];
+        for name in asked.filter(|asked| !asked.is_empty()).unwrap_or(&default) {
+            let Some((_, group)) = Group::ALL.iter().find(|(known, _)| known == name) else {
+                let known = Group::ALL.map(|(known, _)| format!("`{known}`")).join(", ");
+                return Err(Failure::Usage { what: format!("unknown group `{name}`"), hint: format!("use {known}") }.into());
+            };
+            groups.push(*group);
+        }
+        let rules = Rules::new(&groups, &config.redact.rules, &config.redact.allow).map_err(|bad| Failure::Usage {
+            what: format!("in the table `redact` of the config file: {bad}"),
+            hint: "`man 5 bough-config` describes the file".into(),
+        })?;
+        Ok(Redaction { redactor: Some(Redactor::new(rules)), found: Vec::new() })
+    }
+
+    /// Looks through the lines of some entries, and what the session has beside them.
+    pub(super) fn learn_entries(&mut self, opened: &Opened, entries: &[Ix]) -> io::Result<()> {
+        let Some(redactor) = &mut self.redactor else { return Ok(()) };
+        let (session, files) = (&opened.session, &opened.files);
+        let mut line = Vec::new();
+        for ix in entries {
+            files.read(session.span(*ix), &mut line)?;
+            let mut hits = Vec::new();
+            redactor.learn(&line, &mut |hit| hits.push(hit));
+            for hit in hits {
+                let id = ids::name(session, files, *ix)?;
+                self.found.push(json!({ "rule": hit.rule, "entry": id, "line": session.entries.line(*ix), "field": hit.field,
+                    "offset": hit.range.start, "length": hit.range.len() }));
+            }
+        }
+        for label in entries.iter().filter_map(|ix| session.labels.of(*ix)).chain(session.name.as_deref()) {
+            redactor.learn_text(label);
+        }
+        Ok(())
+    }
+
+    /// Looks through all lines of the session's file.
+    pub(super) fn learn_file(&mut self, opened: &Opened) -> io::Result<()> {
+        let Some(redactor) = &mut self.redactor else { return Ok(()) };
+        let found = &mut self.found;
+        each_line(opened, &mut |number, line| {
+            redactor.learn(line, &mut |hit| {
+                found.push(json!({ "rule": hit.rule, "line": number, "field": hit.field, "offset": hit.range.start, "length": hit.range.len() }));
+            });
+        })
+    }
+
+    /// Whether nothing is redacted.
+    pub(super) fn is_clean(&self) -> bool {
+        self.redactor.as_ref().is_none_or(Redactor::is_clean)
+    }
+
+    /// Returns a line without its secrets.
+    pub(super) fn line(&mut self, line: &[u8]) -> Vec<u8> {
+        self.redactor.as_mut().map_or_else(|| line.to_vec(), |redactor| redactor.line(line).into_owned())
+    }
+
+    /// Returns a text without its secrets.
+    pub(super) fn text(&mut self, text: &str) -> String {
+        self.redactor.as_mut().map_or_else(|| text.to_owned(), |redactor| redactor.text(text).into_owned())
+    }
+
+    /// What was found, as JSON, without the texts.
+    pub(super) fn report(&self) -> String {
+        format!("{}\n", json!({ "schema": "bough.redaction/1", "found": self.found }))
+    }
+
+    /// Says in one line how much each rule found.
+    pub(super) fn tell(&self, ui: &mut Ui) {
+        let Some(redactor) = self.redactor.as_ref().filter(|redactor| !redactor.is_clean()) else { return };
+        let places = redactor.places();
+        let all: usize = places.values().sum();
+        let by_rule = places.iter().map(|(rule, count)| format!("{rule} {count}")).collect::<Vec<_>>().join(", ");
+        ui.note(format_args!("redacted {}: {by_rule}", Count("place", "places", all)));
+    }
+}
+
+/// Gives each line of the session's main file with its number, without its end.
+pub(super) fn each_line(opened: &Opened, each: &mut dyn FnMut(u64, &[u8])) -> io::Result<()> {
+    let len = opened.session.files.first().map_or(0, |facts| facts.bytes);
+    let (mut at, mut number, mut open, mut block) = (0, 0, Vec::<u8>::new(), Vec::new());
+    while at < len {
+        let span = Span { file: 0, offset: at, len: BLOCK.min(len - at) };
+        opened.files.read(span, &mut block)?;
+        at += span.len;
+        let mut rest = block.as_slice();
+        while let Some(end) = memchr::memchr(b'\n', rest) {
+            number += 1;
+            if open.is_empty() {
+                each(number, &rest[..end]);
+            } else {
+                open.extend_from_slice(&rest[..end]);
+                each(number, &open);
+                open.clear();
+            }
+            rest = &rest[end + 1..];
+        }
+        open.extend_from_slice(rest);
+    }
+    if !open.is_empty() {
+        each(number + 1, &open);
+    }
+    Ok(())
+}

@@ -1,0 +1,173 @@
+//! Values that are assigned to a name that speaks of a secret: `password=…`, `api_key: "…"`, `"token": "…"`.
+//!
+//! This takes the place of the rule `generic-api-key` of gitleaks, whose expression would cost more than all others.
+
+use std::ops::Range;
+
+/// How sure a name makes it that its value is a secret.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Debug)]
+enum Name {
+    /// `key`, `auth`: often something else.
+    Weak,
+    /// `token`, `api_key`.
+    Strong,
+    /// `password`: may be a word that a person chose.
+    Password,
+}
+
+/// Names that speak of a password.
+const PASSWORDS: [&str; 6] = ["password", "passwd", "passphrase", "pwd", "passwort", "secret"];
+
+/// Names that speak of a key.
+const KEYS: [&str; 14] = [
+    "token", "apikey", "api_key", "api-key", "access_key", "access-key", "accesskey", "auth_key", "private_key",
+    "privatekey", "secret_key", "credential", "encryption_key", "signing_key",
+];
+
+/// Names that speak of something else, though they contain such a word.
+const OTHERS: [&str; 45] = [
+    "tokens", "token_count", "tokencount", "token_type", "tokentype", "token_budget", "max_token", "maxtoken", "tokenizer", "csrf", "public_key",
+    "publickey", "pubkey", "primary_key", "foreign_key", "sort_key", "partition_key", "keyboard", "key_id", "keyid", "keyword", "keycode",
+    "cache_key", "cachekey", "author", "authentication-results", "accessib", "access_mode", "api_version", "apiversion", "monkey", "turkey", "hotkey",
+    "token_url", "token_uri", "token_endpoint", "secret_name", "secretname", "password_hash_alg", "key_size", "key_length", "key_path", "key_file",
+    "keyframe", "token_limit",
+];
+
+/// Parts of a value that stands for a secret.
+const PLACEHOLDERS: [&str; 30] = [
+    "example", "placeholder", "changeme", "change_me", "change-me", "your_", "your-", "yourp", "yourt", "yours", "redacted", "xxxx", "****", "....",
+    "…", "process.env", "os.environ", "getenv", "env.", "secrets.", "${", "$(", "{{", "<%", "dummy", "not_set", "undefined", "insert_", "replace_",
+    "todo",
+];
+
+/// The value that is assigned to the name around a keyword, if it is a secret. `hit` is where the keyword is.
+pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>> {
+    let is_name = |byte: &u8| byte.is_ascii_alphanumeric() || b"_-.".contains(byte);
+    let from = text[..hit.start].iter().rev().take(50).take_while(|byte| is_name(byte)).count();
+    let to = text[hit.end..].iter().take(24).take_while(|byte| is_name(byte)).count();
+    let name = &text[hit.start - from..hit.end + to];
+    let mut at = hit.end + to;
+    let skip = |at: &mut usize, set: &[u8], most: usize| {
+        let count = text[*at..].iter().take(most).take_while(|byte| set.contains(byte)).count();
+        *at += count;
+        count
+    };
+    skip(&mut at, b"\\\"'`] ", 4);
+    let operator = ["=>", ":=", "?=", "||=", "==", "=", ":", ">"].iter().find(|sign| text[at..].starts_with(sign.as_bytes()))?;
+    at += operator.len();
+    // A comparison is not an assignment, and `::` is a path.
+    if *operator == "==" || text[at..].starts_with(b":") || *operator == ">" && text.get(hit.end + to) != Some(&b'>') {
+        return None;
+    }
+    let spaces = skip(&mut at, b" \t", 4);
+    skip(&mut at, b"\\", 3);
+    let quote = text.get(at).copied().filter(|byte| b"\"'`".contains(byte));
+    let start = at + usize::from(quote.is_some());
+    let len = match quote {
+        Some(quote) => text[start..].iter().take(300).take_while(|byte| **byte != quote && **byte != b'\n' && **byte != b'\\').count(),
+        None => text[start..].iter().take(300).take_while(|byte| !b" \t\r\n\"'`,;)}]<|&\\".contains(byte)).count(),
+    };
+    let range = start..start + len;
+    let value = &text[range.clone()];
+    if quote.is_none() && (value.contains(&b'(') || text.get(range.end) == Some(&b'<') && *operator != ">") {
+        return None;
+    }
+    // `PASSWORD=word` of a shell or an environment file, in which a password may be any word.
+    let is_env = spaces == 0 && *operator == "=" && name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase);
+    is_secret(name, value, quote.is_some() || is_env).then_some(range)
+}
+
+/// Whether the whole value of a JSON field is a secret, by the name of the field.
+pub(super) fn is_secret_field(name: &str, value: &str) -> bool {
+    is_secret(name.as_bytes(), value.as_bytes(), true)
+}
+
+fn is_secret(name: &[u8], value: &[u8], is_whole: bool) -> bool {
+    let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+    let (Some(strength), Ok(value)) = (strength(&name), std::str::from_utf8(value)) else { return false };
+    let lower = value.to_ascii_lowercase();
+    if value.len() < 6
+        || value.contains(char::is_whitespace)
+        || value.contains("://")
+        || value.starts_with(['/', '~', '$', '%', '<', '{', '[', '(', '@', '*', '#'])
+        || value.starts_with("./")
+        || value.starts_with("../")
+        || PLACEHOLDERS.iter().any(|word| lower.contains(word))
+        || lower == name
+        || looks_like_a_name(value)
+    {
+        return false;
+    }
+    let has = |is: fn(&u8) -> bool| value.bytes().any(|byte| is(&byte));
+    let (digit, letter) = (has(u8::is_ascii_digit), has(u8::is_ascii_alphabetic));
+    let entropy = entropy(value.as_bytes());
+    let is_hash = is_hex(value) && matches!(value.len(), 32 | 40 | 64 | 128) || is_uuid(value);
+    match strength {
+        Name::Weak => {
+            digit && letter && value.len() >= 20 && entropy >= 3.7 && !is_hash && !is_worded(value) && !value.contains(['/', '.', ':', '(', '@'])
+        }
+        Name::Strong => digit && letter && value.len() >= 10 && entropy >= 3.0 && !value.contains(['(', ' ']) && !is_uuid(value) && !is_version(value),
+        Name::Password if is_whole => {
+            let is_mixed = digit && letter || has(u8::is_ascii_punctuation) || has(u8::is_ascii_uppercase);
+            (is_mixed || value.len() >= 8) && letter && entropy >= 2.2 && !is_uuid(value)
+        }
+        Name::Password => digit && letter && value.len() >= 8 && entropy >= 2.7 && !value.contains(['(', '.']),
+    }
+}
+
+fn strength(name: &str) -> Option<Name> {
+    if OTHERS.iter().any(|other| name.contains(other)) {
+        return None;
+    }
+    if PASSWORDS.iter().any(|word| name.contains(word)) {
+        return Some(Name::Password);
+    }
+    if KEYS.iter().any(|word| name.contains(word)) {
+        return Some(Name::Strong);
+    }
+    ["key", "auth", "access", "api", "creds"].iter().any(|word| name.contains(word)).then_some(Name::Weak)
+}
+
+/// Whether a value is a name in code: `get_secret_token`, `config.password`, `userPassword`, `--token`, `PASSWORD_FILE`.
+pub(super) fn looks_like_a_name(value: &str) -> bool {
+    let lower = value.to_ascii_lowercase();
+    let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"_-.:".contains(&byte));
+    let speaks = ["password", "passwd", "secret", "token", "string", "config", "option", "param", "value", "true", "false", "null", "none", "required"];
+    is_word && (value.contains(['_', '.', '-', ':']) || speaks.iter().any(|word| lower.contains(word)))
+        || value.starts_with('-')
+        || value.ends_with(['(', ':', '?'])
+}
+
+/// Whether a value is words with signs between them: `primary_key_of_the_table_2`.
+fn is_worded(value: &str) -> bool {
+    let words = value.split(['_', '-', '.']).filter(|word| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    words.count() >= 3
+}
+
+fn is_hex(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_hexdigit())
+}
+
+pub(super) fn is_uuid(value: &str) -> bool {
+    value.len() == 36 && value.bytes().enumerate().all(|(at, byte)| match at {
+        8 | 13 | 18 | 23 => byte == b'-',
+        _ => byte.is_ascii_hexdigit(),
+    })
+}
+
+/// Whether a value is a hash of git, a UUID, or the like, which says nothing by itself.
+pub(super) fn is_bare_hash(value: &str) -> bool {
+    is_uuid(value) || is_hex(value) && matches!(value.len(), 40 | 64)
+}
+
+fn is_version(value: &str) -> bool {
+    value.bytes().all(|byte| byte.is_ascii_digit() || b".-T:Z+_".contains(&byte))
+}
+
+/// The entropy of a value, in bits a byte.
+pub(super) fn entropy(value: &[u8]) -> f64 {
+    let mut counts = [0u32; 256];
+    value.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
+    let len = value.len() as f64;
+    -counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / len).map(|share| share * share.log2()).sum::<f64>()
+}

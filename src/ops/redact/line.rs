@@ -1,0 +1,83 @@
+//! The strings of a line of JSON, keys and values, with the fields that lead to them.
+
+use crate::json::string;
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// Fields whose encoded content is not searched.
+const ENCODED: [&str; 5] = ["data", "signature", "thinkingSignature", "textSignature", "encrypted_content"];
+
+/// A string as it is stored.
+pub(super) struct Stored<'l> {
+    line: &'l [u8],
+    range: Range<usize>,
+    /// The keys that lead to it, outermost first; the last is its own.
+    keys: &'l [&'l [u8]],
+    is_key: bool,
+}
+
+impl<'l> Stored<'l> {
+    /// The bytes of the line that it takes, quotes included.
+    pub(super) fn range(&self) -> Range<usize> {
+        self.range.clone()
+    }
+
+    /// The string, decoded.
+    pub(super) fn text(&self) -> Cow<'l, str> {
+        string(&self.line[self.range.clone()]).unwrap_or_default()
+    }
+
+    /// The key whose value it is; empty if it is a key itself or an item of a list.
+    pub(super) fn key(&self) -> &'l str {
+        let key = if self.is_key { &[] } else { self.keys.last().copied().unwrap_or_default() };
+        std::str::from_utf8(key).unwrap_or_default()
+    }
+
+    /// The fields that lead to it, as `message.content.text`.
+    pub(super) fn path(&self) -> String {
+        let keys = self.keys.iter().filter(|key| !key.is_empty());
+        keys.map(|key| String::from_utf8_lossy(key)).collect::<Vec<_>>().join(".")
+    }
+
+    /// Whether it is searched: not if it is an encoded image or a signature.
+    pub(super) fn is_searched(&self) -> bool {
+        let raw = &self.line[self.range.clone()];
+        if raw.len() < 10 {
+            return false;
+        }
+        let is_encoded = raw.len() > 66
+            && ENCODED.contains(&self.key())
+            && raw[1..raw.len() - 1].iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte));
+        !is_encoded
+    }
+}
+
+/// Gives each string of a line, damaged or not. Does not recurse.
+pub(super) fn each_string(line: &[u8], each: &mut dyn FnMut(&Stored<'_>)) {
+    let mut keys: Vec<&[u8]> = vec![b""];
+    let mut at = 0;
+    while let Some(next) = line[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b',')) {
+        at += next;
+        match line[at] {
+            b'"' => {
+                let Some(end) = crate::json::end_of_string(line, at) else { return };
+                let is_key = line[end..].trim_ascii_start().first() == Some(&b':');
+                if is_key && let Some(last) = keys.last_mut() {
+                    *last = &line[at + 1..end - 1];
+                }
+                each(&Stored { line, range: at..end, keys: &keys, is_key });
+                at = end;
+                continue;
+            }
+            b'{' | b'[' => keys.push(b""),
+            b'}' | b']' if keys.len() > 1 => _ = keys.pop(),
+            _ => {}
+        }
+        at += 1;
+    }
+}
+
+/// A text as a JSON string.
+pub(super) fn quoted(text: &str) -> Vec<u8> {
+    serde_json::to_vec(text).expect("a text is always a JSON string")
+}

@@ -1,0 +1,244 @@
+//! Redaction: secrets in the texts of a session, found by rules and replaced by marks.
+//!
+//! A [`Redactor`] works in two passes. [`Redactor::learn`] looks through each line and collects the secrets. [`Redactor::line`]
+//! and [`Redactor::text`] replace them, also where they are without the words that gave them away. The same secret has
+//! the same mark everywhere: `[redacted:github-token#1]`.
+//!
+//! The rules are data: those of gitleaks (`gitleaks.toml`, with its license) and bough's own (`own.toml`). Names to which a
+//! value is assigned (`password=…`) are judged by [`assigned`]. Strings are searched decoded. Encoded images and signatures are not
+//! searched.
+
+mod assigned;
+mod line;
+mod rules;
+
+pub use rules::{BadRule, ExtraRule, Rules};
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// What is looked for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Group {
+    /// Keys, tokens, passwords.
+    Credentials,
+    /// Home directories.
+    Paths,
+    /// Mail addresses.
+    Mail,
+    /// Host names in addresses, and IP addresses.
+    Hosts,
+}
+
+impl Group {
+    /// The groups by their names.
+    pub const ALL: [(&'static str, Group); 4] = [
+        ("credentials", Group::Credentials),
+        ("paths", Group::Paths),
+        ("mail", Group::Mail),
+        ("hosts", Group::Hosts),
+    ];
+}
+
+/// A secret that was found: where it is, without its text.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Found {
+    /// The rule.
+    pub rule: String,
+    /// The fields that lead to it: `message.content.text`.
+    pub field: String,
+    /// Where it is in the decoded string, in bytes.
+    pub range: Range<usize>,
+}
+
+/// Finds secrets and replaces them.
+pub struct Redactor {
+    rules: Arc<Rules>,
+    /// The secrets, each with its mark.
+    marks: HashMap<String, String>,
+    /// How many secrets each rule found.
+    counts: BTreeMap<String, usize>,
+    /// How many places each rule found.
+    places: BTreeMap<String, usize>,
+    /// Finds the known secrets, and the mark of each.
+    known: Option<(AhoCorasick, Vec<String>)>,
+    is_stale: bool,
+}
+
+/// The shortest secret that is replaced without the words around it.
+const SHORTEST: usize = 8;
+
+impl Redactor {
+    /// Creates a redactor with rules.
+    pub fn new(rules: impl Into<Arc<Rules>>) -> Redactor {
+        Redactor {
+            rules: rules.into(),
+            marks: HashMap::new(),
+            counts: BTreeMap::new(),
+            places: BTreeMap::new(),
+            known: None,
+            is_stale: false,
+        }
+    }
+
+    /// Looks through a line of a session, or any other JSON, and remembers what it finds.
+    pub fn learn(&mut self, line: &[u8], found: &mut dyn FnMut(Found)) {
+        // What is taken apart twice is reported once.
+        let mut hits = Vec::new();
+        let rules = Arc::clone(&self.rules);
+        line::each_string(line, &mut |string| {
+            if !string.is_searched() {
+                return;
+            }
+            let text = string.text();
+            for (range, rule) in rules.find(&text, string.key()) {
+                hits.push((text[range.clone()].to_owned(), rule, string.path(), range));
+            }
+        });
+        for (secret, rule, field, range) in hits {
+            if !rules::is_replacement(rule) {
+                self.mark(&secret, rule);
+            }
+            *self.places.entry(rule.to_owned()).or_default() += 1;
+            found(Found { rule: rule.to_owned(), field, range });
+        }
+    }
+
+    /// Looks through a text that is not on a line, such as a file beside the session.
+    pub fn learn_text(&mut self, text: &str) {
+        let rules = Arc::clone(&self.rules);
+        let hits: Vec<_> = rules.find(text, "").into_iter().map(|(range, rule)| (text[range].to_owned(), rule)).collect();
+        for (secret, rule) in hits {
+            if !rules::is_replacement(rule) {
+                self.mark(&secret, rule);
+            }
+            *self.places.entry(rule.to_owned()).or_default() += 1;
+        }
+    }
+
+    /// Whether nothing was found.
+    pub fn is_clean(&self) -> bool {
+        self.places.is_empty()
+    }
+
+    /// How many places each rule found, by the name of the rule.
+    pub fn places(&self) -> &BTreeMap<String, usize> {
+        &self.places
+    }
+
+    /// Returns a text with its secrets replaced.
+    pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        self.value("", text)
+    }
+
+    /// Returns a line of JSON with the secrets in its keys and strings replaced; all other bytes stay.
+    pub fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        if self.is_clean() {
+            return Cow::Borrowed(line);
+        }
+        self.freshen();
+        let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
+        line::each_string(line, &mut |string| {
+            if !string.is_searched() {
+                return;
+            }
+            let text = string.text();
+            if let Cow::Owned(new) = self.value(string.key(), &text) {
+                edits.push((string.range(), line::quoted(&new)));
+            }
+        });
+        if edits.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        let mut out = Vec::with_capacity(line.len());
+        let mut from = 0;
+        for (range, new) in edits {
+            out.extend_from_slice(&line[from..range.start]);
+            out.extend_from_slice(&new);
+            from = range.end;
+        }
+        out.extend_from_slice(&line[from..]);
+        Cow::Owned(out)
+    }
+
+    fn mark(&mut self, secret: &str, rule: &str) -> String {
+        if let Some(mark) = self.marks.get(secret) {
+            return mark.clone();
+        }
+        let count = self.counts.entry(rule.to_owned()).or_default();
+        *count += 1;
+        let mark = format!("[redacted:{rule}#{count}]");
+        self.marks.insert(secret.to_owned(), mark.clone());
+        self.is_stale = true;
+        mark
+    }
+
+    /// Makes the finder of known secrets anew, if there are new ones.
+    fn freshen(&mut self) {
+        if !self.is_stale {
+            return;
+        }
+        self.is_stale = false;
+        let known = self.marks.iter().filter(|(secret, _)| secret.len() >= SHORTEST && !is_plain(secret));
+        let (secrets, marks): (Vec<_>, Vec<_>) = known.map(|(secret, mark)| (secret, mark.clone())).unzip();
+        self.known = AhoCorasick::builder()
+            .match_kind(MatchKind::LeftmostLongest)
+            .build(secrets)
+            .ok()
+            .filter(|known| known.patterns_len() > 0)
+            .map(|known| (known, marks));
+    }
+
+    fn value<'t>(&mut self, key: &str, text: &'t str) -> Cow<'t, str> {
+        let mut spans: Vec<(Range<usize>, String)> = Vec::new();
+        let rules = Arc::clone(&self.rules);
+        for (range, rule) in rules.find(text, key) {
+            let new = match rules::replacement(rule, &text[range.clone()]) {
+                Some(new) => new,
+                None => {
+                    let secret = text[range.clone()].to_owned();
+                    self.mark(&secret, rule)
+                }
+            };
+            spans.push((range, new));
+        }
+        self.freshen();
+        if let Some((known, marks)) = &self.known {
+            let taken: HashSet<usize> = spans.iter().map(|(range, _)| range.start).collect();
+            let free = |range: &Range<usize>, spans: &[(Range<usize>, String)]| {
+                !taken.contains(&range.start)
+                    && spans.iter().all(|(other, _)| range.end <= other.start || other.end <= range.start)
+            };
+            let more: Vec<_> = known
+                .find_iter(text)
+                .map(|found| (found.range(), marks[found.pattern().as_usize()].clone()))
+                .filter(|(range, _)| free(range, &spans))
+                .collect();
+            spans.extend(more);
+        }
+        if spans.is_empty() {
+            return Cow::Borrowed(text);
+        }
+        spans.sort_by_key(|(range, _)| range.start);
+        let mut out = String::with_capacity(text.len());
+        let mut from = 0;
+        for (range, new) in spans {
+            out.push_str(&text[from..range.start]);
+            out.push_str(&new);
+            from = range.end;
+        }
+        out.push_str(&text[from..]);
+        Cow::Owned(out)
+    }
+}
+
+/// Whether a secret is a plain word or number, which means nothing without the words around it.
+fn is_plain(secret: &str) -> bool {
+    secret.len() < 12 && (secret.bytes().all(|byte| byte.is_ascii_alphabetic()) || secret.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+#[cfg(test)]
+mod tests;
