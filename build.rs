@@ -32,6 +32,10 @@ fn main() {
             println!("cargo:rustc-cfg=with=\"{program}\"");
         }
     }
+    // Pages are tried in a browser, which is driven by a script for Node.
+    if ["chromium", "node"].iter().all(|program| std::env::split_paths(&path).any(|folder| folder.join(program).exists())) {
+        println!("cargo:rustc-cfg=with=\"browser\"");
+    }
 }
 
 /// The numbers of capabilities, from `capabilities(7)`.

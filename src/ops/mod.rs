@@ -18,6 +18,7 @@ pub mod ids;
 pub mod label;
 pub mod merge;
 pub mod migrate;
+pub mod page;
 pub mod redact;
 pub mod revision;
 pub mod rows;

@@ -52,6 +52,12 @@ fn refuse_pipe(path: &Path) -> std::io::Result<()> {
     Ok(())
 }
 
+/// Creates a file that the user chose, to be written piece by piece; never a session.
+pub fn create(path: &Path) -> Result<impl std::io::Write, Error> {
+    let file = std::fs::File::create(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    Ok(std::io::BufWriter::with_capacity(1 << 18, file))
+}
+
 /// Writes a file that the user chose, e.g. a manual page; never a session.
 pub fn put(path: &Path, content: &[u8]) -> Result<(), Error> {
     std::fs::write(path, content).map_err(|source| Error::Io { path: path.to_owned(), source })

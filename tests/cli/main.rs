@@ -13,6 +13,7 @@ mod escapes;
 mod examples;
 mod exits;
 mod exports;
+mod exported_page;
 mod files;
 mod follow;
 mod fsck;

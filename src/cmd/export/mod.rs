@@ -1,15 +1,16 @@
-//! `bough export`: a conversation as Markdown, text, or a redacted session, for people to share.
+//! `bough export`: a conversation as a page, Markdown, text, or a redacted session, for people to share.
 
 mod redaction;
 mod redacted_lines;
+mod site;
 
 use super::shared::config::Config;
 use super::shared::options::Global;
-use super::shared::thread_arg::Read;
+use super::shared::thread_arg::{self, Manner, Read};
 use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
-use crate::ops::document;
+use crate::ops::{document, page};
 use crate::ops::{filter, revision};
 use crate::store;
 use crate::store::write::Refusal;
@@ -19,10 +20,13 @@ use clap_complete::engine::ArgValueCompleter;
 use redaction::Redaction;
 use std::path::{Path, PathBuf};
 
-/// Export a conversation as Markdown, text, or a redacted session
+/// Export a conversation as a page, Markdown, text, or a redacted session
 ///
-/// Without REV, exports the path to HEAD. A single REV stands for the path to it, a range or a set for
-/// its entries. Credentials are redacted in Markdown and text: each secret is replaced by a mark such as
+/// `--to html` writes one file that needs no network: the whole tree beside the conversation, with search
+/// and filters. Nothing in a session can run in it. Markdown and text have the path to HEAD. A single REV
+/// stands for the path to it, a range or a set for its entries, also in a page.
+///
+/// Credentials are redacted in all but JSONL: each secret is replaced by a mark such as
 /// `[redacted:github-token#1]`, the same secret by the same mark. Encoded images are not searched.
 ///
 /// `--to jsonl` writes the whole session as the agent's own file, with `--redact` without its secrets.
@@ -48,6 +52,18 @@ pub struct Args {
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allow>,
 
+    /// Write a page without a script, of one path and at most 5 MB
+    #[arg(long)]
+    plain: bool,
+
+    /// Images of a page: `all`, `small` (up to 48 KiB) or `none`
+    #[arg(long, value_name = "WHICH", default_value = "all", hide_default_value = true)]
+    images: WhichImages,
+
+    /// Leave out what subagents did
+    #[arg(long)]
+    no_agents: bool,
+
     /// Begin Markdown with front matter: title, date, agent, session
     #[arg(long)]
     front_matter: bool,
@@ -62,7 +78,7 @@ pub struct Args {
 
     /// Redact, and choose what: `credentials`, `paths`, `mail`, `hosts`
     ///
-    /// Markdown and text are redacted by default (`credentials`), JSONL only with this option. `paths` turns
+    /// All but JSONL is redacted by default (`credentials`), JSONL only with this option. `paths` turns
     /// the home directory into `~`.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "credentials")]
     redact: Option<Vec<String>>,
@@ -87,7 +103,19 @@ enum Allow {
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum WhichImages {
+    /// All images, each once
+    All,
+    /// Images up to 48 KiB
+    Small,
+    /// No images
+    None,
+}
+
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Form {
+    /// A page with the tree beside the conversation
+    Html,
     /// Markdown for GitHub and Pandoc
     Md,
     /// Plain text
@@ -107,8 +135,18 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
         .into());
     }
-    let mut read = Read::of(session_arg::session(global, named, ui)?);
-    let chosen = chosen(&mut read, revisions)?;
+    let is_page = form == Form::Html && !args.plain;
+    let mut read = match is_page && !args.no_agents && !args.check {
+        true => thread_arg::read(global, named, Manner { agents: true, ..Manner::default() }, ui)?,
+        false => Read::of(session_arg::session(global, named, ui)?),
+    };
+    let chosen = match is_page && revisions.is_empty() {
+        true => {
+            read.join()?;
+            read.opened.session.entries.all().collect()
+        }
+        false => chosen(&mut read, revisions)?,
+    };
     let mut redaction = Redaction::new(args, form != Form::Jsonl, config)?;
     if form == Form::Jsonl || args.check && revisions.is_empty() {
         redaction.learn_file(&read.opened)?;
@@ -128,9 +166,15 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
             return Err(Refusal::Exists { path: output.to_owned() }.into());
         }
     }
+    if is_page {
+        let to = output.map(Path::to_owned);
+        site::page(args, &read, &chosen, &mut redaction, to.as_deref(), ui)?;
+        redaction.tell(ui);
+        return Ok(Exit::Done);
+    }
     let written = match form {
         Form::Jsonl => redacted_lines::session(&read.opened, &mut redaction)?,
-        Form::Md | Form::Txt => as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes(),
+        Form::Md | Form::Txt | Form::Html => as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes(),
     };
     match output {
         Some(output) => store::put(output, &written)?,
@@ -160,6 +204,7 @@ fn form_of(output: Option<&Path>) -> Form {
     match output.and_then(Path::extension).and_then(|extension| extension.to_str()) {
         Some("txt" | "text") => Form::Txt,
         Some("jsonl") => Form::Jsonl,
+        Some("html" | "htm") => Form::Html,
         _ => Form::Md,
     }
 }
@@ -252,6 +297,13 @@ fn as_document(
     }
     Ok(match form {
         Form::Txt => document::text(&name, &items),
+        Form::Html => {
+            let (page, left) = page::plain(&name, &items);
+            if left > 0 {
+                ui.note(format_args!("warning: {} left out, since the page would be larger than {} MB", Count("entry was", "entries were", left), page::PLAIN_MOST / 1_000_000));
+            }
+            page
+        }
         _ => {
             let mut out = String::new();
             if args.front_matter {

@@ -4,14 +4,14 @@
 //! of read ([`defused`]), links lead only to the web, mail, or a place in the document, an image that would be loaded is a
 //! link, a code block that is not closed ends with its text, and headings are below those of the document.
 
-use super::{Answer, Item, Part, heading};
+use super::{Answer, Item, Part};
 use std::fmt::Write as _;
 
 /// Prints items as Markdown, under a title.
 pub fn markdown(title: &str, items: &[Item]) -> String {
     let mut out = format!("# {}\n", escaped(if title.trim().is_empty() { "Session" } else { title }));
     for item in items {
-        let mut facts = vec![heading(item).to_owned()];
+        let mut facts = vec![item.heading().to_owned()];
         facts.extend(item.model.as_deref().map(escaped));
         facts.extend(item.label.as_deref().map(|label| format!("\\[{}\\]", escaped(label))));
         let _ = write!(out, "\n## {}\n", facts.join(" · "));

@@ -178,7 +178,7 @@ fn typed(content: &Content<'_>, text: &str) -> String {
 }
 
 /// The arguments of a call, each value as it reads: a string without its quotes, anything else as JSON.
-fn arguments_of(arguments: &[u8]) -> Vec<(String, String)> {
+pub(super) fn arguments_of(arguments: &[u8]) -> Vec<(String, String)> {
     let members: Vec<_> = each_member(arguments).collect();
     if members.is_empty() && !matches!(arguments.trim_ascii(), b"" | b"{}" | b"null") {
         return vec![(String::new(), String::from_utf8_lossy(arguments).into_owned())];
@@ -188,7 +188,7 @@ fn arguments_of(arguments: &[u8]) -> Vec<(String, String)> {
 }
 
 /// The start of a text, of at most so many bytes, and how many more there are.
-fn cut_off(text: &str, most: Option<usize>) -> (String, usize) {
+pub(super) fn cut_off(text: &str, most: Option<usize>) -> (String, usize) {
     let Some(mut end) = most.filter(|most| *most < text.len()) else { return (text.to_owned(), 0) };
     while !text.is_char_boundary(end) {
         end -= 1;
@@ -196,16 +196,18 @@ fn cut_off(text: &str, most: Option<usize>) -> (String, usize) {
     (text[..end].to_owned(), text.len() - end)
 }
 
-/// The heading of an entry: who speaks.
-fn heading(item: &Item) -> &'static str {
-    match item.kind {
-        Kind::User => "User",
-        Kind::Assistant => "Assistant",
-        Kind::Tool => "Tool result",
-        Kind::Compaction => "Compaction",
-        Kind::Summary => "Branch summary",
-        Kind::System => "System",
-        _ => "Note",
+impl Item {
+    /// The heading of an entry: who speaks.
+    pub fn heading(&self) -> &'static str {
+        match self.kind {
+            Kind::User => "User",
+            Kind::Assistant => "Assistant",
+            Kind::Tool => "Tool result",
+            Kind::Compaction => "Compaction",
+            Kind::Summary => "Branch summary",
+            Kind::System => "System",
+            _ => "Note",
+        }
     }
 }
 

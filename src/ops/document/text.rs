@@ -1,6 +1,6 @@
 //! A conversation as plain text, for a terminal and for mail: nothing is wrapped.
 
-use super::{Answer, Item, Part, heading};
+use super::{Answer, Item, Part};
 use std::fmt::Write as _;
 
 /// Prints items as text. The texts are as stored: what prints them to a terminal makes them safe first.
@@ -10,7 +10,7 @@ pub fn text(title: &str, items: &[Item]) -> String {
         let _ = writeln!(out, "{}\n{}\n", one_line(title), "=".repeat(one_line(title).chars().count()));
     }
     for item in items {
-        let mut facts = vec![heading(item).to_owned()];
+        let mut facts = vec![item.heading().to_owned()];
         facts.extend(item.model.as_deref().map(one_line));
         facts.extend(Some(item.date.clone()).filter(|date| !date.is_empty()));
         facts.extend(item.label.as_deref().map(|label| format!("[{}]", one_line(label))));
