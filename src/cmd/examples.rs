@@ -83,6 +83,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "export",
+        &[
+            ("bough export -o talk.html", "Write a page with the tree beside the conversation"),
+            ("bough export turn:1.. --to md", "Print everything after the first prompt as Markdown"),
+            ("bough export --to jsonl --redact=credentials,paths", "Print the session without its secrets"),
+        ],
+    ),
+    (
         "export-branch",
         &[
             (
