@@ -54,7 +54,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "completions" -d 'Print 
 complete -c bough -n "__fish_bough_needs_command" -f -a "config" -d 'Show the current settings'
 complete -c bough -n "__fish_bough_needs_command" -f -a "context" -d 'Show what the model would be sent'
 complete -c bough -n "__fish_bough_needs_command" -f -a "diff" -d 'Show how two branches differ'
-complete -c bough -n "__fish_bough_needs_command" -f -a "export" -d 'Export a conversation as Markdown, text, or a redacted session'
+complete -c bough -n "__fish_bough_needs_command" -f -a "export" -d 'Export a conversation as a page, Markdown, text, or a redacted session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "export-branch" -d 'Export the path to an entry as a new session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "fsck" -d 'Check sessions for damage, and repair it'
 complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search the text of entries'
@@ -359,11 +359,15 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand export" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand export" -l to -d 'What to write' -r -f -a "md\t'Markdown for GitHub and Pandoc'
+complete -c bough -n "__fish_bough_using_subcommand export" -l to -d 'What to write' -r -f -a "html\t'A page with the tree beside the conversation'
+md\t'Markdown for GitHub and Pandoc'
 txt\t'Plain text'
 jsonl\t'The session as it is stored, for `--redact`'"
 complete -c bough -n "__fish_bough_using_subcommand export" -s o -l output -d 'Write to this file; `-` is standard output' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export" -l allow -d 'Do what is refused otherwise: `overwrite` replaces the output file if it exists' -r -f -a "overwrite\t'Replace the output file'"
+complete -c bough -n "__fish_bough_using_subcommand export" -l images -d 'Images of a page: `all`, `small` (up to 48 KiB) or `none`' -r -f -a "all\t'All images, each once'
+small\t'Images up to 48 KiB'
+none\t'No images'"
 complete -c bough -n "__fish_bough_using_subcommand export" -l results -d 'Cut tool results after this size, e.g. `2k` or `1M`' -r
 complete -c bough -n "__fish_bough_using_subcommand export" -l redact -d 'Redact, and choose what: `credentials`, `paths`, `mail`, `hosts`' -r
 complete -c bough -n "__fish_bough_using_subcommand export" -l redact-report -d 'Write to this file, as JSON, which rule found something where, without the text' -r -F
@@ -372,6 +376,8 @@ complete -c bough -n "__fish_bough_using_subcommand export" -l verbose -d 'Print
 complete -c bough -n "__fish_bough_using_subcommand export" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand export" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand export" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand export" -l plain -d 'Write a page without a script, of one path and at most 5 MB'
+complete -c bough -n "__fish_bough_using_subcommand export" -l no-agents -d 'Leave out what subagents did'
 complete -c bough -n "__fish_bough_using_subcommand export" -l front-matter -d 'Begin Markdown with front matter: title, date, agent, session'
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-thinking -d 'Leave thinking out'
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-redact -d 'Do not redact'

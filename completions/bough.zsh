@@ -283,12 +283,16 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--to=[What to write]:FORM:((md\:"Markdown for GitHub and Pandoc"
+'--to=[What to write]:FORM:((html\:"A page with the tree beside the conversation"
+md\:"Markdown for GitHub and Pandoc"
 txt\:"Plain text"
 jsonl\:"The session as it is stored, for \`--redact\`"))' \
 '-o+[Write to this file; \`-\` is standard output]:FILE:_files' \
 '--output=[Write to this file; \`-\` is standard output]:FILE:_files' \
 '--allow=[Do what is refused otherwise\: \`overwrite\` replaces the output file if it exists]:WHAT:((overwrite\:"Replace the output file"))' \
+'--images=[Images of a page\: \`all\`, \`small\` (up to 48 KiB) or \`none\`]:WHICH:((all\:"All images, each once"
+small\:"Images up to 48 KiB"
+none\:"No images"))' \
 '--results=[Cut tool results after this size, e.g. \`2k\` or \`1M\`]:SIZE:_default' \
 '*--redact=[Redact, and choose what\: \`credentials\`, \`paths\`, \`mail\`, \`hosts\`]::GROUPS:_default' \
 '(--no-redact)--redact-report=[Write to this file, as JSON, which rule found something where, without the text]:FILE:_files' \
@@ -298,6 +302,8 @@ jsonl\:"The session as it is stored, for \`--redact\`"))' \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
+'--plain[Write a page without a script, of one path and at most 5 MB]' \
+'--no-agents[Leave out what subagents did]' \
 '--front-matter[Begin Markdown with front matter\: title, date, agent, session]' \
 '--no-thinking[Leave thinking out]' \
 '(--redact)--no-redact[Do not redact]' \
@@ -866,7 +872,7 @@ _bough_commands() {
 'config:Show the current settings' \
 'context:Show what the model would be sent' \
 'diff:Show how two branches differ' \
-'export:Export a conversation as Markdown, text, or a redacted session' \
+'export:Export a conversation as a page, Markdown, text, or a redacted session' \
 'export-branch:Export the path to an entry as a new session' \
 'fsck:Check sessions for damage, and repair it' \
 'grep:Search the text of entries' \
