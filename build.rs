@@ -33,7 +33,10 @@ fn main() {
         }
     }
     // Pages are tried in a browser, which is driven by a script for Node.
-    if ["chromium", "node"].iter().all(|program| std::env::split_paths(&path).any(|folder| folder.join(program).exists())) {
+    if ["chromium", "node"]
+        .iter()
+        .all(|program| std::env::split_paths(&path).any(|folder| folder.join(program).exists()))
+    {
         println!("cargo:rustc-cfg=with=\"browser\"");
     }
 }

@@ -58,7 +58,9 @@ fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
         let path = entry.unwrap().path();
         if path.is_dir() {
             sessions_below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") && path.metadata().unwrap().len() < 200_000 {
+        } else if path.extension().is_some_and(|extension| extension == "jsonl")
+            && path.metadata().unwrap().len() < 200_000
+        {
             out.push(path);
         }
     }
@@ -87,7 +89,11 @@ fn nothing_is_lost() {
         }
         pages += 1;
         let bodies = bodies(&String::from_utf8(page.stdout).unwrap());
-        let ids: Vec<&String> = bodies.keys().filter(|id| id.len() >= 4 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-')).take(200).collect();
+        let ids: Vec<&String> = bodies
+            .keys()
+            .filter(|id| id.len() >= 4 && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'))
+            .take(200)
+            .collect();
         let show = bough(home.path()).args(["show", "--json", "-q"]).arg(&path).args(ids).output().unwrap();
         for line in String::from_utf8_lossy(&show.stdout).lines() {
             let entry: Value = serde_json::from_str(line).unwrap();
@@ -113,7 +119,9 @@ fn nothing_is_lost() {
                     parts += 1;
                 }
             }
-            if blocks.is_empty() && let Some(text) = entry["text"].as_str() {
+            if blocks.is_empty()
+                && let Some(text) = entry["text"].as_str()
+            {
                 assert!(has(text), "{}: {}: {text:?} is not in the page", path.display(), entry["id"]);
                 parts += 1;
             }
@@ -131,23 +139,51 @@ fn message(id: &str, parent: Option<&str>, minute: u32, message: Value) -> Value
 
 /// A session with two branches, a call with an image in its result, and a label.
 fn tree() -> Vec<Value> {
-    let usage = json!({ "input": 1200, "output": 300, "cacheRead": 0, "cacheWrite": 0, "cost": { "total": 0.01 } });
+    let usage =
+        json!({ "input": 1200, "output": 300, "cacheRead": 0, "cacheWrite": 0, "cost": { "total": 0.01 } });
     let reply = |content: Value| json!({ "role": "assistant", "content": content, "model": "m1", "stopReason": "stop", "usage": usage });
     let text = |text: &str| json!([{ "type": "text", "text": text }]);
     vec![
         message("aaaa0001", None, 1, json!({ "role": "user", "content": "Write a *parser* for `x`" })),
-        message("aaaa0002", Some("aaaa0001"), 2, reply(text("By hand, or with a generator?\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```rust\nfn main() {}\n```"))),
-        message("bbbb0001", Some("aaaa0002"), 3, json!({ "role": "user", "content": "Use a generator, asideword" })),
+        message(
+            "aaaa0002",
+            Some("aaaa0001"),
+            2,
+            reply(text(
+                "By hand, or with a generator?\n\n- one\n- two\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n```rust\nfn main() {}\n```",
+            )),
+        ),
+        message(
+            "bbbb0001",
+            Some("aaaa0002"),
+            3,
+            json!({ "role": "user", "content": "Use a generator, asideword" }),
+        ),
         message("bbbb0002", Some("bbbb0001"), 4, reply(text("It works, slowly. asidereply"))),
         message("cccc0001", Some("aaaa0002"), 5, json!({ "role": "user", "content": "By hand, zebraword" })),
-        message("cccc0002", Some("cccc0001"), 6, reply(json!([
-            { "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "I start." },
-            { "type": "toolCall", "id": "t1", "name": "bash", "arguments": { "command": "cargo test parser" } },
-        ]))),
-        message("cccc0003", Some("cccc0002"), 7, json!({ "role": "toolResult", "toolCallId": "t1", "toolName": "bash", "content": [
+        message(
+            "cccc0002",
+            Some("cccc0001"),
+            6,
+            reply(json!([
+                { "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "I start." },
+                { "type": "toolCall", "id": "t1", "name": "bash", "arguments": { "command": "cargo test parser" } },
+            ])),
+        ),
+        message(
+            "cccc0003",
+            Some("cccc0002"),
+            7,
+            json!({ "role": "toolResult", "toolCallId": "t1", "toolName": "bash", "content": [
             { "type": "text", "text": "41 passed, quaggaword" }, { "type": "image", "mimeType": "image/png", "data": IMAGE },
-        ] })),
-        message("cccc0004", Some("cccc0003"), 8, reply(text("Done. The parser has **41 tests**. See https://example.com/x."))),
+        ] }),
+        ),
+        message(
+            "cccc0004",
+            Some("cccc0003"),
+            8,
+            reply(text("Done. The parser has **41 tests**. See https://example.com/x.")),
+        ),
         json!({ "type": "label", "id": "dddd0001", "parentId": "cccc0004", "timestamp": "2026-03-01T10:30:00Z", "targetId": "cccc0004", "label": "goodlabel" }),
     ]
 }
@@ -164,8 +200,20 @@ fn payload(place: &str) -> String {
 
 /// Puts a payload into every string of a value that is not one of the words by which an agent reads it, and behind every key.
 fn poison(value: &mut Value, path: &str) {
-    const KEPT: [&str; 12] =
-        ["type", "role", "id", "parentId", "uuid", "parentUuid", "timestamp", "sessionId", "targetId", "firstKeptEntryId", "toolCallId", "tool_use_id"];
+    const KEPT: [&str; 12] = [
+        "type",
+        "role",
+        "id",
+        "parentId",
+        "uuid",
+        "parentUuid",
+        "timestamp",
+        "sessionId",
+        "targetId",
+        "firstKeptEntryId",
+        "toolCallId",
+        "tool_use_id",
+    ];
     match value {
         Value::String(text) => {
             let payload = payload(path);
@@ -204,8 +252,13 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
         let session = home.path().join(format!("{name}.jsonl"));
         fs::write(&session, all).unwrap();
         let mut command = bough(home.path());
-        command.arg("export").arg(&session).arg("-o").arg(folder.join(format!("{name}{}.html", if plain { "-plain" } else { "" })));
-        let output = command.args(plain.then_some("--plain")).args(["--allow", "overwrite"]).output().unwrap();
+        command
+            .arg("export")
+            .arg(&session)
+            .arg("-o")
+            .arg(folder.join(format!("{name}{}.html", if plain { "-plain" } else { "" })));
+        let output =
+            command.args(plain.then_some("--plain")).args(["--allow", "overwrite"]).output().unwrap();
         assert_eq!(code(&output), 0, "{name}: {}", said(&output));
     };
     let whole = |all: &[Value]| lines(&[std::slice::from_ref(&header), all].concat());
@@ -215,8 +268,11 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
         "words": { "zebraword": 1, "QUAGGAWORD": 1, "parser": 3, "nowhere-at-all": 0 }, "call": "cargo test", "result": "41 passed",
     });
     fs::write(folder.join("tree.json"), wanted.to_string()).unwrap();
-    let user = |at: u32, parent: Option<&str>| message(&format!("{at:08x}"), parent, 1, json!({ "role": "user", "content": format!("entry {at}") }));
-    let chain: Vec<Value> = (0..8000).map(|at| user(at, (at > 0).then(|| format!("{:08x}", at - 1)).as_deref())).collect();
+    let user = |at: u32, parent: Option<&str>| {
+        message(&format!("{at:08x}"), parent, 1, json!({ "role": "user", "content": format!("entry {at}") }))
+    };
+    let chain: Vec<Value> =
+        (0..8000).map(|at| user(at, (at > 0).then(|| format!("{:08x}", at - 1)).as_deref())).collect();
     let leaves: Vec<Value> = (0..8000).map(|at| user(at, (at > 0).then_some("00000000"))).collect();
     export("chain", &whole(&chain), false);
     export("leaves", &whole(&leaves), false);
@@ -243,7 +299,8 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
         export(&format!("hostile-claude-{at}"), &lines(&all), false);
         export(&format!("hostile-claude-{at}"), &lines(&all), true);
     }
-    let tried = Command::new("node").arg(project().join("tests/browser/page.mjs")).arg(&folder).output().unwrap();
+    let tried =
+        Command::new("node").arg(project().join("tests/browser/page.mjs")).arg(&folder).output().unwrap();
     let shown = String::from_utf8_lossy(&tried.stdout);
     assert!(tried.status.success(), "{shown}{}", said(&tried));
     let names: HashSet<&str> = shown.lines().filter_map(|line| line.strip_prefix("ok ")).collect();

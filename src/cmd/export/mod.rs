@@ -1,7 +1,7 @@
 //! `bough export`: a conversation as a page, Markdown, text, or a redacted session, for people to share.
 
-mod redaction;
 mod redacted_lines;
+mod redaction;
 mod site;
 
 use super::shared::config::Config;
@@ -174,7 +174,9 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let written = match form {
         Form::Jsonl => redacted_lines::session(&read.opened, &mut redaction)?,
-        Form::Md | Form::Txt | Form::Html => as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes(),
+        Form::Md | Form::Txt | Form::Html => {
+            as_document(args, form, &read, &chosen, &mut redaction, ui)?.into_bytes()
+        }
     };
     match output {
         Some(output) => store::put(output, &written)?,
@@ -186,11 +188,17 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         None => ui.out().write_all(&written)?,
     }
     ui.out().flush()?;
-    if !ui.look.quiet && let Some(output) = output {
-        ui.note(format_args!("exported {} to {}", match form {
-            Form::Jsonl => "the session".to_owned(),
-            _ => Count("entry", "entries", chosen.len()).to_string(),
-        }, text::one_line(&output.display().to_string())));
+    if !ui.look.quiet
+        && let Some(output) = output
+    {
+        ui.note(format_args!(
+            "exported {} to {}",
+            match form {
+                Form::Jsonl => "the session".to_owned(),
+                _ => Count("entry", "entries", chosen.len()).to_string(),
+            },
+            text::one_line(&output.display().to_string())
+        ));
     }
     redaction.tell(ui);
     if form == Form::Jsonl && !redaction.is_clean() {
@@ -226,7 +234,11 @@ fn chosen(read: &mut Read, revisions: &[String]) -> anyhow::Result<Vec<Ix>> {
     let mut out: Vec<Ix> = Vec::new();
     if revisions.is_empty() {
         let end = session.end();
-        out.extend(end.into_iter().flat_map(|end| session.tree.ancestors(end)).filter(|ix| filter::conversation(session, *ix)));
+        out.extend(
+            end.into_iter()
+                .flat_map(|end| session.tree.ancestors(end))
+                .filter(|ix| filter::conversation(session, *ix)),
+        );
     }
     for ix in singles {
         let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
@@ -300,7 +312,11 @@ fn as_document(
         Form::Html => {
             let (page, left) = page::plain(&name, &items);
             if left > 0 {
-                ui.note(format_args!("warning: {} left out, since the page would be larger than {} MB", Count("entry was", "entries were", left), page::PLAIN_MOST / 1_000_000));
+                ui.note(format_args!(
+                    "warning: {} left out, since the page would be larger than {} MB",
+                    Count("entry was", "entries were", left),
+                    page::PLAIN_MOST / 1_000_000
+                ));
             }
             page
         }
@@ -335,7 +351,11 @@ fn size(text: &str) -> Result<usize, String> {
         text if text.ends_with('m') => (text[..text.len() - 1].to_owned(), 1024 * 1024),
         text => (text.to_owned(), 1),
     };
-    number.parse::<usize>().ok().and_then(|number| number.checked_mul(unit)).ok_or_else(|| "use a number of bytes, e.g. `500`, `2k`, `1M`".to_owned())
+    number
+        .parse::<usize>()
+        .ok()
+        .and_then(|number| number.checked_mul(unit))
+        .ok_or_else(|| "use a number of bytes, e.g. `500`, `2k`, `1M`".to_owned())
 }
 
 #[cfg(test)]

@@ -24,7 +24,8 @@ impl Redaction {
     /// Reads the options and the config. `by_default` is whether credentials are redacted without an option.
     pub(super) fn new(args: &Args, by_default: bool, config: &Config) -> anyhow::Result<Redaction> {
         let asked = args.redact.as_deref();
-        let is_on = !args.no_redact && (by_default || asked.is_some() || args.check || args.redact_report.is_some());
+        let is_on =
+            !args.no_redact && (by_default || asked.is_some() || args.check || args.redact_report.is_some());
         if !is_on {
             return Ok(Redaction { redactor: None, found: Vec::new() });
         }
@@ -33,13 +34,19 @@ impl Redaction {
         for name in asked.filter(|asked| !asked.is_empty()).unwrap_or(&default) {
             let Some((_, group)) = Group::ALL.iter().find(|(known, _)| known == name) else {
                 let known = Group::ALL.map(|(known, _)| format!("`{known}`")).join(", ");
-                return Err(Failure::Usage { what: format!("unknown group `{name}`"), hint: format!("use {known}") }.into());
+                return Err(Failure::Usage {
+                    what: format!("unknown group `{name}`"),
+                    hint: format!("use {known}"),
+                }
+                .into());
             };
             groups.push(*group);
         }
-        let rules = Rules::new(&groups, &config.redact.rules, &config.redact.allow).map_err(|bad| Failure::Usage {
-            what: format!("in the table `redact` of the config file: {bad}"),
-            hint: "`man 5 bough-config` describes the file".into(),
+        let rules = Rules::new(&groups, &config.redact.rules, &config.redact.allow).map_err(|bad| {
+            Failure::Usage {
+                what: format!("in the table `redact` of the config file: {bad}"),
+                hint: "`man 5 bough-config` describes the file".into(),
+            }
         })?;
         Ok(Redaction { redactor: Some(Redactor::new(rules)), found: Vec::new() })
     }
@@ -101,7 +108,8 @@ impl Redaction {
         let Some(redactor) = self.redactor.as_ref().filter(|redactor| !redactor.is_clean()) else { return };
         let places = redactor.places();
         let all: usize = places.values().sum();
-        let by_rule = places.iter().map(|(rule, count)| format!("{rule} {count}")).collect::<Vec<_>>().join(", ");
+        let by_rule =
+            places.iter().map(|(rule, count)| format!("{rule} {count}")).collect::<Vec<_>>().join(", ");
         ui.note(format_args!("redacted {}: {by_rule}", Count("place", "places", all)));
     }
 }

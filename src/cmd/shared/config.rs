@@ -5,9 +5,9 @@
 use super::options::{Global, Origin, When, session_variable};
 use crate::cmd::{Exit, Failure};
 use crate::fsck::Check;
+use crate::ops::redact::ExtraRule;
 use crate::ops::stats::{Price, Prices};
 use crate::ui::{Ui, set_styles};
-use crate::ops::redact::ExtraRule;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::PathBuf;

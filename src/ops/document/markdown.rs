@@ -49,7 +49,11 @@ pub fn quoted_in_front_matter(value: &str) -> String {
 fn details(out: &mut String, summary: &str, inside: &str) {
     let summary = summary.split_whitespace().collect::<Vec<_>>().join(" ");
     let summary = summary.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let _ = writeln!(out, "<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>", inside.trim_end_matches('\n'));
+    let _ = writeln!(
+        out,
+        "<details>\n<summary>{summary}</summary>\n\n{}\n\n</details>",
+        inside.trim_end_matches('\n')
+    );
 }
 
 fn arguments_as_code(name: &str, arguments: &[(String, String)]) -> String {
@@ -63,7 +67,9 @@ fn arguments_as_code(name: &str, arguments: &[(String, String)]) -> String {
     let change = [("old_string", "new_string"), ("oldText", "newText"), ("old_str", "new_str")];
     for (old, new) in change {
         if let (Some(before), Some(after)) = (is(old), is(new)) {
-            let lines = |text: &str, sign: char| text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>();
+            let lines = |text: &str, sign: char| {
+                text.lines().map(|line| format!("{sign}{line}\n")).collect::<String>()
+            };
             out += &fenced("diff", &(lines(before, '-') + &lines(after, '+')));
             shown.extend([old, new]);
         }
@@ -115,7 +121,9 @@ fn escaped(text: &str) -> String {
         match character {
             '<' => out.push_str("&lt;"),
             '&' => out.push_str("&amp;"),
-            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '!' | '~' | '$' | ':' | '@' if !matches!(character, ':' | '@') => {
+            '\\' | '`' | '*' | '_' | '[' | ']' | '#' | '|' | '!' | '~' | '$' | ':' | '@'
+                if !matches!(character, ':' | '@') =>
+            {
                 out.push('\\');
                 out.push(character);
             }
@@ -136,7 +144,8 @@ fn defused(text: &str) -> String {
         let run = sign.map_or(0, |sign| inside.bytes().take_while(|byte| *byte == sign).count());
         match fence {
             Some((open, len)) => {
-                let closes = sign == Some(open) && run >= len && indent < 4 && inside[run..].trim().is_empty();
+                let closes =
+                    sign == Some(open) && run >= len && indent < 4 && inside[run..].trim().is_empty();
                 out.push_str(line);
                 if closes {
                     fence = None;
@@ -149,9 +158,13 @@ fn defused(text: &str) -> String {
             }
             None => {
                 let level = inside.bytes().take_while(|byte| *byte == b'#').count();
-                let is_heading = (1..=6).contains(&level) && indent < 4 && inside[level..].starts_with([' ', '\t']);
+                let is_heading =
+                    (1..=6).contains(&level) && indent < 4 && inside[level..].starts_with([' ', '\t']);
                 // An underline would make a heading, or front matter, of what is before it.
-                let is_underline = indent < 4 && !inside.trim().is_empty() && matches!(inside.trim_end().trim_matches(|sign| sign == '=' || sign == '-'), "") && !inside.contains('|');
+                let is_underline = indent < 4
+                    && !inside.trim().is_empty()
+                    && matches!(inside.trim_end().trim_matches(|sign| sign == '=' || sign == '-'), "")
+                    && !inside.contains('|');
                 if is_heading {
                     out.push_str(&"#".repeat((level + 2).min(6)));
                     out.push_str(&defused_line(&inside[level..]));
@@ -211,7 +224,9 @@ fn defused_line(line: &str) -> String {
                 }
             }
             b'<' => {
-                let is_link = tail[1..].split_once('>').is_some_and(|(link, _)| is_safe_link(link) && !link.contains([' ', '<', '"']) && link.contains(':'));
+                let is_link = tail[1..].split_once('>').is_some_and(|(link, _)| {
+                    is_safe_link(link) && !link.contains([' ', '<', '"']) && link.contains(':')
+                });
                 out.push_str(if is_link { "<" } else { "&lt;" });
                 rest = &tail[1..];
             }
@@ -245,7 +260,10 @@ fn defused_line(line: &str) -> String {
 /// Whether an address leads to the web, to mail, or to a place beside the document. Entities may hide a scheme.
 fn is_safe_link(link: &str) -> bool {
     let link = link.trim_start();
-    let head: String = link.chars().take_while(|character| !matches!(character, '/' | '?' | '#' | ')' | ' ' | '>')).collect();
+    let head: String = link
+        .chars()
+        .take_while(|character| !matches!(character, '/' | '?' | '#' | ')' | ' ' | '>'))
+        .collect();
     let head = head.to_ascii_lowercase();
     match head.split_once(':') {
         Some((scheme, _)) => matches!(scheme, "http" | "https" | "mailto"),

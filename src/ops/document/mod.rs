@@ -183,7 +183,9 @@ pub(super) fn arguments_of(arguments: &[u8]) -> Vec<(String, String)> {
     if members.is_empty() && !matches!(arguments.trim_ascii(), b"" | b"{}" | b"null") {
         return vec![(String::new(), String::from_utf8_lossy(arguments).into_owned())];
     }
-    let value = |value: &[u8]| string(value).unwrap_or_else(|| Cow::Owned(String::from_utf8_lossy(value).into_owned())).into_owned();
+    let value = |value: &[u8]| {
+        string(value).unwrap_or_else(|| Cow::Owned(String::from_utf8_lossy(value).into_owned())).into_owned()
+    };
     members.into_iter().map(|(key, stored)| (key.into_owned(), value(stored))).collect()
 }
 

@@ -117,7 +117,8 @@ pub fn write(
         hash(CSS)
     );
     let title = redact_text(if options.title.trim().is_empty() { "Session" } else { &options.title });
-    let head = HTML.replace("{{csp}}", &policy).replace("{{css}}", CSS).replace("{{title}}", &escaped(&title));
+    let head =
+        HTML.replace("{{csp}}", &policy).replace("{{css}}", CSS).replace("{{title}}", &escaped(&title));
     writer.write(head.as_bytes())?;
     let mut number = vec![u32::MAX; session.entries.len()];
     for (at, ix) in entries.iter().enumerate() {
@@ -166,9 +167,12 @@ pub fn write(
     if chunk.len() > 1 {
         writer.chunk(&mut chunk)?;
     }
-    let place = |ix: Option<Ix>| ix.and_then(|ix| number.get(ix.at())).filter(|at| **at != u32::MAX).map_or(-1, |at| i64::from(*at));
+    let place = |ix: Option<Ix>| {
+        ix.and_then(|ix| number.get(ix.at())).filter(|at| **at != u32::MAX).map_or(-1, |at| i64::from(*at))
+    };
     let last = entries.last().copied();
-    let leaf = Some(session.head.leaf.or(session.head.entry)).filter(|leaf| place(*leaf) >= 0).unwrap_or(last);
+    let leaf =
+        Some(session.head.leaf.or(session.head.entry)).filter(|leaf| place(*leaf) >= 0).unwrap_or(last);
     let order = order(session, &number, leaf);
     let mut notes = options.notes.clone();
     let left = writer.written;
@@ -233,7 +237,13 @@ impl Writer<'_> {
     }
 
     /// Adds the body of an entry to a chunk.
-    fn body(&mut self, content: &Content<'_>, line: &[u8], options: &Options, chunk: &mut Vec<u8>) -> io::Result<()> {
+    fn body(
+        &mut self,
+        content: &Content<'_>,
+        line: &[u8],
+        options: &Options,
+        chunk: &mut Vec<u8>,
+    ) -> io::Result<()> {
         chunk.extend_from_slice(b"{\"b\":[");
         let start = chunk.len();
         let mut images = None;
@@ -259,7 +269,8 @@ impl Writer<'_> {
                     is_text_said = true;
                     let (text, cut) = super::document::cut_off(text, options.results);
                     self.written.results += usize::from(cut > 0);
-                    let text = if cut > 0 { format!("{text}\n… {cut} more bytes were left out") } else { text };
+                    let text =
+                        if cut > 0 { format!("{text}\n… {cut} more bytes were left out") } else { text };
                     put(chunk, &("r", call, u8::from(*is_error), text))?;
                 }
                 Block::Image { mime, bytes } => {
@@ -322,7 +333,9 @@ fn encoded_images(line: &[u8]) -> Vec<String> {
     while let Some(item) = todo.pop_front() {
         match &*text(item, "type") {
             "image" => {
-                let data = member(item, "source").and_then(|source| member(source, "data")).or_else(|| member(item, "data"));
+                let data = member(item, "source")
+                    .and_then(|source| member(source, "data"))
+                    .or_else(|| member(item, "data"));
                 out.push(data.and_then(string).unwrap_or_default().into_owned());
             }
             "tool_result" => {
@@ -350,7 +363,9 @@ impl Calls {
 
     fn remember(&mut self, content: &Content<'_>) {
         for (id, name, arguments) in content.calls() {
-            if self.order.len() == REMEMBERED && let Some(oldest) = self.order.pop_front() {
+            if self.order.len() == REMEMBERED
+                && let Some(oldest) = self.order.pop_front()
+            {
                 self.words.remove(&oldest);
             }
             self.order.push_back(id.to_owned());

@@ -15,7 +15,8 @@ details{margin:.5em 0}summary{cursor:pointer}.user{border-left:4px solid #4a7fd0
 /// Returns the page, and how many items were left out of it because it would be too large.
 pub fn plain(title: &str, items: &[Item]) -> (String, usize) {
     let title = if title.trim().is_empty() { "Session" } else { title };
-    let policy = format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", hash(CSS));
+    let policy =
+        format!("default-src 'none'; style-src 'sha256-{}'; base-uri 'none'; form-action 'none'", hash(CSS));
     let mut out = format!(
         "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\">\n\
          <meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n<title>{0}</title>\n<style>{CSS}</style>\n</head>\n<body>\n\
@@ -26,7 +27,9 @@ pub fn plain(title: &str, items: &[Item]) -> (String, usize) {
         let one = article(item);
         if out.len() + one.len() > MOST {
             let left = items.len() - at;
-            out += &format!("<p>{left} more entries were left out, since the page would be too large.</p>\n</main>\n</body>\n</html>\n");
+            out += &format!(
+                "<p>{left} more entries were left out, since the page would be too large.</p>\n</main>\n</body>\n</html>\n"
+            );
             return (out, left);
         }
         out += &one;
@@ -38,8 +41,18 @@ pub fn plain(title: &str, items: &[Item]) -> (String, usize) {
 fn article(item: &Item) -> String {
     let class = if item.kind == Kind::User { " class=\"user\"" } else { "" };
     let facts = [item.model.as_deref(), Some(&*item.date), item.label.as_deref()];
-    let facts = facts.into_iter().flatten().filter(|fact| !fact.is_empty()).map(escaped).collect::<Vec<_>>().join(" · ");
-    let mut out = format!("<article id=\"{}\"{class}>\n<h2>{} <small>{facts}</small></h2>\n", escaped(&item.id), item.heading());
+    let facts = facts
+        .into_iter()
+        .flatten()
+        .filter(|fact| !fact.is_empty())
+        .map(escaped)
+        .collect::<Vec<_>>()
+        .join(" · ");
+    let mut out = format!(
+        "<article id=\"{}\"{class}>\n<h2>{} <small>{facts}</small></h2>\n",
+        escaped(&item.id),
+        item.heading()
+    );
     for part in &item.parts {
         out += &match part {
             Part::Text(text) => format!("<div class=\"t\">{}</div>\n", escaped(text)),
@@ -60,7 +73,11 @@ fn article(item: &Item) -> String {
 }
 
 fn answer(answer: &Answer) -> String {
-    let more = if answer.cut > 0 { format!("<p>{} more bytes were left out.</p>", answer.cut) } else { String::new() };
+    let more = if answer.cut > 0 {
+        format!("<p>{} more bytes were left out.</p>", answer.cut)
+    } else {
+        String::new()
+    };
     format!("<p>{}</p>{}{more}", if answer.is_error { "Failed" } else { "Result" }, code(&answer.text))
 }
 

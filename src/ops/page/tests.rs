@@ -23,7 +23,18 @@ fn page(lines: &[String]) -> String {
 fn the_fixed_part_of_a_page_is_small_and_makes_no_markup_of_texts() {
     let all = [HTML, CSS, JS[0], JS[1]];
     assert!(all.iter().map(|text| text.len()).sum::<usize>() <= 48 * 1024);
-    for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function", "</script", "http-equiv=\"refresh", "//cdn", "import("] {
+    for word in [
+        "innerHTML",
+        "outerHTML",
+        "insertAdjacentHTML",
+        "document.write",
+        "eval(",
+        "new Function",
+        "</script",
+        "http-equiv=\"refresh",
+        "//cdn",
+        "import(",
+    ] {
         assert!(JS.iter().all(|text| !text.contains(word)), "{word}");
     }
     // Nothing is loaded: the only addresses are names of namespaces.
@@ -38,14 +49,20 @@ fn the_fixed_part_of_a_page_is_small_and_makes_no_markup_of_texts() {
 #[test]
 fn a_page_has_the_hashes_of_its_script_and_style_and_nothing_of_a_session_outside_of_its_elements() {
     let text = "</script><img src=x onerror=alert(1)> only-here";
-    let message = |id: &str, parent: &str| format!(r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{"role":"user","content":{}}}}}"#, serde_json::to_string(text).unwrap());
+    let message = |id: &str, parent: &str| {
+        format!(
+            r#"{{"type":"message","id":"{id}","parentId":{parent},"message":{{"role":"user","content":{}}}}}"#,
+            serde_json::to_string(text).unwrap()
+        )
+    };
     let page = page(&[
         r#"{"type":"session","version":3,"id":"s","timestamp":"2026-01-01T00:00:00Z","cwd":"/w"}"#.into(),
         message("aaaa", "null"),
         message("bbbb", "\"aaaa\""),
     ]);
     assert!(!page.contains("only-here") && page.contains("<title>&lt;b&gt;&quot;&amp;&#39;</title>"));
-    let between = |from: &str, to: &str| page.rsplit_once(from).unwrap().1.split_once(to).unwrap().0.to_owned();
+    let between =
+        |from: &str, to: &str| page.rsplit_once(from).unwrap().1.split_once(to).unwrap().0.to_owned();
     assert!(page.contains(&format!("script-src 'sha256-{}'", hash(&between("<script>", "</script>")))));
     assert!(page.contains(&format!("style-src 'sha256-{}'", hash(&between("<style>", "</style>")))));
 }

@@ -20,23 +20,102 @@ const PASSWORDS: [&str; 6] = ["password", "passwd", "passphrase", "pwd", "passwo
 
 /// Names that speak of a key.
 const KEYS: [&str; 14] = [
-    "token", "apikey", "api_key", "api-key", "access_key", "access-key", "accesskey", "auth_key", "private_key",
-    "privatekey", "secret_key", "credential", "encryption_key", "signing_key",
+    "token",
+    "apikey",
+    "api_key",
+    "api-key",
+    "access_key",
+    "access-key",
+    "accesskey",
+    "auth_key",
+    "private_key",
+    "privatekey",
+    "secret_key",
+    "credential",
+    "encryption_key",
+    "signing_key",
 ];
 
 /// Names that speak of something else, though they contain such a word.
 const OTHERS: [&str; 45] = [
-    "tokens", "token_count", "tokencount", "token_type", "tokentype", "token_budget", "max_token", "maxtoken", "tokenizer", "csrf", "public_key",
-    "publickey", "pubkey", "primary_key", "foreign_key", "sort_key", "partition_key", "keyboard", "key_id", "keyid", "keyword", "keycode",
-    "cache_key", "cachekey", "author", "authentication-results", "accessib", "access_mode", "api_version", "apiversion", "monkey", "turkey", "hotkey",
-    "token_url", "token_uri", "token_endpoint", "secret_name", "secretname", "password_hash_alg", "key_size", "key_length", "key_path", "key_file",
-    "keyframe", "token_limit",
+    "tokens",
+    "token_count",
+    "tokencount",
+    "token_type",
+    "tokentype",
+    "token_budget",
+    "max_token",
+    "maxtoken",
+    "tokenizer",
+    "csrf",
+    "public_key",
+    "publickey",
+    "pubkey",
+    "primary_key",
+    "foreign_key",
+    "sort_key",
+    "partition_key",
+    "keyboard",
+    "key_id",
+    "keyid",
+    "keyword",
+    "keycode",
+    "cache_key",
+    "cachekey",
+    "author",
+    "authentication-results",
+    "accessib",
+    "access_mode",
+    "api_version",
+    "apiversion",
+    "monkey",
+    "turkey",
+    "hotkey",
+    "token_url",
+    "token_uri",
+    "token_endpoint",
+    "secret_name",
+    "secretname",
+    "password_hash_alg",
+    "key_size",
+    "key_length",
+    "key_path",
+    "key_file",
+    "keyframe",
+    "token_limit",
 ];
 
 /// Parts of a value that stands for a secret.
 const PLACEHOLDERS: [&str; 30] = [
-    "example", "placeholder", "changeme", "change_me", "change-me", "your_", "your-", "yourp", "yourt", "yours", "redacted", "xxxx", "****", "....",
-    "…", "process.env", "os.environ", "getenv", "env.", "secrets.", "${", "$(", "{{", "<%", "dummy", "not_set", "undefined", "insert_", "replace_",
+    "example",
+    "placeholder",
+    "changeme",
+    "change_me",
+    "change-me",
+    "your_",
+    "your-",
+    "yourp",
+    "yourt",
+    "yours",
+    "redacted",
+    "xxxx",
+    "****",
+    "....",
+    "…",
+    "process.env",
+    "os.environ",
+    "getenv",
+    "env.",
+    "secrets.",
+    "${",
+    "$(",
+    "{{",
+    "<%",
+    "dummy",
+    "not_set",
+    "undefined",
+    "insert_",
+    "replace_",
     "todo",
 ];
 
@@ -53,10 +132,15 @@ pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>
         count
     };
     skip(&mut at, b"\\\"'`] ", 4);
-    let operator = ["=>", ":=", "?=", "||=", "==", "=", ":", ">"].iter().find(|sign| text[at..].starts_with(sign.as_bytes()))?;
+    let operator = ["=>", ":=", "?=", "||=", "==", "=", ":", ">"]
+        .iter()
+        .find(|sign| text[at..].starts_with(sign.as_bytes()))?;
     at += operator.len();
     // A comparison is not an assignment, and `::` is a path.
-    if *operator == "==" || text[at..].starts_with(b":") || *operator == ">" && text.get(hit.end + to) != Some(&b'>') {
+    if *operator == "=="
+        || text[at..].starts_with(b":")
+        || *operator == ">" && text.get(hit.end + to) != Some(&b'>')
+    {
         return None;
     }
     let spaces = skip(&mut at, b" \t", 4);
@@ -64,8 +148,14 @@ pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>
     let quote = text.get(at).copied().filter(|byte| b"\"'`".contains(byte));
     let start = at + usize::from(quote.is_some());
     let len = match quote {
-        Some(quote) => text[start..].iter().take(300).take_while(|byte| **byte != quote && **byte != b'\n' && **byte != b'\\').count(),
-        None => text[start..].iter().take(300).take_while(|byte| !b" \t\r\n\"'`,;)}]<|&\\".contains(byte)).count(),
+        Some(quote) => text[start..]
+            .iter()
+            .take(300)
+            .take_while(|byte| **byte != quote && **byte != b'\n' && **byte != b'\\')
+            .count(),
+        None => {
+            text[start..].iter().take(300).take_while(|byte| !b" \t\r\n\"'`,;)}]<|&\\".contains(byte)).count()
+        }
     };
     let range = start..start + len;
     let value = &text[range.clone()];
@@ -73,7 +163,10 @@ pub(super) fn value_after(text: &[u8], hit: Range<usize>) -> Option<Range<usize>
         return None;
     }
     // `PASSWORD=word` of a shell or an environment file, in which a password may be any word.
-    let is_env = spaces == 0 && *operator == "=" && name.iter().any(u8::is_ascii_uppercase) && !name.iter().any(u8::is_ascii_lowercase);
+    let is_env = spaces == 0
+        && *operator == "="
+        && name.iter().any(u8::is_ascii_uppercase)
+        && !name.iter().any(u8::is_ascii_lowercase);
     is_secret(name, value, quote.is_some() || is_env).then_some(range)
 }
 
@@ -104,14 +197,30 @@ fn is_secret(name: &[u8], value: &[u8], is_whole: bool) -> bool {
     let is_hash = is_hex(value) && matches!(value.len(), 32 | 40 | 64 | 128) || is_uuid(value);
     match strength {
         Name::Weak => {
-            digit && letter && value.len() >= 20 && entropy >= 3.7 && !is_hash && !is_worded(value) && !value.contains(['/', '.', ':', '(', '@'])
+            digit
+                && letter
+                && value.len() >= 20
+                && entropy >= 3.7
+                && !is_hash
+                && !is_worded(value)
+                && !value.contains(['/', '.', ':', '(', '@'])
         }
-        Name::Strong => digit && letter && value.len() >= 10 && entropy >= 3.0 && !value.contains(['(', ' ']) && !is_uuid(value) && !is_version(value),
+        Name::Strong => {
+            digit
+                && letter
+                && value.len() >= 10
+                && entropy >= 3.0
+                && !value.contains(['(', ' '])
+                && !is_uuid(value)
+                && !is_version(value)
+        }
         Name::Password if is_whole => {
             let is_mixed = digit && letter || has(u8::is_ascii_punctuation) || has(u8::is_ascii_uppercase);
             (is_mixed || value.len() >= 8) && letter && entropy >= 2.2 && !is_uuid(value)
         }
-        Name::Password => digit && letter && value.len() >= 8 && entropy >= 2.7 && !value.contains(['(', '.']),
+        Name::Password => {
+            digit && letter && value.len() >= 8 && entropy >= 2.7 && !value.contains(['(', '.'])
+        }
     }
 }
 
@@ -132,7 +241,10 @@ fn strength(name: &str) -> Option<Name> {
 pub(super) fn looks_like_a_name(value: &str) -> bool {
     let lower = value.to_ascii_lowercase();
     let is_word = value.bytes().all(|byte| byte.is_ascii_alphabetic() || b"_-.:".contains(&byte));
-    let speaks = ["password", "passwd", "secret", "token", "string", "config", "option", "param", "value", "true", "false", "null", "none", "required"];
+    let speaks = [
+        "password", "passwd", "secret", "token", "string", "config", "option", "param", "value", "true",
+        "false", "null", "none", "required",
+    ];
     is_word && (value.contains(['_', '.', '-', ':']) || speaks.iter().any(|word| lower.contains(word)))
         || value.starts_with('-')
         || value.ends_with(['(', ':', '?'])
@@ -140,7 +252,9 @@ pub(super) fn looks_like_a_name(value: &str) -> bool {
 
 /// Whether a value is words with signs between them: `primary_key_of_the_table_2`.
 fn is_worded(value: &str) -> bool {
-    let words = value.split(['_', '-', '.']).filter(|word| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()));
+    let words = value
+        .split(['_', '-', '.'])
+        .filter(|word| word.len() > 1 && word.bytes().all(|byte| byte.is_ascii_alphabetic()));
     words.count() >= 3
 }
 
@@ -149,10 +263,11 @@ fn is_hex(value: &str) -> bool {
 }
 
 pub(super) fn is_uuid(value: &str) -> bool {
-    value.len() == 36 && value.bytes().enumerate().all(|(at, byte)| match at {
-        8 | 13 | 18 | 23 => byte == b'-',
-        _ => byte.is_ascii_hexdigit(),
-    })
+    value.len() == 36
+        && value.bytes().enumerate().all(|(at, byte)| match at {
+            8 | 13 | 18 | 23 => byte == b'-',
+            _ => byte.is_ascii_hexdigit(),
+        })
 }
 
 /// Whether a value is a hash of git, a UUID, or the like, which says nothing by itself.
@@ -169,5 +284,10 @@ pub(super) fn entropy(value: &[u8]) -> f64 {
     let mut counts = [0u32; 256];
     value.iter().for_each(|byte| counts[usize::from(*byte)] += 1);
     let len = value.len() as f64;
-    -counts.iter().filter(|count| **count > 0).map(|count| f64::from(*count) / len).map(|share| share * share.log2()).sum::<f64>()
+    -counts
+        .iter()
+        .filter(|count| **count > 0)
+        .map(|count| f64::from(*count) / len)
+        .map(|share| share * share.log2())
+        .sum::<f64>()
 }

@@ -47,7 +47,9 @@ impl<'l> Stored<'l> {
         }
         let is_encoded = raw.len() > 66
             && ENCODED.contains(&self.key())
-            && raw[1..raw.len() - 1].iter().all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte));
+            && raw[1..raw.len() - 1]
+                .iter()
+                .all(|byte| byte.is_ascii_alphanumeric() || b"+/=-_".contains(byte));
         !is_encoded
     }
 }
@@ -56,7 +58,9 @@ impl<'l> Stored<'l> {
 pub(super) fn each_string(line: &[u8], each: &mut dyn FnMut(&Stored<'_>)) {
     let mut keys: Vec<&[u8]> = vec![b""];
     let mut at = 0;
-    while let Some(next) = line[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b',')) {
+    while let Some(next) =
+        line[at..].iter().position(|byte| matches!(byte, b'"' | b'{' | b'[' | b'}' | b']' | b','))
+    {
         at += next;
         match line[at] {
             b'"' => {

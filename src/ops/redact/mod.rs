@@ -110,7 +110,8 @@ impl Redactor {
     /// Looks through a text that is not on a line, such as a file beside the session.
     pub fn learn_text(&mut self, text: &str) {
         let rules = Arc::clone(&self.rules);
-        let hits: Vec<_> = rules.find(text, "").into_iter().map(|(range, rule)| (text[range].to_owned(), rule)).collect();
+        let hits: Vec<_> =
+            rules.find(text, "").into_iter().map(|(range, rule)| (text[range].to_owned(), rule)).collect();
         for (secret, rule) in hits {
             if !rules::is_replacement(rule) {
                 self.mark(&secret, rule);
@@ -237,7 +238,9 @@ impl Redactor {
 
 /// Whether a secret is a plain word or number, which means nothing without the words around it.
 fn is_plain(secret: &str) -> bool {
-    secret.len() < 12 && (secret.bytes().all(|byte| byte.is_ascii_alphabetic()) || secret.bytes().all(|byte| byte.is_ascii_digit()))
+    secret.len() < 12
+        && (secret.bytes().all(|byte| byte.is_ascii_alphabetic())
+            || secret.bytes().all(|byte| byte.is_ascii_digit()))
 }
 
 #[cfg(test)]

@@ -12,7 +12,8 @@ use std::sync::OnceLock;
 const ASSIGNED: &str = "generic-api-key";
 
 /// Rules of gitleaks for which bough has better ones, or that need the name of a file.
-const REPLACED: [&str; 5] = ["private-key", "jwt", "openai-api-key", "kubernetes-secret-yaml", "curl-auth-user"];
+const REPLACED: [&str; 5] =
+    ["private-key", "jwt", "openai-api-key", "kubernetes-secret-yaml", "curl-auth-user"];
 
 /// The words around which names of secrets are looked for.
 const NAMES: [&str; 9] = ["access", "api", "auth", "key", "credential", "creds", "passw", "secret", "token"];
@@ -125,16 +126,28 @@ impl Rules {
             for keyword in stored.keywords {
                 rules_of.entry(keyword.to_ascii_lowercase()).or_default().push(at);
             }
-            let of_secret = stored.allowlists.iter().filter(|allow| !matches!(&*allow.target, "match" | "line"));
+            let of_secret =
+                stored.allowlists.iter().filter(|allow| !matches!(&*allow.target, "match" | "line"));
             let allowed = of_secret.flat_map(|allow| allow.regexes.clone()).collect();
             let stopwords = stored.allowlists.iter().flat_map(|allow| allow.stopwords.clone()).collect();
-            let rule = Rule { id: stored.id, source, entropy: stored.entropy, allowed, stopwords, regex: OnceLock::new() };
+            let rule = Rule {
+                id: stored.id,
+                source,
+                entropy: stored.entropy,
+                allowed,
+                stopwords,
+                regex: OnceLock::new(),
+            };
             rules.push(rule);
         };
         for rule in extra {
-            compile(&rule.regex).map_err(|error| BadRule { id: rule.id.clone(), why: last_line(&error.to_string()) })?;
+            compile(&rule.regex)
+                .map_err(|error| BadRule { id: rule.id.clone(), why: last_line(&error.to_string()) })?;
             let ExtraRule { id, regex, keywords, entropy } = rule.clone();
-            add(Stored { id, regex: Some(regex), path: None, keywords, entropy, allowlists: Vec::new() }, &mut rules);
+            add(
+                Stored { id, regex: Some(regex), path: None, keywords, entropy, allowlists: Vec::new() },
+                &mut rules,
+            );
         }
         let plain = |id: &str, regex: &str, keywords: &[&str]| Stored {
             id: id.into(),
@@ -151,7 +164,10 @@ impl Rules {
                 allowed.stopwords.extend(file.allowlist.stopwords);
                 let is_own = rules.iter().all(|rule| rule.id != "aws-access-key");
                 for rule in file.rules {
-                    if rule.path.is_none() && rule.id != ASSIGNED && (is_own || !REPLACED.contains(&&*rule.id)) {
+                    if rule.path.is_none()
+                        && rule.id != ASSIGNED
+                        && (is_own || !REPLACED.contains(&&*rule.id))
+                    {
                         add(rule, &mut rules);
                     }
                 }
@@ -160,17 +176,33 @@ impl Rules {
         if groups.contains(&Group::Paths) {
             let home = r"(/home/[A-Za-z0-9_][\w.-]*|/Users/[A-Za-z0-9_][\w.-]*|/root\b)";
             add(plain(PATHS, home, &["/home/", "/users/", "/root"]), &mut rules);
-            add(plain(PATHS, r"([A-Za-z]:\\{1,2}Users\\{1,2}[\w.-]+)", &[":\\users\\", ":\\\\users\\\\"]), &mut rules);
+            add(
+                plain(PATHS, r"([A-Za-z]:\\{1,2}Users\\{1,2}[\w.-]+)", &[":\\users\\", ":\\\\users\\\\"]),
+                &mut rules,
+            );
             // The folders of stores.
-            add(plain(PATHS, r"(-(?:home|Users)-[A-Za-z0-9_.]+|--root-)", &["-home-", "-users-", "--root-"]), &mut rules);
+            add(
+                plain(PATHS, r"(-(?:home|Users)-[A-Za-z0-9_.]+|--root-)", &["-home-", "-users-", "--root-"]),
+                &mut rules,
+            );
         }
         if groups.contains(&Group::Mail) {
             let mail = r"\b([A-Za-z0-9._%+-]+@[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b";
             add(plain(MAIL, mail, &["@"]), &mut rules);
         }
         if groups.contains(&Group::Hosts) {
-            add(plain(HOSTS, r"\b[a-z][a-z0-9+.-]{1,20}://(?:[^\s/@]{1,200}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)", &["://"]), &mut rules);
-            add(plain(HOSTS, r"\b((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))\b", &[]), &mut rules);
+            add(
+                plain(
+                    HOSTS,
+                    r"\b[a-z][a-z0-9+.-]{1,20}://(?:[^\s/@]{1,200}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)",
+                    &["://"],
+                ),
+                &mut rules,
+            );
+            add(
+                plain(HOSTS, r"\b((?:(?:25[0-5]|2[0-4]\d|1?\d?\d)\.){3}(?:25[0-5]|2[0-4]\d|1?\d?\d))\b", &[]),
+                &mut rules,
+            );
             add(plain(HOSTS, r"@([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)*\.[A-Za-z]{2,24})\b", &["@"]), &mut rules);
         }
         if groups.contains(&Group::Credentials) {
@@ -187,7 +219,8 @@ impl Rules {
         // A word of another rule may be a name too.
         let rules_of = words.iter().zip(rules_of);
         let rules_of = rules_of.map(|(word, mut of)| {
-            let is_name = groups.contains(&Group::Credentials) && NAMES.iter().chain(&MORE_NAMES).any(|name| word.contains(name));
+            let is_name = groups.contains(&Group::Credentials)
+                && NAMES.iter().chain(&MORE_NAMES).any(|name| word.contains(name));
             if is_name {
                 of.push(usize::MAX);
             }
@@ -201,7 +234,8 @@ impl Rules {
             always,
             allowed: set(&allowed.regexes).expect("the allow-list that is built in is valid"),
             stopwords: allowed.stopwords,
-            own_allowed: set(allow).map_err(|error| BadRule { id: "allow".into(), why: last_line(&error.to_string()) })?,
+            own_allowed: set(allow)
+                .map_err(|error| BadRule { id: "allow".into(), why: last_line(&error.to_string()) })?,
         })
     }
 
@@ -222,7 +256,9 @@ impl Rules {
             }
             for rule in of {
                 if *rule == usize::MAX {
-                    if hit.end() > rest && let Some(range) = assigned::value_after(bytes, hit.range()) {
+                    if hit.end() > rest
+                        && let Some(range) = assigned::value_after(bytes, hit.range())
+                    {
                         rest = range.end;
                         found.push((range, usize::MAX));
                     }
@@ -241,16 +277,28 @@ impl Rules {
         for rule in &self.always {
             self.try_rule(*rule, text, 0..bytes.len(), &mut found);
         }
-        if !key.is_empty() && self.rules_of.iter().any(|of| of.contains(&usize::MAX)) && assigned::is_secret_field(key, text) {
+        if !key.is_empty()
+            && self.rules_of.iter().any(|of| of.contains(&usize::MAX))
+            && assigned::is_secret_field(key, text)
+        {
             found.push((0..text.len(), usize::MAX));
         }
         found.retain(|(range, rule)| !range.is_empty() && self.is_secret(&text[range.clone()], *rule));
         join(&mut found);
-        found.into_iter().map(|(range, rule)| (range, self.rules.get(rule).map_or("secret", |rule| &*rule.id))).collect()
+        found
+            .into_iter()
+            .map(|(range, rule)| (range, self.rules.get(rule).map_or("secret", |rule| &*rule.id)))
+            .collect()
     }
 
     /// Tries one rule on a part of a text. Gives where its last match ends, or 0.
-    fn try_rule(&self, at: usize, text: &str, within: Range<usize>, found: &mut Vec<(Range<usize>, usize)>) -> usize {
+    fn try_rule(
+        &self,
+        at: usize,
+        text: &str,
+        within: Range<usize>,
+        found: &mut Vec<(Range<usize>, usize)>,
+    ) -> usize {
         let rule = &self.rules[at];
         let compiled = rule.regex.get_or_init(|| {
             let allowed = if rule.allowed.is_empty() { None } else { set(&rule.allowed).ok() };
@@ -289,10 +337,12 @@ impl Rules {
         }
         let bytes = value.as_bytes();
         let is_mark = value.starts_with("[redacted:") || value.starts_with("redacted:");
-        let is_placeholder = matches!(id, "url-password" | "password-option" | "curl-auth-user" | "cookie") && is_placeholder(value);
+        let is_placeholder = matches!(id, "url-password" | "password-option" | "curl-auth-user" | "cookie")
+            && is_placeholder(value);
         let is_bare = id == "sourcegraph-access-token" && assigned::is_bare_hash(value);
-        let is_name = matches!(id, "api-key-header" | "authorization-header" | "bearer-token" | "password-option")
-            && assigned::looks_like_a_name(value);
+        let is_name =
+            matches!(id, "api-key-header" | "authorization-header" | "bearer-token" | "password-option")
+                && assigned::looks_like_a_name(value);
         let is_local = id == HOSTS && matches!(value, "127.0.0.1" | "0.0.0.0" | "255.255.255.255");
         let is_git = id == MAIL && value.starts_with("git@");
         !(is_mark || is_placeholder || is_bare || is_name || is_local || is_git)
@@ -305,10 +355,27 @@ impl Rules {
 /// Whether a password stands for one: `<password>`, `$PASSWORD`, `password`, `***`.
 fn is_placeholder(value: &str) -> bool {
     let lower = value.trim_matches(['<', '>', '[', ']', '{', '}']).to_ascii_lowercase();
-    let words = ["password", "passwd", "pass", "pwd", "secret", "token", "user", "username", "xxx", "changeme", "example", "your", "placeholder", "redacted"];
+    let words = [
+        "password",
+        "passwd",
+        "pass",
+        "pwd",
+        "secret",
+        "token",
+        "user",
+        "username",
+        "xxx",
+        "changeme",
+        "example",
+        "your",
+        "placeholder",
+        "redacted",
+    ];
     value.starts_with(['$', '<', '{', '%', '[', '*', '('])
         || words.iter().any(|word| lower == *word)
-        || ["your", "example", "placeholder", "changeme", "xxxx", "****", "...", "redacted"].iter().any(|word| lower.contains(word))
+        || ["your", "example", "placeholder", "changeme", "xxxx", "****", "...", "redacted"]
+            .iter()
+            .any(|word| lower.contains(word))
         || value.contains("${")
 }
 
@@ -374,7 +441,8 @@ fn set(all: &[String]) -> Result<RegexSet, regex::Error> {
 fn from_go(regex: &str) -> String {
     let bytes = regex.as_bytes();
     let repeats = |at: usize| {
-        let inside = bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b',').count();
+        let inside =
+            bytes[at + 1..].iter().take_while(|byte| byte.is_ascii_digit() || **byte == b',').count();
         inside > 0 && bytes[at + 1] != b',' && bytes.get(at + 1 + inside) == Some(&b'}')
     };
     let mut out = String::with_capacity(regex.len() + 8);
@@ -388,7 +456,9 @@ fn from_go(regex: &str) -> String {
                 can_repeat = true;
                 continue;
             }
-            '[' if !in_class => (in_class, class_start) = (true, at + 1 + usize::from(bytes.get(at + 1) == Some(&b'^'))),
+            '[' if !in_class => {
+                (in_class, class_start) = (true, at + 1 + usize::from(bytes.get(at + 1) == Some(&b'^')))
+            }
             '[' if bytes.get(at + 1) != Some(&b':') => out.push('\\'),
             '[' => {
                 // A named class, as `[:alnum:]`, to its end.
@@ -415,7 +485,10 @@ fn last_line(text: &str) -> String {
 impl Rules {
     /// The rules whose expression does not compile.
     pub(super) fn broken(&self) -> Vec<String> {
-        let broken = self.rules.iter().filter_map(|rule| Some(format!("{}: {}", rule.id, compile(&rule.source).err()?)));
+        let broken = self
+            .rules
+            .iter()
+            .filter_map(|rule| Some(format!("{}: {}", rule.id, compile(&rule.source).err()?)));
         broken.collect()
     }
 }

@@ -49,7 +49,12 @@ fn kinds(seed: u64) -> Vec<(&'static str, String, String)> {
     add("gitlab", "", format!("gl{}-{}", "pat", r(20, ALL)), "");
     add("npm", "", format!("np{}_{}", "m", r(36, ALL)), "");
     add("npmrc", "//registry/:_authToken=", r(36, ALL), "\n");
-    add("jwt", "", format!("ey{}.ey{}.{}", "JhbGciOiJIUzI1NiJ9", "JzdWIiOiIxMjM0NTY3ODkwIn0", r(43, ALL)), "");
+    add(
+        "jwt",
+        "",
+        format!("ey{}.ey{}.{}", "JhbGciOiJIUzI1NiJ9", "JzdWIiOiIxMjM0NTY3ODkwIn0", r(43, ALL)),
+        "",
+    );
     add("telegram", "bot ", format!("{}:{}{}", r(10, b"123456789"), "AA", r(33, ALL)), " ok");
     add("sendgrid", "", format!("S{}.{}.{}", "G", r(22, ALL), r(43, ALL)), "");
     add("hugging face", "", format!("h{}_{}", "f", r(34, ALL)), "");
@@ -84,7 +89,11 @@ fn each_kind_of_secret_is_replaced() {
         for (kind, text, secret) in kinds(seed * 1000) {
             let mut redactor = redactor();
             let out = redactor.text(&text);
-            assert!(!out.contains(&secret) && out.contains("[redacted:"), "{kind}, seed {seed}: {} bytes stayed", secret.len());
+            assert!(
+                !out.contains(&secret) && out.contains("[redacted:"),
+                "{kind}, seed {seed}: {} bytes stayed",
+                secret.len()
+            );
         }
     }
 }
@@ -92,7 +101,8 @@ fn each_kind_of_secret_is_replaced() {
 #[test]
 fn a_private_key_is_replaced_however_it_is_printed() {
     let lines: Vec<String> = (0..6).map(|at| random(70 + at, 64, ALL)).collect();
-    let (begin, end) = (format!("-----{} RSA PRIVATE KEY-----", "BEGIN"), format!("-----{} RSA PRIVATE KEY-----", "END"));
+    let (begin, end) =
+        (format!("-----{} RSA PRIVATE KEY-----", "BEGIN"), format!("-----{} RSA PRIVATE KEY-----", "END"));
     let numbered: Vec<String> =
         lines.iter().enumerate().map(|(at, line)| format!("     {}→{line}", at + 2)).collect();
     for (kind, text) in [
@@ -154,11 +164,20 @@ fn what_is_not_a_secret_stays() {
 fn the_same_secret_has_the_same_mark_also_without_its_words() {
     let (one, two) = (random(5, 20, ALL), random(6, 20, ALL));
     let mut redactor = redactor();
-    let lines = [format!(r#"{{"a":"{one} is mine"}}"#), format!(r#"{{"a":"DB_PASSWORD={one}","b":["X_TOKEN={two}","{one}"]}}"#)];
+    let lines = [
+        format!(r#"{{"a":"{one} is mine"}}"#),
+        format!(r#"{{"a":"DB_PASSWORD={one}","b":["X_TOKEN={two}","{one}"]}}"#),
+    ];
     lines.iter().for_each(|line| redactor.learn(line.as_bytes(), &mut |_| {}));
-    let out: Vec<_> = lines.iter().map(|line| String::from_utf8(redactor.line(line.as_bytes()).into_owned()).unwrap()).collect();
+    let out: Vec<_> = lines
+        .iter()
+        .map(|line| String::from_utf8(redactor.line(line.as_bytes()).into_owned()).unwrap())
+        .collect();
     assert_eq!(out[0], r#"{"a":"[redacted:secret#1] is mine"}"#);
-    assert_eq!(out[1], r#"{"a":"DB_PASSWORD=[redacted:secret#1]","b":["X_TOKEN=[redacted:secret#2]","[redacted:secret#1]"]}"#);
+    assert_eq!(
+        out[1],
+        r#"{"a":"DB_PASSWORD=[redacted:secret#1]","b":["X_TOKEN=[redacted:secret#2]","[redacted:secret#1]"]}"#
+    );
 }
 
 #[test]
@@ -189,8 +208,14 @@ fn a_line_keeps_all_bytes_but_those_of_its_secrets() {
 fn all_rules_compile_and_those_of_the_config_apply() {
     let groups: Vec<_> = Group::ALL.iter().map(|(_, group)| *group).collect();
     assert_eq!(Rules::new(&groups, &[], &[]).unwrap().broken(), [] as [String; 0]);
-    let extra = ExtraRule { id: "ticket".into(), regex: "TICKET-([0-9]+)".into(), keywords: Vec::new(), entropy: 0.0 };
-    let mut redactor = Redactor::new(Rules::new(&groups[..1], std::slice::from_ref(&extra), &["^7$".into()]).unwrap());
+    let extra = ExtraRule {
+        id: "ticket".into(),
+        regex: "TICKET-([0-9]+)".into(),
+        keywords: Vec::new(),
+        entropy: 0.0,
+    };
+    let mut redactor =
+        Redactor::new(Rules::new(&groups[..1], std::slice::from_ref(&extra), &["^7$".into()]).unwrap());
     assert_eq!(redactor.text("TICKET-42 and TICKET-7"), "TICKET-[redacted:ticket#1] and TICKET-7");
     let bad = ExtraRule { regex: "(".into(), ..extra };
     assert!(Rules::new(&groups, &[bad], &[]).is_err());
