@@ -7,6 +7,7 @@ mod site;
 use super::shared::config::Config;
 use super::shared::options::Global;
 use super::shared::thread_arg::{self, Manner, Read};
+use super::shared::words::{self, Use};
 use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
@@ -127,7 +128,8 @@ enum Form {
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let form = args.to.unwrap_or_else(|| form_of(output));
-    let (named, revisions) = session_arg::split(global, &args.words);
+    let words = words::split(global, &args.words, Use::Reads)?;
+    let (named, revisions) = (words.session(), &words.revisions[..]);
     if form == Form::Jsonl && !revisions.is_empty() {
         return Err(Failure::Usage {
             what: "`--to jsonl` exports whole sessions only".into(),
