@@ -72,6 +72,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole en
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, HEAD, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent continues from another entry'
+complete -c bough -n "__fish_bough_needs_command" -f -a "tree" -d 'Browse a session\'s tree in the terminal, and act on it'
 complete -c bough -n "__fish_bough_needs_command" -f -a "undo" -d 'Undo an operation'
 complete -c bough -n "__fish_bough_using_subcommand append" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
@@ -1268,6 +1269,39 @@ complete -c bough -n "__fish_bough_using_subcommand switch" -l root -d 'Move to 
 complete -c bough -n "__fish_bough_using_subcommand switch" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand tree" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand tree" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand tree" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand tree" -l select -d 'Choose an entry and print its id; with `many`, the ids of all marked entries' -r -f -a "one\t''
+many\t''"
+complete -c bough -n "__fish_bough_using_subcommand tree" -l filter -d 'Begin with this filter' -r -f -a "default\t''
+no-tools\t''
+user-only\t''
+labeled-only\t''
+all\t''"
+complete -c bough -n "__fish_bough_using_subcommand tree" -l keys -d 'Take these keys instead of those of the terminal, and print the screen after them, for tests' -r
+complete -c bough -n "__fish_bough_using_subcommand tree" -l size -d 'The size of the screen that `--keys` has, e.g. `80x24`' -r
+complete -c bough -n "__fish_bough_using_subcommand tree" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand tree" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand tree" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand tree" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand tree" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand tree" -l all -d 'List the sessions of all projects first'
+complete -c bough -n "__fish_bough_using_subcommand tree" -l project -d 'List the sessions of the current folder first, even if a session is set'
+complete -c bough -n "__fish_bough_using_subcommand tree" -l mouse -d 'Scroll with the mouse wheel'
+complete -c bough -n "__fish_bough_using_subcommand tree" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand undo" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''

@@ -830,6 +830,30 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '*::words -- The session, if it looks like a file; then the entry to move to:_default' \
 && ret=0
 ;;
+(tree)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--select=[Choose an entry and print its id; with \`many\`, the ids of all marked entries]::HOW:(one many)' \
+'--filter=[Begin with this filter]:FILTER:(default no-tools user-only labeled-only all)' \
+'--keys=[Take these keys instead of those of the terminal, and print the screen after them, for tests]:KEYS:_default' \
+'--size=[The size of the screen that \`--keys\` has, e.g. \`80x24\`]:SIZE:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'(--project)--all[List the sessions of all projects first]' \
+'()--project[List the sessions of the current folder first, even if a session is set]' \
+'--mouse[Scroll with the mouse wheel]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::word -- The session\: a file, a folder with sessions, an id or id prefix, a name, or `latest`:_default' \
+&& ret=0
+;;
 (undo)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -890,6 +914,7 @@ _bough_commands() {
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show a session in short\: format, HEAD, branches, faults' \
 'switch:Move HEAD, so that the agent continues from another entry' \
+'tree:Browse a session'\''s tree in the terminal, and act on it' \
 'undo:Undo an operation' \
     )
     _describe -t commands 'bough commands' commands "$@"
@@ -1049,6 +1074,11 @@ _bough__status_commands() {
 _bough__switch_commands() {
     local commands; commands=()
     _describe -t commands 'bough switch commands' commands "$@"
+}
+(( $+functions[_bough__tree_commands] )) ||
+_bough__tree_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough tree commands' commands "$@"
 }
 (( $+functions[_bough__undo_commands] )) ||
 _bough__undo_commands() {

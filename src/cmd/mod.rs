@@ -29,6 +29,7 @@ mod stats;
 mod status;
 mod switch;
 mod tips;
+mod tree;
 mod undo;
 
 pub use examples::examples;
@@ -86,6 +87,7 @@ enum Command {
     Stats(stats::Args),
     Status(status::Args),
     Switch(switch::Args),
+    Tree(tree::Args),
     Undo(undo::Args),
 }
 
@@ -93,7 +95,9 @@ enum Command {
 const GROUPS: &[(&str, &[&str])] = &[
     (
         "Look at sessions",
-        &["status", "log", "show", "branches", "diff", "grep", "context", "stats", "sessions", "export"],
+        &[
+            "status", "log", "tree", "show", "branches", "diff", "grep", "context", "stats", "sessions", "export",
+        ],
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "op"]),
@@ -166,6 +170,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Stats(args) => stats::run(args, global, config, ui),
         Command::Status(args) => status::run(args, global, ui),
         Command::Switch(args) => switch::run(args, global, ui),
+        Command::Tree(args) => tree::run(args, global, config, ui),
         Command::Undo(args) => undo::run(args, global, ui),
     }
 }

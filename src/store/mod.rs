@@ -24,7 +24,7 @@ pub use files::Files;
 pub use read::end::End;
 pub use read::ends::glance;
 pub use read::search::{Taker, sift};
-pub use read::tail::{Part, open_part};
+pub use read::tail::{Part, open_end, open_part};
 pub use read::whole::{Opened, Options, is_read_once, open, open_any, open_raw};
 pub use result_files::{ResultFile, ResultFiles};
 

@@ -11,5 +11,5 @@ pub mod text;
 pub use columns::Columns;
 pub use paint::{Ink, paint, set_styles};
 pub use progress::Progress;
-pub(crate) use terminal::unwritten;
 pub use terminal::{Look, Ui};
+pub(crate) use terminal::{spelled, unwritten};

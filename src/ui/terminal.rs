@@ -202,7 +202,7 @@ const SIGNS: [(&str, &str); 9] = [
 ];
 
 /// Returns text with bough's signs replaced by ASCII.
-fn spelled(text: &str) -> String {
+pub(crate) fn spelled(text: &str) -> String {
     if text.is_ascii() {
         return text.to_owned();
     }

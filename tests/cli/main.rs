@@ -37,6 +37,7 @@ mod shells;
 #[cfg(target_os = "linux")]
 mod sweep;
 mod threads;
+mod tree;
 mod tree_views;
 mod uncut;
 mod undo;

@@ -116,7 +116,7 @@ impl<'s> View<'s> {
 
     /// Does the same within `width` cells: for a result, both the question and the answer are
     /// shown.
-    fn summary_within(&mut self, ix: Ix, content: &Content<'_>, width: usize) -> String {
+    pub(crate) fn summary_within(&mut self, ix: Ix, content: &Content<'_>, width: usize) -> String {
         let call = self.calls.of(self.session, self.files, ix, content);
         let Some((asked, said)) = content.answer(&call) else {
             return text::fit(&self.without_folder(&content.summary_of(&call)), width);
@@ -358,6 +358,16 @@ impl<'s> View<'s> {
 }
 
 impl Printed {
+    /// Returns what the line is, as far as its color goes.
+    pub(crate) fn ink(&self) -> Option<Ink> {
+        self.ink
+    }
+
+    /// Returns the line without color.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Returns the line, painted.
     pub(crate) fn painted(&self, look: &Look) -> String {
         match self.ink {

@@ -10,6 +10,8 @@
 mod copy;
 mod report;
 mod translate;
+
+pub(crate) use translate::base64;
 pub mod units;
 
 pub use report::{Note, Refusal, Why};

@@ -72,6 +72,11 @@ pub fn open_part(path: &Path, options: Options, part: &Part<'_>) -> Result<Opene
     }
 }
 
+/// Opens a part of a session as [`open_part`] does, but gives nothing where only the whole would do.
+pub fn open_end(path: &Path, options: Options, part: &Part<'_>) -> Result<Option<Opened>, Error> {
+    try_part(path, options, part, SIZES)
+}
+
 #[derive(Clone, Copy)]
 struct Sizes {
     /// How much of the end is read first; then four times as much, and so on.

@@ -1,0 +1,107 @@
+//! A line that a user types: a label, a search, a command.
+
+use super::keys::Key;
+use unicode_width::UnicodeWidthChar;
+
+/// A line of text with a cursor in it.
+#[derive(Clone, Debug, Default)]
+pub(super) struct LineEdit {
+    letters: Vec<char>,
+    /// Before which letter the cursor is.
+    cursor: usize,
+}
+
+impl LineEdit {
+    /// Begins with a text, the cursor at its end.
+    pub(super) fn new(text: &str) -> LineEdit {
+        let letters: Vec<char> = text.chars().collect();
+        LineEdit { cursor: letters.len(), letters }
+    }
+
+    pub(super) fn text(&self) -> String {
+        self.letters.iter().collect()
+    }
+
+    /// Edits by one key.
+    pub(super) fn press(&mut self, key: Key) {
+        match key {
+            Key::Char(letter) => {
+                self.letters.insert(self.cursor, letter);
+                self.cursor += 1;
+            }
+            Key::Backspace | Key::Ctrl('h') if self.cursor > 0 => {
+                self.cursor -= 1;
+                self.letters.remove(self.cursor);
+            }
+            Key::Delete | Key::Ctrl('d') if self.cursor < self.letters.len() => {
+                self.letters.remove(self.cursor);
+            }
+            Key::Left | Key::Ctrl('b') => self.cursor = self.cursor.saturating_sub(1),
+            Key::Right | Key::Ctrl('f') => self.cursor = (self.cursor + 1).min(self.letters.len()),
+            Key::Home | Key::Ctrl('a') => self.cursor = 0,
+            Key::End | Key::Ctrl('e') => self.cursor = self.letters.len(),
+            Key::Ctrl('u') => {
+                self.letters.drain(..self.cursor);
+                self.cursor = 0;
+            }
+            Key::Ctrl('k') => self.letters.truncate(self.cursor),
+            Key::Ctrl('w') => {
+                let before = &self.letters[..self.cursor];
+                let word_end = before.iter().rposition(|letter| *letter != ' ').map_or(0, |at| at + 1);
+                let start =
+                    before[..word_end].iter().rposition(|letter| *letter == ' ').map_or(0, |at| at + 1);
+                self.letters.drain(start..self.cursor);
+                self.cursor = start;
+            }
+            _ => {}
+        }
+    }
+
+    /// The part that fits into so many cells, and the cell of it in which the cursor is.
+    pub(super) fn visible(&self, width: usize) -> (String, usize) {
+        let cells = |letter: &char| letter.width().unwrap_or(0);
+        let mut first = self.cursor;
+        let mut used = 0;
+        while first > 0 && used + cells(&self.letters[first - 1]) < width {
+            first -= 1;
+            used += cells(&self.letters[first]);
+        }
+        (self.letters[first..].iter().collect(), used)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn keys_edit_the_line() {
+        let check = |text: &str, keys: &str, wanted: &str| {
+            let mut line = LineEdit::new(text);
+            Key::parse_all(keys).into_iter().for_each(|key| line.press(key));
+            line.press(Key::Char('|'));
+            assert_eq!(line.text(), wanted, "{text}: {keys}");
+        };
+        check("ab",       "",                    "ab|");
+        check("ab",       "c Backspace",         "ab|");
+        check("ab",       "Left Backspace",      "|b");
+        check("ab",       "Home Delete",         "|b");
+        check("ab",       "^A x ^E y",           "xaby|");
+        check("a bc d",   "Left ^W",             "a |d");
+        check("a b",      "^U",                  "|");
+        check("a b",      "Home Right ^K",       "a|");
+        check("",         "Backspace Delete Left Right ^W ^K", "|");
+        check("\u{4e2d}", "Backspace",           "|");
+    }
+
+    #[test]
+    fn the_cursor_stays_visible() {
+        let mut line = LineEdit::new("abcdef");
+        assert_eq!(line.visible(4), ("def".into(), 3));
+        line.press(Key::Home);
+        assert_eq!(line.visible(4), ("abcdef".into(), 0));
+        assert_eq!(LineEdit::new("\u{4e2d}\u{6587}").visible(4), ("\u{6587}".into(), 2));
+        assert_eq!(LineEdit::new("ab").visible(0), (String::new(), 0));
+    }
+}

@@ -1,0 +1,377 @@
+//! `bough tree`: the tree in the terminal, and acting on it.
+
+mod bough;
+mod draw;
+mod keys;
+mod line_edit;
+mod model;
+mod navigator;
+mod picker;
+mod screen;
+mod terminal;
+
+use self::bough::Bough;
+use super::shared::config::Config;
+use super::shared::options::{Global, session_variable};
+use super::shared::session_arg;
+use super::{Exit, Failure, complete};
+use crate::ops::filter::Mode;
+use crate::store::locate::{self, Found};
+use crate::store::{self, Options};
+use crate::ui::{Look, Ui};
+use clap_complete::engine::ArgValueCompleter;
+use model::{Loader, Model};
+use navigator::{Kept, Leave, Navigator, Step, Use};
+use picker::Picked;
+use screen::{Input, Screen, Script};
+use std::io::{self, IsTerminal, Write};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+use terminal::Terminal;
+
+/// Browse a session's tree in the terminal, and act on it
+///
+/// Shows the tree as the agents' own tree views do: roots down, the branch with HEAD first, with the
+/// same filters. The entry with the cursor is shown beside it. Keys switch, label, copy, export,
+/// compare, undo and redo; each act runs the command of that name, shows its plan first, and can be
+/// undone. `g?` lists the keys. Browsing writes nothing.
+///
+/// Without a session, lists the sessions of the current folder; Enter opens one.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "bough tree [OPTIONS] [SESSION]")]
+pub struct Args {
+    /// The session: a file, a folder with sessions, an id or id prefix, a name, or `latest`
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
+    word: Option<String>,
+
+    /// List the sessions of all projects first
+    #[arg(long, conflicts_with_all = ["word", "project"])]
+    all: bool,
+
+    /// List the sessions of the current folder first, even if a session is set
+    #[arg(long, conflicts_with = "word")]
+    project: bool,
+
+    /// Choose an entry and print its id; with `many`, the ids of all marked entries
+    ///
+    /// Draws on the terminal even if the output goes elsewhere, e.g. `bough switch "$(bough tree
+    /// --select)"`. Leaving without a choice has exit status 1.
+    #[arg(long, value_name = "HOW", num_args = 0..=1, require_equals = true, default_missing_value = "one", value_parser = ["one", "many"])]
+    select: Option<String>,
+
+    /// Begin with this filter
+    #[arg(long, value_name = "FILTER", default_value = "default", value_parser = Mode::ALL.map(|(name, _)| name))]
+    filter: String,
+
+    /// Scroll with the mouse wheel
+    ///
+    /// The terminal then can't select text with the mouse, except with Shift in most terminals.
+    #[arg(long)]
+    mouse: bool,
+
+    /// Take these keys instead of those of the terminal, and print the screen after them, for tests
+    #[arg(long, value_name = "KEYS", hide = true)]
+    keys: Option<String>,
+
+    /// The size of the screen that `--keys` has, e.g. `80x24`
+    #[arg(long, value_name = "SIZE", hide = true, requires = "keys", default_value = "80x24", value_parser = size)]
+    size: (u16, u16),
+}
+
+fn size(word: &str) -> Result<(u16, u16), String> {
+    let parsed =
+        word.split_once('x').and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)));
+    parsed.ok_or_else(|| "expected a size such as 80x24".into())
+}
+
+pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let purpose = match args.select.as_deref() {
+        None => Use::Act,
+        Some("many") => Use::SelectMany,
+        Some(_) => Use::SelectOne,
+    };
+    if args.keys.is_none() {
+        check_terminal(purpose)?;
+    }
+    let chosen = chosen(args, global, ui)?;
+    let look = if args.keys.is_some() {
+        Look { color: false, ..ui.look }
+    } else {
+        drawn_look(ui.look, global, config)
+    };
+    let mut screen: Box<dyn Screen> = match &args.keys {
+        Some(keys) => Box::new(Script::new(keys, args.size)),
+        None => Box::new(Terminal::enter(args.mouse)?),
+    };
+    let options = global.options();
+    let path = match chosen {
+        Chosen::Session(path) => path,
+        Chosen::List(found) => match picker::pick(found, options, &look, &mut *screen)? {
+            Picked::Session(path) => path,
+            picked => {
+                let last = screen.last();
+                drop(screen);
+                match picked {
+                    Picked::Signal(signal) => terminal::end_by(signal)?,
+                    Picked::Ended => print_screen(last, ui)?,
+                    _ if purpose != Use::Act => return Ok(Exit::No),
+                    _ => {}
+                }
+                return Ok(Exit::Done);
+            }
+        },
+    };
+    let mode =
+        Mode::ALL.into_iter().find(|(name, _)| *name == args.filter).map_or(Mode::Default, |(_, mode)| mode);
+    let left = Browser { screen: &mut *screen, path: &path, options, purpose, look }.browse(Kept::new(mode));
+    let last = screen.last();
+    // The terminal is given back before anything is printed.
+    drop(screen);
+    let (left, kept) = left?;
+    match left {
+        Left::Ended => print_screen(last, ui)?,
+        Left::Signal(signal) => terminal::end_by(signal)?,
+        Left::By(Leave::Quit) if purpose != Use::Act => return Ok(Exit::No),
+        Left::By(Leave::Quit) => {}
+        Left::By(Leave::Chosen(ids)) => {
+            for id in ids {
+                writeln!(ui.out(), "{id}")?;
+            }
+        }
+        Left::By(Leave::Resume(command)) => {
+            let printed = ui.look.shown(&kept.printed).into_owned();
+            write!(ui.out(), "{printed}")?;
+            ui.finish()?;
+            return Err(Command::new("sh").args(["-c", &command]).exec().into());
+        }
+    }
+    let printed = ui.look.shown(&kept.printed).into_owned();
+    write!(ui.out(), "{printed}")?;
+    Ok(Exit::Done)
+}
+
+fn print_screen(last: Option<String>, ui: &mut Ui) -> io::Result<()> {
+    write!(ui.out(), "{}", last.unwrap_or_default())
+}
+
+/// Refuses to run where nobody could see it.
+fn check_terminal(purpose: Use) -> Result<(), Failure> {
+    let sees = if purpose == Use::Act { io::stdout().is_terminal() } else { true };
+    let has_terminal = std::fs::File::open("/dev/tty").is_ok();
+    if sees && has_terminal {
+        return Ok(());
+    }
+    let hint = "`bough log --graph --reverse` prints the tree".into();
+    Err(Failure::Usage { what: "`bough tree` needs a terminal".into(), hint })
+}
+
+/// How the terminal is drawn on: its colors count, even if the output goes elsewhere.
+fn drawn_look(look: Look, global: &Global, config: &Config) -> Look {
+    use super::shared::options::When;
+    let (when, _) = global.color_in_force(config);
+    Look { color: when != When::Never, ..look }
+}
+
+/// What is shown first.
+enum Chosen {
+    Session(PathBuf),
+    List(Vec<Found>),
+}
+
+fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
+    let stores = || locate::stores(&global.roots);
+    if args.all {
+        return Ok(Chosen::List(stores().iter().flat_map(locate::sessions).collect()));
+    }
+    let named = global.session.as_deref().or(args.word.as_deref());
+    if let Some(folder) =
+        named.map(Path::new).filter(|path| path.is_dir() && session_arg::has_several(global, path))
+    {
+        let found = session_arg::in_folder(global, folder);
+        return Ok(Chosen::List(found.into_iter().filter_map(Found::at).collect()));
+    }
+    if named.is_none() && (args.project || session_variable().is_none()) {
+        let folder = std::env::current_dir()?;
+        let found: Vec<Found> = locate::of_folder(&stores(), &folder, locate::Worktrees::Listed).collect();
+        return if found.is_empty() { Err(Failure::NoSession.into()) } else { Ok(Chosen::List(found)) };
+    }
+    let path = session_arg::path(global, args.word.as_deref(), ui)?;
+    if store::is_read_once(&path) {
+        let hint = "name a file".to_owned();
+        return Err(Failure::Usage { what: "can't browse standard input or a pipe".into(), hint }.into());
+    }
+    Ok(Chosen::Session(path))
+}
+
+/// How the navigator ended.
+enum Left {
+    By(Leave),
+    /// The keys were at an end.
+    Ended,
+    Signal(i32),
+}
+
+/// What comes after a session in memory.
+enum Next {
+    Model(Box<Model>),
+    Leave(Left),
+}
+
+/// One session on a screen.
+struct Browser<'b> {
+    screen: &'b mut dyn Screen,
+    path: &'b Path,
+    options: Options,
+    purpose: Use,
+    look: Look,
+}
+
+/// A changed file is looked at this often while it is followed.
+const LOOK: Duration = Duration::from_millis(50);
+
+impl Browser<'_> {
+    fn browse(&mut self, mut kept: Kept) -> anyhow::Result<(Left, Kept)> {
+        let bough = Bough::new(self.path)?;
+        let mut loader = Loader::new(self.path.to_owned(), self.options);
+        let first = if self.screen.is_live() { Model::read_end(self.path, self.options) } else { None };
+        let mut model = match first {
+            Some(model) => {
+                loader.start();
+                model
+            }
+            None => Model::read(self.path, self.options)?,
+        };
+        loop {
+            let mut navigator = Navigator::new(&model, &bough, self.purpose, kept);
+            let next = self.drive(&mut navigator, &mut loader)?;
+            kept = navigator.keep();
+            match next {
+                Next::Model(read) => model = *read,
+                Next::Leave(left) => return Ok((left, kept)),
+            }
+        }
+    }
+
+    /// Takes keys and draws until the session was read anew, or is left.
+    fn drive(&mut self, navigator: &mut Navigator<'_>, loader: &mut Loader) -> anyhow::Result<Next> {
+        let (mut is_stale, mut looked) = (true, Instant::now());
+        loop {
+            match loader.take() {
+                Some(Ok(model)) => return Ok(Next::Model(Box::new(model))),
+                Some(Err(error)) => {
+                    navigator.kept.message = format!("{error:#}");
+                    is_stale = true;
+                }
+                None => {}
+            }
+            if navigator.kept.follow && !loader.is_reading() && looked.elapsed() >= LOOK.max(loader.pause()) {
+                looked = Instant::now();
+                match navigator.model.end.is_changed(self.path) {
+                    Ok(true) => loader.start(),
+                    Ok(false) => {}
+                    Err(error) => {
+                        navigator.kept.message = error.to_string();
+                        is_stale = true;
+                    }
+                }
+            }
+            is_stale |= navigator.work(Duration::from_millis(8));
+            let is_busy = loader.is_reading() || navigator.is_searching();
+            if is_stale {
+                let status = if loader.is_reading() { "reading…" } else { "" };
+                let look = self.look;
+                self.screen.draw(&mut |buffer| draw::screen(navigator, status, &look, buffer))?;
+                is_stale = false;
+            }
+            let wait = match (navigator.is_searching(), loader.is_reading(), navigator.kept.follow) {
+                (true, ..) => Duration::ZERO,
+                (_, true, _) => Duration::from_millis(10),
+                (_, _, true) => LOOK,
+                _ => Duration::from_secs(3600),
+            };
+            match self.screen.next(wait, is_busy)? {
+                Input::Nothing => {}
+                Input::Redraw => is_stale = true,
+                Input::End => return Ok(Next::Leave(Left::Ended)),
+                Input::Signal(signal) => return Ok(Next::Leave(Left::Signal(signal))),
+                Input::Key(key) => {
+                    is_stale = true;
+                    let step = navigator.press(key).and_then(|step| self.take_step(step, navigator, loader));
+                    match step {
+                        Ok(Some(leave)) => return Ok(Next::Leave(Left::By(leave))),
+                        Ok(None) => {}
+                        Err(error) => {
+                            navigator.kept.message = crate::ui::text::one_line(&format!("{error:#}"))
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what a key asked for outside of the tree. Gives how the navigator is left, if it is.
+    fn take_step(
+        &mut self,
+        step: Step,
+        navigator: &mut Navigator<'_>,
+        loader: &mut Loader,
+    ) -> anyhow::Result<Option<Leave>> {
+        match step {
+            Step::Stay => {}
+            Step::Reread => loader.start(),
+            Step::Leave(leave) => return Ok(Some(leave)),
+            Step::Suspend => self.screen.suspend()?,
+            Step::Copy(text) => self.screen.copy(&text)?,
+            Step::Page(words) => {
+                // A text that fits on the screen would be gone at once.
+                self.screen.run(navigator.bough.command(&words).env("LESS", "R"))?;
+            }
+            Step::Edit(text) => _ = self.edit(&text)?,
+            Step::Summarize(mut words) => {
+                let summary = self.edit("")?.trim_end().to_owned();
+                if summary.is_empty() {
+                    navigator.kept.message = "no summary was written; nothing was changed".into();
+                    return Ok(None);
+                }
+                words.splice(1..1, ["--summary".to_owned(), summary]);
+                navigator.plan("Switch here, with this summary?", words)?;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Lets the user edit a text, and gives what it is then.
+    fn edit(&mut self, text: &str) -> anyhow::Result<String> {
+        let variable = |name| std::env::var(name).ok().filter(|value: &String| !value.trim().is_empty());
+        let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
+        let file = Scratch::new(text)?;
+        let mut command = Command::new("sh");
+        command.args(["-c", &format!("{editor} \"$1\""), "sh"]).arg(&file.path);
+        self.screen.run(&mut command)?;
+        Ok(std::fs::read_to_string(&file.path)?)
+    }
+}
+
+/// A file for the editor that is removed in the end.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(text: &str) -> io::Result<Scratch> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let name = format!("bough-{}-{}.md", std::process::id(), uuid::Uuid::new_v4().simple());
+        let path = std::env::temp_dir().join(name);
+        let mut file = std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&path)?;
+        file.write_all(text.as_bytes())?;
+        Ok(Scratch { path })
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}

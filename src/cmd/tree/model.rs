@@ -1,0 +1,134 @@
+//! A session as the navigator has it in memory, and the thread that reads it.
+
+use crate::cmd::shared::thread_arg::Read;
+use crate::cmd::shared::{after_move, write};
+use crate::format::Session;
+use crate::model::Ix;
+use crate::ops::rows::Order;
+use crate::store::oplog::Log;
+use crate::store::write::Signs;
+use crate::store::{self, End, Opened, Options, Part};
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, TryRecvError, channel};
+use std::time::{Duration, Instant};
+
+/// A session that was read.
+pub(super) struct Model {
+    pub(super) opened: Opened,
+    pub(super) order: Order,
+    /// The entry whose path comes first, and which every filter shows.
+    pub(super) leaf: Option<Ix>,
+    /// What is said of entries beside their labels.
+    pub(super) marks: HashMap<Ix, Vec<String>>,
+    /// Why an agent seems to be at work on the file.
+    pub(super) signs: Option<Signs>,
+    /// The end of the file as it was read.
+    pub(super) end: End,
+}
+
+/// The rows that are read first of a large file.
+const FIRST_ROWS: usize = 200;
+
+impl Model {
+    /// Reads the session as a whole.
+    pub(super) fn read(path: &Path, options: Options) -> anyhow::Result<Model> {
+        Model::new(store::open(path, options)?)
+    }
+
+    /// Reads the end of a large file: enough for a screen of rows. `None` if only the whole would do.
+    pub(super) fn read_end(path: &Path, options: Options) -> Option<Model> {
+        let enough = |session: &Session| session.knows_path(FIRST_ROWS, |_| true);
+        let part = Part { enough: &enough, ..Part::default() };
+        // Whatever is wrong is reported by the reading of the whole.
+        let opened = store::open_end(path, options, &part).ok().flatten()?;
+        Model::new(opened).ok()
+    }
+
+    fn new(opened: Opened) -> anyhow::Result<Model> {
+        let end = End::of(&opened);
+        let mut read = Read::of(opened);
+        if !read.opened.session.partial {
+            read.join()?;
+        }
+        let marks = read.marks()?;
+        let session = &read.opened.session;
+        // A reply may go on below HEAD; then the path ends after the leaf.
+        let tip = session.end();
+        let leaf = if tip == session.head.entry { session.head.leaf.or(tip) } else { tip };
+        let order = Order::new(session, leaf);
+        let is_link = read.opened.files.path(0).is_symlink();
+        let signs = write::signs_of_life(&read.opened.files, is_link, false, Log::of_user().as_ref());
+        Ok(Model { opened: read.opened, order, leaf, marks, signs, end })
+    }
+
+    pub(super) fn session(&self) -> &Session {
+        &self.opened.session
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        self.opened.files.path(0)
+    }
+
+    /// The command by which the agent resumes the session.
+    pub(super) fn resume_command(&self) -> Option<String> {
+        after_move::resume_command(self.session().format, self.path())
+    }
+}
+
+/// Reads a session in the background.
+pub(super) struct Loader {
+    path: PathBuf,
+    options: Options,
+    /// What the reading thread gives, if one is at work.
+    coming: Option<Receiver<anyhow::Result<Model>>>,
+    /// Whether to read once more, since the file may have changed after the reading began.
+    again: bool,
+    began: Instant,
+    took: Duration,
+}
+
+impl Loader {
+    pub(super) fn new(path: PathBuf, options: Options) -> Loader {
+        Loader { path, options, coming: None, again: false, began: Instant::now(), took: Duration::ZERO }
+    }
+
+    /// Begins to read the whole session; if that is under way, once more after it.
+    pub(super) fn start(&mut self) {
+        if self.coming.is_some() {
+            self.again = true;
+            return;
+        }
+        self.began = Instant::now();
+        let (give, coming) = channel();
+        let (path, options) = (self.path.clone(), self.options);
+        std::thread::spawn(move || {
+            // Nobody waits for it if the navigator was left meanwhile.
+            let _ = give.send(Model::read(&path, options));
+        });
+        self.coming = Some(coming);
+    }
+
+    pub(super) fn is_reading(&self) -> bool {
+        self.coming.is_some()
+    }
+
+    /// What was read, if that is complete.
+    pub(super) fn take(&mut self) -> Option<anyhow::Result<Model>> {
+        let read = match self.coming.as_ref()?.try_recv() {
+            Ok(read) => read,
+            Err(TryRecvError::Empty) => return None,
+            Err(TryRecvError::Disconnected) => Err(anyhow::anyhow!("the reading thread ended early")),
+        };
+        (self.coming, self.took) = (None, self.began.elapsed());
+        if std::mem::take(&mut self.again) {
+            self.start();
+        }
+        Some(read)
+    }
+
+    /// How long to wait before a growing file is read again, so that reading takes a third of the time at most.
+    pub(super) fn pause(&self) -> Duration {
+        2 * self.took
+    }
+}

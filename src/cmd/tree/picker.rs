@@ -1,0 +1,201 @@
+//! The list of sessions from which one is opened.
+
+use super::keys::Key;
+use super::line_edit::LineEdit;
+use super::screen::{Input, Screen};
+use crate::cmd::shared::time;
+use crate::model::Time;
+use crate::ops::sessions;
+use crate::store::locate::Found;
+use crate::store::{self, Options};
+use crate::ui::{Look, spelled, text};
+use ratatui_core::buffer::Buffer;
+use ratatui_core::style::{Modifier, Style};
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::time::{Duration, SystemTime};
+
+/// What was done with the list.
+pub(super) enum Picked {
+    Session(PathBuf),
+    Nothing,
+    /// The keys were at an end.
+    Ended,
+    /// A signal ends the program.
+    Signal(i32),
+}
+
+/// The list, newest first.
+struct Picker {
+    found: Vec<Found>,
+    options: Options,
+    now: Time,
+    /// The rows that have the words that were typed.
+    shown: Vec<usize>,
+    cursor: usize,
+    top: usize,
+    page: usize,
+    words: String,
+    typing: Option<LineEdit>,
+    /// What is said of the sessions that were on the screen: agent, and name or first prompt.
+    known: HashMap<usize, (String, String)>,
+}
+
+/// Lets the user choose a session.
+pub(super) fn pick(
+    mut found: Vec<Found>,
+    options: Options,
+    look: &Look,
+    screen: &mut dyn Screen,
+) -> anyhow::Result<Picked> {
+    found.sort_by_cached_key(|found| (std::cmp::Reverse(found.modified()), found.path.clone()));
+    let shown = (0..found.len()).collect();
+    let mut picker = Picker {
+        found,
+        options,
+        now: time::now(),
+        shown,
+        cursor: 0,
+        top: 0,
+        page: 1,
+        words: String::new(),
+        typing: None,
+        known: HashMap::new(),
+    };
+    loop {
+        screen.draw(&mut |buffer| picker.draw(buffer, look))?;
+        match screen.next(Duration::from_secs(3600), false)? {
+            Input::Key(key) => {
+                if let Some(picked) = picker.press(key) {
+                    return Ok(picked);
+                }
+            }
+            Input::Nothing | Input::Redraw => {}
+            Input::End => return Ok(Picked::Ended),
+            Input::Signal(signal) => return Ok(Picked::Signal(signal)),
+        }
+    }
+}
+
+impl Picker {
+    fn press(&mut self, key: Key) -> Option<Picked> {
+        if let Some(line) = &mut self.typing {
+            match key {
+                Key::Esc | Key::Ctrl('c') => {
+                    self.typing = None;
+                    self.words.clear();
+                }
+                Key::Enter => {
+                    self.words = line.text();
+                    self.typing = None;
+                }
+                key => line.press(key),
+            }
+            if let Some(line) = &self.typing {
+                self.words = line.text();
+            }
+            self.narrow();
+            return None;
+        }
+        let last = self.shown.len().saturating_sub(1);
+        self.cursor = match key {
+            Key::Down | Key::Char('j') => self.cursor + 1,
+            Key::Up | Key::Char('k') => self.cursor.saturating_sub(1),
+            Key::PageDown => self.cursor + self.page,
+            Key::PageUp => self.cursor.saturating_sub(self.page),
+            Key::Home | Key::Char('g') => 0,
+            Key::End | Key::Char('G') => last,
+            Key::Char('/') => {
+                self.typing = Some(LineEdit::new(&self.words));
+                self.cursor
+            }
+            Key::Char('q') | Key::Esc | Key::Ctrl('c') => return Some(Picked::Nothing),
+            Key::Enter => {
+                let chosen = self.shown.get(self.cursor)?;
+                return Some(Picked::Session(self.found[*chosen].path.clone()));
+            }
+            _ => self.cursor,
+        }
+        .min(last);
+        None
+    }
+
+    /// Keeps the rows that have all words.
+    fn narrow(&mut self) {
+        let words: Vec<String> = self.words.split_whitespace().map(str::to_lowercase).collect();
+        let mut shown = Vec::new();
+        for at in 0..self.found.len() {
+            let has = |said: &str| words.iter().all(|word| said.to_lowercase().contains(word));
+            if words.is_empty() || has(&self.said(at)) {
+                shown.push(at);
+            }
+        }
+        self.shown = shown;
+        self.cursor = self.cursor.min(self.shown.len().saturating_sub(1));
+    }
+
+    /// All that is said of a session, to be searched.
+    fn said(&mut self, at: usize) -> String {
+        let (agent, title) = self.known(at);
+        format!("{agent} {title} {}", self.found[at].path.display())
+    }
+
+    /// The agent of a session, and its name or first prompt. Reads both ends of its file.
+    fn known(&mut self, at: usize) -> (String, String) {
+        let (found, options) = (&self.found, self.options);
+        let read = || {
+            let opened = store::glance(&found[at].path, options).ok()?;
+            let summary = sessions::summary(&opened.session, &opened.files).ok()?;
+            let name = summary.name.filter(|name| !name.trim().is_empty());
+            let title = name.or(summary.prompt).unwrap_or_default();
+            Some((opened.session.format.agent().to_owned(), text::one_line(&title)))
+        };
+        let unread = || ("?".to_owned(), "(not a session)".to_owned());
+        self.known.entry(at).or_insert_with(|| read().unwrap_or_else(unread)).clone()
+    }
+
+    fn draw(&mut self, buffer: &mut Buffer, look: &Look) -> Option<(u16, u16)> {
+        let area = buffer.area;
+        let width = usize::from(area.width);
+        let (head, foot) = (u16::from(area.height >= 3), u16::from(area.height >= 2));
+        let height = usize::from(area.height - head - foot);
+        self.page = height.max(1);
+        let own = |words: &str| text::fit(&if look.ascii { spelled(words) } else { words.to_owned() }, width);
+        let bold = Style::new().add_modifier(Modifier::BOLD);
+        if head == 1 {
+            let words = format!("Sessions · {} of {}", self.shown.len(), self.found.len());
+            buffer.set_stringn(area.x, area.y, own(&words), width, bold);
+        }
+        self.top = self.top.clamp((self.cursor + 1).saturating_sub(height), self.cursor);
+        let rows: Vec<usize> = self.shown.iter().skip(self.top).take(height).copied().collect();
+        for (place, (at, y)) in rows.into_iter().zip(area.y + head..).enumerate() {
+            let (agent, title) = self.known(at);
+            let found = &self.found[at];
+            let age = time::age(time_of(found.modified()), self.now);
+            let name = text::one_line(&found.path.file_name().unwrap_or_default().to_string_lossy());
+            let has_cursor = self.top + place == self.cursor;
+            let sign = if has_cursor { if look.ascii { ">" } else { "›" } } else { " " };
+            let title = if title.is_empty() { name } else { title };
+            let row = own(&format!("{sign} {age:>4}  {agent:<8}  {title}"));
+            let style = if has_cursor { bold.add_modifier(Modifier::REVERSED) } else { Style::new() };
+            buffer.set_stringn(area.x, y, text::safe(&row), width, style);
+        }
+        if foot == 0 || width == 0 {
+            return None;
+        }
+        let y = area.bottom() - 1;
+        if let Some(line) = &self.typing {
+            let (typed, cursor) = line.visible(width - 1);
+            buffer.set_stringn(area.x, y, format!("/{}", text::safe(&typed)), width, Style::new());
+            return Some((area.x + 1 + cursor as u16, y));
+        }
+        let keys = own("Enter open · / search · j k move · q leave");
+        buffer.set_stringn(area.x, y, keys, width, Style::new());
+        None
+    }
+}
+
+fn time_of(time: SystemTime) -> Time {
+    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    Time(i64::try_from(since.as_millis()).unwrap_or(i64::MAX))
+}
