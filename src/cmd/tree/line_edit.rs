@@ -1,7 +1,7 @@
 //! A line that a user types: a label, a search, a command.
 
 use super::keys::Key;
-use unicode_width::UnicodeWidthChar;
+use crate::ui::text;
 
 /// A line of text with a cursor in it.
 #[derive(Clone, Debug, Default)]
@@ -59,7 +59,7 @@ impl LineEdit {
 
     /// The part that fits into so many cells, and the cell of it in which the cursor is.
     pub(super) fn visible(&self, width: usize) -> (String, usize) {
-        let cells = |letter: &char| letter.width().unwrap_or(0);
+        let cells = |letter: &char| text::width(letter.encode_utf8(&mut [0; 4]));
         let mut first = self.cursor;
         let mut used = 0;
         while first > 0 && used + cells(&self.letters[first - 1]) < width {

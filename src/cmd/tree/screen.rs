@@ -1,12 +1,12 @@
 //! Where the navigator is drawn and where its keys come from: a terminal, or a script.
 
 use super::keys::Key;
+use crate::ui::text;
 use ratatui_core::buffer::Buffer;
 use ratatui_core::layout::Rect;
 use std::io;
 use std::process::Command;
 use std::time::Duration;
-use unicode_width::UnicodeWidthStr;
 
 /// What happened since the last look.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -103,7 +103,7 @@ impl Screen for Script {
                     line.push('▏');
                 }
                 line.push_str(symbol);
-                x += (symbol.width() as u16).max(1);
+                x += (text::width(symbol) as u16).max(1);
             }
             out.push_str(line.trim_end());
             out.push('\n');
