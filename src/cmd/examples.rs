@@ -230,6 +230,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "tree",
+        &[
+            ("bough tree", "Browse the session"),
+            ("bough tree --filter user-only parser.jsonl", "Begin with the prompts of a file"),
+            ("bough switch \"$(bough tree --select)\"", "Choose the entry to move HEAD to"),
+        ],
+    ),
+    (
         "undo",
         &[
             ("bough label good && bough undo", "Undo the last operation"),
