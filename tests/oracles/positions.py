@@ -543,6 +543,9 @@ class Claude(Peer):
         return after["leaf"] == id or "--keep" in words and id in self.context(after)[0]
 
     def stored(self, answer):
+        if "sent" not in answer:
+            # The path alone is no file that the client opens: then there is nothing to compare with.
+            return None
         # It says that no response was requested where a prompt is the last entry of all.
         return [said for said in self.context(answer) if not said.endswith(" None")]
 
