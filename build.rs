@@ -25,7 +25,7 @@ fn main() {
         println!("cargo:rustc-cfg=may=\"attribute\"");
     }
     println!("cargo:rerun-if-env-changed=PATH");
-    println!("cargo:rustc-check-cfg=cfg(with, values(\"bash\", \"zsh\", \"fish\", \"tmux\"))");
+    println!("cargo:rustc-check-cfg=cfg(with, values(\"bash\", \"zsh\", \"fish\", \"tmux\", \"browser\"))");
     let path = std::env::var_os("PATH").unwrap_or_default();
     for program in ["bash", "zsh", "fish", "tmux"] {
         if std::env::split_paths(&path).any(|folder| folder.join(program).exists()) {
