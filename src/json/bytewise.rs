@@ -39,9 +39,10 @@ pub(super) struct Machine {
 /// How much of one line is kept.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
-    /// How many bytes of one string of a block.
+    /// The maximum number of bytes of one string in a block.
     pub(super) string: usize,
-    /// How many bytes of all strings of blocks, and of one other field; as much again of all other fields.
+    /// The maximum number of bytes of all strings in blocks, and of one other field. The same limit
+    /// applies to all other fields together.
     pub(super) strings: usize,
     /// The maximum number of blocks.
     pub(super) blocks: usize,
@@ -541,7 +542,7 @@ impl Machine {
         let (room, most) = match self.wanted {
             Wanted::Nothing => (0, 0),
             Wanted::InBlock(_) => (self.limits.strings, self.limits.string),
-            // An id on a long line is the same as on a short one.
+            // An id on a long line must equal that on a short one.
             Wanted::Field(_) => (self.limits.strings * 2, self.limits.strings),
         };
         self.copy_most = if self.copy_from < room { most } else { 0 };
