@@ -806,7 +806,7 @@ fn pair_as_omp(drafts: &mut [Draft]) {
     };
     let asked: HashSet<String> = drafts.iter().flat_map(calls).collect();
     let (mut answered, mut waiting): (HashSet<String>, Vec<String>) = Default::default();
-    // Those that wait and have no result.
+    // The waiting calls without a result.
     let mut open: HashSet<String> = HashSet::new();
     for draft in drafts {
         if !draft.message.is_sent() {
@@ -835,7 +835,7 @@ fn pair_as_omp(drafts: &mut [Draft]) {
 /// user kept private, are left out; a call without a result before the next turn gets one.
 fn on_the_way(drafts: &mut [Draft]) {
     let mut asking: Option<usize> = None;
-    // The calls of that reply: each result looks its own up.
+    // The calls of that reply: each result looks up its own.
     let mut asking_for: HashSet<String> = HashSet::new();
     let mut answered: HashSet<String> = HashSet::new();
     let mut asked: HashSet<String> = HashSet::new();
