@@ -615,7 +615,7 @@ impl Session {
         self.entries.span(ix)
     }
 
-    /// The id of the session: what its header says, or the first entry that names one.
+    /// Returns the id of the session, from its header or from the first entry that names one.
     pub fn id(&self) -> Option<String> {
         match &self.header {
             Some(header) => header.id.clone(),
