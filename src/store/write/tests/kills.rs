@@ -43,7 +43,7 @@ fn the_time_of_a_file_is_put_back_if_an_append_was_killed_before_its_write() {
     }));
     assert!(killed.is_err());
     sys::with_hook(|_| Ok(None), || ());
-    // To reserve room sets the time.
+    // Reserving room changes the file time.
     let now = stamp::system_time(time + 5_000_000_000);
     fs::File::options().append(true).open(place.path()).unwrap().set_modified(now).unwrap();
     place.undo().unwrap();
