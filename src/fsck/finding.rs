@@ -106,7 +106,7 @@ impl Findings {
     }
 }
 
-/// Cuts the middle out of a message that is very long: the ids of damaged sessions may be of any length.
+/// Cuts the middle out of a very long message: the ids in damaged sessions may have any length.
 fn shorten(message: &mut String) {
     const START: usize = 300;
     const END: usize = 100;

@@ -118,14 +118,14 @@ impl NoRepair {
 const ROUNDS: usize = 8;
 
 impl Examined {
-    /// Whether bough writes the format and version of the file.
+    /// Returns whether bough writes the format and version of the file.
     fn is_of_written_format(&self) -> bool {
         self.findings.count(Check::UnsupportedVersion) == 0
             && self.findings.count(Check::EmptyFile) == 0
             && self.format != Format::HarnessV4
     }
 
-    /// How many findings a repair would try to repair, without trying it.
+    /// Returns how many findings a repair would try to fix, without trying it.
     pub fn repairable(&self, wishes: &Wishes) -> u64 {
         match self.session.program.is_none() && self.is_of_written_format() {
             true => self.findings.list.iter().filter(|finding| wishes.wants(finding)).count() as u64,

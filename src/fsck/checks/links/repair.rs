@@ -109,7 +109,7 @@ impl Round<'_> {
                         continue;
                     }
                     place = evidence.of_reply(session, ix).or_else(|| evidence.after_kept(self, ix, &parent));
-                    // What a boundary says of itself counts more than where other children of its lost parent are.
+                    // The boundary's own link is stronger evidence than the places of its siblings.
                     place = place.or_else(|| self.logical_parent(ix, &line, &names));
                     if place.is_none() && !parent.is_empty() {
                         place = given.get(&(parent.clone(), self.strand(ix))).copied();
@@ -267,20 +267,20 @@ impl Round<'_> {
         Ok(wanted)
     }
 
-    /// Where the entry of an id is, if an orphan may belong there.
+    /// Returns the place below the entry with an id, if an orphan may belong there.
     fn named(&self, ix: Ix, id: &str, names: &HashMap<Key, Option<Ix>>) -> Option<Place> {
         let side = |ix: Ix| self.session.entries.flags(ix).has(Flags::SIDECHAIN);
         let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
         found.filter(|to| *to != ix && side(*to) == side(ix)).map(Place::Under)
     }
 
-    /// Where the boundary of a compaction says that it belongs.
+    /// Returns where the boundary of a compaction says that it belongs.
     fn logical_parent(&self, ix: Ix, line: &[u8], names: &HashMap<Key, Option<Ix>>) -> Option<Place> {
         let id = string_of(line, "logicalParentUuid").filter(|_| self.session.format == Format::Claude)?;
         self.named(ix, &id, names)
     }
 
-    /// Where an orphan belongs by what torn lines show.
+    /// Returns where an orphan belongs according to truncated lines.
     fn evidence(
         &self,
         ix: Ix,
@@ -370,7 +370,8 @@ impl Round<'_> {
 struct Evidence {
     /// For an orphan, the entry of its call, or an earlier part of its reply.
     own: HashMap<Ix, Ix>,
-    /// Of an orphan, the last entry before it that belongs to its prompt: weaker than all else, and better than the nearest entry.
+    /// For an orphan, the last entry before it that belongs to its prompt: the weakest evidence,
+    /// but better than the nearest entry.
     of_prompt: HashMap<Ix, Ix>,
     /// The last message that a compaction kept, by the id of its summary: an entry that names the
     /// summary as its parent comes after that message.
@@ -478,8 +479,8 @@ impl Evidence {
         }
     }
 
-    /// Notes, of orphans that name their prompt (`promptId`), the last entry of it before them. What names none is of the prompt of
-    /// its parent.
+    /// Records, for orphans that name their prompt (`promptId`), the last earlier entry of that
+    /// prompt. An entry that names none belongs to the prompt of its parent.
     fn find_prompts(&mut self, round: &Round<'_>, orphans: &[Ix]) -> io::Result<()> {
         let session = round.session;
         let prompt_of = |ix: Ix| -> io::Result<Option<Key>> {
@@ -525,7 +526,7 @@ impl Evidence {
         session.tree.stands(to).then_some(Place::Under(to))
     }
 
-    /// Where an entry belongs by its prompt.
+    /// Returns where an entry belongs according to its prompt.
     fn of_prompt(&self, ix: Ix) -> Option<Place> {
         self.of_prompt.get(&ix).copied().map(Place::Under)
     }
