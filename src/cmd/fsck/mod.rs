@@ -203,7 +203,8 @@ fn with_owners(
     reports
 }
 
-/// Of a session with more entries, the hint does not say what a repair would come to: to know that takes longer than to look it through.
+/// In a session with more entries, the hint does not say how many findings a repair would fix:
+/// determining that takes longer than checking the session.
 const MOST_TRIED: usize = 100_000;
 
 /// The findings in one file, and what a repair would do.
@@ -219,7 +220,7 @@ struct Report {
     reachable_after: usize,
     /// How many findings a repair would fix.
     mendable: u64,
-    /// How many it would try to, in a file that is too large to try it for a hint.
+    /// How many findings it would try to fix, in a file that is too large to try it for a hint.
     untried: u64,
     /// The program that the session belongs to, if bough does not repair its sessions.
     program: Option<Program>,
