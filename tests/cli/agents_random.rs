@@ -1,4 +1,5 @@
-//! Random sessions of pi, oh-my-pi and Chimera: HEAD, path, labels and context are what these programs were seen to make of them.
+//! Random sessions of pi, oh-my-pi and Chimera: HEAD, path, labels and context are what these
+//! programs were observed to make of them.
 
 use crate::claude_random::Chance;
 use crate::context::{chimera_messages, messages, sha256};
@@ -14,8 +15,8 @@ use std::process::{Command, Stdio};
 
 const PROGRAMS: [&str; 3] = ["pi", "omp", "chimera"];
 
-/// What the programs made of each session, recorded: the program, the seed, and the answer in short. Recorded anew by the test below
-/// with `BOUGH_BLESS`.
+/// Compares with the recorded answers of the programs: the program, the seed, and a short form of
+/// the answer. The test below records anew with `BOUGH_BLESS`.
 #[test]
 fn random_sessions_load_as_in_their_programs() {
     let recorded = fs::read_to_string(record()).unwrap();
@@ -40,7 +41,8 @@ fn record() -> PathBuf {
     files::project().join("tests/cli/sessions/agents-random.tsv")
 }
 
-/// Asks the real programs, where `BOUGH_PEERS` has them: seeds from `BOUGH_FROM`, as many of each program as `BOUGH_RANDOM` says.
+/// Asks the real programs, if `BOUGH_PEERS` contains them: seeds from `BOUGH_FROM`, as many of each
+/// program as `BOUGH_RANDOM` says.
 #[test]
 #[ignore = "runs the real programs"]
 fn the_programs_agree_on_random_sessions() {
@@ -125,7 +127,7 @@ fn ask_chimera(peers: &Path, paths: &[PathBuf]) -> Vec<Value> {
     paths.iter().map(one).collect()
 }
 
-/// The same as bough sees it.
+/// Returns the answer of bough.
 fn ours(program: &str, bytes: &[u8]) -> Value {
     let session = Session::read(bytes).unwrap();
     let source = Table(vec![bytes.to_vec()]);
@@ -150,10 +152,11 @@ fn ours(program: &str, bytes: &[u8]) -> Value {
     json!({ "leaf": leaf.map(id), "path_ids": path, "labels": labels, "context_messages": messages })
 }
 
-/// An answer in short: the leaf, how long the path is, how many messages there are, and a digest of all.
+/// Returns an answer in short: the leaf, the length of the path, the number of messages, and a
+/// digest of everything.
 fn short(answer: &Value) -> String {
     let count = |key: &str| answer[key].as_array().map_or(0, Vec::len);
-    // Labels in the order of their entries' ids, whatever the order in which they were met.
+    // Labels sorted by the ids of their entries, whatever their order in the file.
     let mut labels: Vec<String> = answer["labels"]
         .as_object()
         .into_iter()
@@ -167,8 +170,9 @@ fn short(answer: &Value) -> String {
     format!("{leaf}\t{}\t{}\t{digest}", count("path_ids"), count("context_messages"))
 }
 
-/// A session made by chance: branches, tools, compactions, summaries, labels, settings, and in half of them damage: orphans, copies of
-/// entries, other entries with one id, lines cut off in the middle.
+/// Generates a random session: branches, tools, compactions, summaries, labels, settings, and in
+/// half of them damage: orphans, copies of entries, different entries with the same id, truncated
+/// lines.
 fn session(program: &str, seed: u64) -> Vec<u8> {
     let mut chance = Chance::new(seed ^ (program.len() as u64) << 40);
     let wild = chance.hits(50);
@@ -196,7 +200,8 @@ fn session(program: &str, seed: u64) -> Vec<u8> {
         }
         let mut own = id(at);
         if wild && at > 1 && chance.hits(4) {
-            // Another entry with the id of an earlier one. It is a root, since no program gets out of a cycle.
+            // Another entry with the id of an earlier one. It is a root, because no program escapes
+            // from a cycle.
             (own, above) = (id(chance.below(at as u64 - 1) as usize), Value::Null);
         }
         let other = |chance: &mut Chance| id(chance.below(at as u64 + 1) as usize);

@@ -580,7 +580,8 @@ fn a_large_hole_is_not_held_in_memory() {
     assert_eq!((repair.left.count(Check::NulBytes), repair.proof.entries), (0, (2, 2)));
 }
 
-/// To say what a repair would come to takes longer than to look a large session through, so the hint says only what it tries.
+/// Determining what a repair would fix takes longer than checking a large session, so the hint says
+/// only what it would try.
 #[test]
 fn the_repair_of_a_large_session_is_not_tried_for_a_hint() {
     let home = tempfile::tempdir().unwrap();

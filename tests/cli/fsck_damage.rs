@@ -553,7 +553,8 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     Ok(())
 }
 
-/// Whether a message that a compaction keeps is there again, so that the compaction takes effect.
+/// Returns whether a message that a compaction keeps was restored, so that the compaction takes
+/// effect.
 fn a_kept_message_came_back(before: &Session, after: &Session, new: &Table) -> bool {
     let compactions =
         after.tree.standing().filter(|ix| after.entries.kind(*ix) == bough::model::Kind::Compaction);

@@ -56,7 +56,7 @@ fn header() -> Value {
     json!({ "type": "session", "version": 3, "id": "s", "timestamp": TIME, "cwd": "/" })
 }
 
-/// Chimera writes no id of the session: none is looked for again at each entry.
+/// Chimera writes no session id: it is not searched for again at each entry.
 #[test]
 fn many_rows_of_chimera_are_printed_in_time() {
     let id = |at: usize| format!("{at:012x}");
@@ -67,7 +67,7 @@ fn many_rows_of_chimera_are_printed_in_time() {
     run((0..40_000).map(line), &["log", "--all", "--json", "F"], 0);
 }
 
-/// Each result looks its call up among those of the reply.
+/// Each result looks up its call among those of the reply.
 #[test]
 fn the_calls_of_one_reply_are_paired_in_time() {
     let count = 60_000;
