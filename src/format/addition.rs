@@ -1,6 +1,6 @@
-//! The entries that a script can add to a session: what each holds, whatever the format.
+//! The entries that a script can add to a session, independent of the format.
 
-/// What a new entry holds. Ids of entries that exist are JSON, as in [`super::New`].
+/// The contents of a new entry. Ids of existing entries are JSON, as in [`super::New`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Addition<'a> {
     /// A message as if the user had typed it.
@@ -10,18 +10,18 @@ pub enum Addition<'a> {
     },
     /// State of a program: the model does not see it.
     Custom {
-        /// What the program calls it.
+        /// The name that the program gives it.
         ty: &'a str,
-        /// JSON; `None` if there is nothing but the type.
+        /// JSON; `None` if there is only the type.
         data: Option<&'a str>,
     },
     /// A text that the model sees and the user did not type.
     CustomMessage {
-        /// What the program calls it.
+        /// The name that the program gives it.
         ty: &'a str,
         /// The text.
         text: &'a str,
-        /// Whether the agent's interface leaves it out.
+        /// Whether the agent's interface hides it.
         hidden: bool,
     },
     /// A summary that replaces earlier entries for the model.
@@ -36,7 +36,7 @@ pub enum Addition<'a> {
 }
 
 impl Addition<'_> {
-    /// Returns the name of its kind, as `bough append --kind` takes it.
+    /// Returns the name of its kind, as in `bough append --kind`.
     pub fn kind(&self) -> &'static str {
         match self {
             Addition::Prompt { .. } => "message",

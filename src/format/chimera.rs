@@ -141,7 +141,7 @@ impl Dialect for Chimera {
                 }
                 entry("custom", new).raw("data", &object.end()).line()
             }
-            // Whatever the model sees is a message of one of the four roles.
+            // Everything that the model sees is a message with one of the four roles.
             Addition::CustomMessage { .. } => return None,
             Addition::Compaction { summary, keep, tokens_before } => entry("compaction", new)
                 .text("summary", summary)

@@ -88,7 +88,7 @@ pub struct Usage {
     pub cache_write: u64,
     /// How many of these were written for an hour, if that is stored.
     pub cache_write_1h: u64,
-    /// What it cost in dollars; `None` if that is not known.
+    /// The cost in dollars; `None` if it is not known.
     pub cost: Option<f64>,
 }
 
@@ -173,7 +173,7 @@ impl Usage {
         add(&mut self.cache_read, other.cache_read);
         add(&mut self.cache_write, other.cache_write);
         add(&mut self.cache_write_1h, other.cache_write_1h);
-        // A cost that no number is large enough for is left out.
+        // A cost that is too large for any number is left out.
         if let Some(more) = other.cost {
             self.cost = Some(self.cost.unwrap_or(0.0) + more).filter(|cost| cost.is_finite()).or(self.cost);
         }

@@ -254,7 +254,7 @@ pub trait Dialect: Sync {
         None
     }
 
-    /// Writes an entry that a script made; `None` if the format can't store it.
+    /// Writes an entry that a script made. Returns `None` if the format can't store it.
     fn addition(&self, _new: &New<'_>, _addition: &Addition<'_>) -> Option<Vec<u8>> {
         None
     }

@@ -1,13 +1,15 @@
-//! The rows that bough adds to a Claude Code transcript as turns: prompts, notes to the model, and compactions.
+//! The lines that bough adds to a Claude Code transcript as turns: prompts, notes to the model, and
+//! compactions.
 
 use crate::format::{Format, Object};
 use crate::json::value;
 use crate::model::Time;
 
-/// What all new rows share.
+/// The fields that all new lines share.
 #[derive(Clone, Copy, Debug)]
 pub struct Envelope<'a> {
-    /// The line of the entry whose folder, version and branch the row takes; empty if there is none.
+    /// The line of the entry from which the new line takes folder, version and branch; empty if
+    /// there is none.
     pub like: &'a [u8],
     /// The time.
     pub now: Time,
@@ -15,7 +17,8 @@ pub struct Envelope<'a> {
     pub session: Option<&'a str>,
 }
 
-/// Returns a `user` row. `parent` is JSON. A row with a `note` was not typed: the client sends it and does not show it.
+/// Returns a `user` line. `parent` is JSON. A line with a `note` was not typed: Claude Code sends
+/// it but does not show it.
 pub fn prompt(
     envelope: Envelope<'_>,
     id: &str,
@@ -51,7 +54,7 @@ pub struct Compaction<'a> {
     pub tokens_before: u64,
 }
 
-/// Returns the two rows of a compaction: the boundary, and the summary below it.
+/// Returns the two lines of a compaction: the boundary, and the summary below it.
 pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8>; 2] {
     let tokens = compaction.tokens_before.to_string();
     let mut metadata =
@@ -94,7 +97,7 @@ fn message(text: &str) -> Vec<u8> {
 }
 
 impl Envelope<'_> {
-    /// Adds the fields that every row ends with.
+    /// Adds the fields at the end of every line.
     fn finish(self, row: Object, id: &str) -> Vec<u8> {
         let taken = |key: &str| value(self.like, &[key]);
         let mut row = row.text("uuid", id).text("timestamp", &self.now.iso()).text("userType", "external");
