@@ -155,7 +155,7 @@ fn style_of(ink: Ink) -> Style {
     set.unwrap_or_else(|| parse(INKS[place].2).expect("our own styles are known"))
 }
 
-/// Paints text, where colors are used.
+/// Paints text, if colors are used.
 pub fn paint(look: &Look, ink: Ink, text: impl std::fmt::Display) -> String {
     if !look.color {
         return text.to_string();

@@ -152,7 +152,7 @@ fn as_object(words: String) -> String {
     serde_json::json!({ sort: { "message": message } }).to_string()
 }
 
-/// Standard output, that says of what it is where it can't be written.
+/// Standard output; its errors name it.
 struct Stdout(io::Stdout);
 
 impl Write for Stdout {

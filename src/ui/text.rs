@@ -129,7 +129,7 @@ pub fn is_whole() -> bool {
     WHOLE.load(Ordering::Relaxed)
 }
 
-/// Cuts text to `width` display cells; what is cut is told by `…`.
+/// Cuts text to `width` display cells; `…` marks the cut.
 pub fn fit(text: &str, width: usize) -> String {
     if is_whole() || self::width(text) <= width {
         return text.to_owned();
