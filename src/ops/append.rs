@@ -1,4 +1,5 @@
-//! Adds one entry that a script made: a prompt, a note to the model, state of a program, or a compaction.
+//! Appends one entry that a script made: a prompt, a note to the model, state of a program, or a
+//! compaction.
 
 use super::switch::{self, Lines};
 use super::{Error, Whole, cherry_pick, revision};
@@ -9,20 +10,20 @@ use crate::format::{Addition, Content, Format, Ids, New, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
 use std::io;
 
-/// What to add.
+/// The entry to append.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Payload<'a> {
     /// A message as if the user had typed it.
     Prompt(&'a str),
     /// State that the model does not see: the type, and JSON.
     Custom(&'a str, Option<&'a str>),
-    /// A text that the model sees: the type, the text, and whether the agent's interface leaves it out.
+    /// A text that the model sees: the type, the text, and whether the agent's interface hides it.
     CustomMessage(&'a str, &'a str, bool),
-    /// A summary in place of all entries before it, or of those before the one that is given.
+    /// A summary that replaces all entries before it, or those before the given one.
     Compaction(&'a str, Option<Ix>),
 }
 
-/// An entry that is not written yet.
+/// An entry that has not been written yet.
 #[derive(Clone, Debug)]
 pub struct Append {
     /// What is written.
@@ -31,9 +32,10 @@ pub struct Append {
     pub id: String,
 }
 
-/// Plans a new entry under `parent`, by default under the last entry on the path; the agent continues from it.
+/// Plans a new entry as a child of `parent`, by default of the last entry on the path; the agent
+/// continues from it.
 ///
-/// Fails if the format can't store such an entry, and if the agent would not continue from it.
+/// Fails if the format can't store such an entry, or if the agent would not continue from it.
 pub fn plan(
     whole: Whole<'_>,
     payload: Payload<'_>,
@@ -93,7 +95,7 @@ pub fn plan(
             });
         }
         let id = lines.add_under(raw, why, make)?;
-        // What the model does not see does not move HEAD.
+        // An entry that the model does not see does not move HEAD.
         let head = match (addition, parent) {
             (Addition::Custom { .. }, Some(parent)) => {
                 whole.name(super::label::below_labels(session, parent))?
@@ -151,7 +153,8 @@ fn kept_entries(whole: Whole<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec<Ix
     Ok(path[first..].to_vec())
 }
 
-/// Returns how many tokens the model had seen, by the last reply on the path that says so; 0 if none does.
+/// Returns how many tokens the model had seen, according to the last reply on the path that stores
+/// it; 0 if none does.
 fn tokens_before(whole: Whole<'_>, parent: Ix) -> io::Result<u64> {
     let session = whole.session;
     for ix in session.tree.ancestors(parent) {
@@ -170,7 +173,8 @@ fn tokens_before(whole: Whole<'_>, parent: Ix) -> io::Result<u64> {
     Ok(0)
 }
 
-/// Adds the rows of a transcript of Claude Code; returns the id of the new entry, and that of HEAD.
+/// Adds the lines of a transcript of Claude Code; returns the id of the new entry, and that of
+/// HEAD.
 fn claude_rows(
     whole: Whole<'_>,
     addition: Addition<'_>,
@@ -248,7 +252,7 @@ fn claude_rows(
         }
     };
     lines.pin_id(&head, prompt.as_deref());
-    // What the new entry follows has to be in sight of the model with it.
+    // The entry that the new one follows must be visible to the model together with it.
     let follows = match addition {
         Addition::Compaction { .. } => None,
         _ => parent.and_then(|ix| session.tree.ancestors(ix).find(|ix| session.entries.kind(*ix).is_turn())),
@@ -269,8 +273,8 @@ fn claude_rows(
     Ok((entry, head))
 }
 
-/// Reads the session as it would be: whether HEAD is where it should be, and the model sees the new entry and
-/// the turns that are wanted.
+/// Reads the session as it would be. Returns whether HEAD is where it should be, and the model sees
+/// the new entry and the wanted turns.
 fn try_lines(
     session: &Session,
     whole: Whole<'_>,

@@ -19,7 +19,7 @@ pub struct Facts {
     pub results: Vec<Answer>,
     /// Calls that read or change a file.
     pub files: Vec<FileCall>,
-    /// The names of tools and models that the others give by their place.
+    /// The names of tools and models; the other fields refer to them by index.
     pub names: Vec<String>,
     /// For each entry, by index, the hash that identifies it in a copy of the session.
     pub twins: Vec<u64>,
@@ -66,18 +66,18 @@ pub struct Answer {
 pub struct FileCall {
     /// The entry.
     pub entry: Ix,
-    /// The tool, as a place among the names.
+    /// The tool, as an index into the names.
     pub tool: u32,
-    /// The path as the model gave it, as a place among the names.
+    /// The path as the model gave it, as an index into the names.
     pub file: u32,
-    /// Whether the file is changed, or only read.
+    /// Whether the call changes the file, or only reads it.
     pub changes: bool,
 }
 
 impl Facts {
     /// Reads the facts of the entries that are part of the tree. Costs a pass over their bytes.
     ///
-    /// What has no cost gets it by `prices`, if they have the model.
+    /// Usage without a cost gets one from `prices`, if they contain the model.
     pub fn read(session: &Session, source: &dyn Source, prices: &Prices) -> io::Result<Facts> {
         let mut reading = Reading {
             session,
@@ -291,7 +291,7 @@ impl Reading<'_> {
         }
     }
 
-    /// Takes the file that a call reads or changes.
+    /// Records the file that a call reads or changes.
     fn file(&mut self, entry: Ix, tool: u32, call: &Members<'_>) {
         let name = self.facts.names[tool as usize].to_ascii_lowercase();
         let is_one_of = |words: &[&str]| words.iter().any(|word| name.contains(word));

@@ -1,27 +1,27 @@
-//! Counts a session in groups that are named by what is counted: its day, its model, its file.
+//! Counts a session in groups that are named by a property of the counted items: day, model, file.
 
 use super::{Answer, Call, Facts, FileCall, Fresh, Spent, Sum};
 use crate::format::Session;
 use crate::model::{Flags, Ix, Key};
 use std::collections::{BTreeMap, HashMap};
 
-/// Something that is counted.
+/// An item that is counted.
 #[derive(Clone, Copy, Debug)]
 pub enum Item<'f> {
     /// An entry.
     Entry(Ix),
-    /// Something that took tokens.
+    /// Something that used tokens.
     Spent(&'f Spent),
     /// A call of a tool.
     Call(&'f Call),
-    /// A result of a tool.
+    /// A tool result.
     Answer(&'f Answer),
     /// A call that reads or changes a file.
     File(&'f FileCall),
 }
 
 impl Item<'_> {
-    /// The entry that it is, or is in.
+    /// Returns the entry that it is, or that contains it.
     pub fn entry(&self) -> Ix {
         match self {
             Item::Entry(ix) => *ix,
@@ -33,7 +33,8 @@ impl Item<'_> {
     }
 }
 
-/// Counts what of a session is fresh, each thing in the group that `group` names; `None` leaves it out.
+/// Counts the fresh part of a session, each item in the group that `group` names; `None` leaves it
+/// out.
 pub fn grouped_by<K: Ord>(
     session: &Session,
     facts: &Facts,
@@ -80,12 +81,12 @@ pub fn grouped_by<K: Ord>(
 #[derive(Clone, Debug, Default)]
 pub struct Models {
     entries: HashMap<Ix, u32>,
-    /// A reply of Claude Code is several entries, of which one counts.
+    /// A reply of Claude Code consists of several entries, of which one counts.
     replies: HashMap<Key, u32>,
 }
 
 impl Models {
-    /// Notes which model wrote which entries.
+    /// Records which model wrote which entries.
     pub fn new(session: &Session, facts: &Facts) -> Models {
         let mut models = Models::default();
         for spent in facts.spent.iter().filter(|spent| spent.is_reply) {
@@ -99,7 +100,7 @@ impl Models {
         models
     }
 
-    /// Returns the model of something that is counted, as a place among the names of the facts.
+    /// Returns the model of an item, as an index into the names of the facts.
     pub fn model(&self, session: &Session, item: Item<'_>) -> Option<u32> {
         if let Item::Spent(spent) = item {
             return spent.model;
@@ -147,7 +148,7 @@ mod tests {
             Item::File(call) => Some(name(call.file)),
             _ => None,
         });
-        // What a shell touches is not known.
+        // The files that a shell touches are not known.
         assert_eq!(by_file.keys().collect::<Vec<_>>(), ["x"]);
         assert_eq!((by_file["x"].reads, by_file["x"].changes), (1, 1));
         // A copy of the session adds nothing.

@@ -71,7 +71,7 @@ pub struct Taken {
     pub replies: u64,
     /// How many of them have no cost.
     pub unpriced: u64,
-    /// Tokens and cost, of replies and of all else that says what it took.
+    /// Tokens and cost of replies, and of everything else that stores its usage.
     pub usage: Usage,
 }
 
@@ -101,8 +101,8 @@ impl Sum {
         sum
     }
 
-    /// Puts the total that the agent itself keeps of the cost of a session in the place of what its entries add up to,
-    /// of which some was there `before`: they rarely say all.
+    /// Replaces the cost that the entries of a session add up to with the total that the agent
+    /// itself keeps, plus the cost `before`: the entries are rarely complete.
     fn take_agents_cost(&mut self, session: &Session, before: Before) {
         if let Some(cost) = session.claude.cost.filter(|_| session.claude.agent.is_none()) {
             self.taken.usage.cost = Some(before.cost.unwrap_or(0.0) + cost.0);
@@ -224,14 +224,15 @@ pub struct Total {
     spent: HashSet<u64>,
 }
 
-/// What of a session counts: what is no copy of what was counted before, and is in the wanted time.
+/// Which entries of a session count: those that are not copies of counted ones, and are in the
+/// wanted range of times.
 #[derive(Clone, Debug)]
 pub struct Fresh {
     entries: Vec<bool>,
     spent: Vec<bool>,
 }
 
-/// The cost of what was counted before a session.
+/// The cost that was counted before a session.
 #[derive(Clone, Copy, Default)]
 struct Before {
     cost: Option<f64>,
@@ -239,7 +240,7 @@ struct Before {
 }
 
 impl Total {
-    /// Counts what of a session was not met before; gives what that is.
+    /// Counts the part of a session that was not counted before; returns which part that is.
     pub fn add(&mut self, session: &Session, facts: &Facts) -> Fresh {
         let before = Before { cost: self.sum.taken.usage.cost, unpriced: self.sum.taken.unpriced };
         let fresh = self.add_between(session, facts, |_| true);
@@ -247,7 +248,8 @@ impl Total {
         fresh
     }
 
-    /// Counts what of a session was not met before, and has a time that is wanted. The agent's own total has no part in it.
+    /// Counts the part of a session that was not counted before and is in the wanted range of
+    /// times. The agent's own total is not used.
     pub fn add_between(&mut self, session: &Session, facts: &Facts, wanted: impl Fn(Time) -> bool) -> Fresh {
         let in_time = |ix: Ix| wanted(session.entries.time(ix));
         let mut fresh = Fresh {
@@ -258,7 +260,8 @@ impl Total {
                 .map(|spent| !self.spent.contains(&spent.twin) && in_time(spent.entry))
                 .collect(),
         };
-        // Two entries of one session may well be alike where there are no ids: only other sessions' count as met.
+        // Without ids, two entries of one session may well be equal: only those of other sessions
+        // count as seen.
         for ix in session.tree.standing().filter(|ix| in_time(*ix)) {
             let is_new = !self.entries.contains(&facts.twins[ix.at()]);
             fresh.entries[ix.at()] = is_new;

@@ -1,8 +1,9 @@
-//! What tokens cost, by the user's own list: a pattern of model names, and dollars per million tokens.
+//! The prices of tokens, from the user's own list: a pattern of model names, and dollars per
+//! million tokens.
 
 use crate::format::Usage;
 
-/// Dollars per million tokens. A price that is missing is not known.
+/// Dollars per million tokens. A missing price is not known.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Price {
     /// Tokens that were sent uncached.
@@ -18,7 +19,7 @@ pub struct Price {
 }
 
 impl Price {
-    /// Returns what a reply cost; `None` if it took tokens of a sort that has no price.
+    /// Returns the cost of a reply, or `None` if it used a kind of tokens without a price.
     pub fn cost(&self, usage: &Usage) -> Option<f64> {
         let hour = usage.cache_write_1h.min(usage.cache_write);
         let parts = [
@@ -39,32 +40,33 @@ impl Price {
 /// Prices by patterns of model names.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub struct Prices {
-    /// The longest pattern first: it says most.
+    /// The longest pattern first, because it is the most specific.
     rows: Vec<(String, Price)>,
 }
 
 impl Prices {
-    /// Creates a list of prices. In a pattern, `*` stands for any text.
+    /// Creates a list of prices. In a pattern, `*` matches any text.
     pub fn new(rows: impl IntoIterator<Item = (String, Price)>) -> Prices {
         let mut rows: Vec<(String, Price)> = rows.into_iter().collect();
         rows.sort_by_key(|(pattern, _)| std::cmp::Reverse(pattern.len()));
         Prices { rows }
     }
 
-    /// Returns the price of a model, whose name may have its provider before it: `anthropic/claude-opus-4-5`.
+    /// Returns the price of a model, whose name may begin with its provider:
+    /// `anthropic/claude-opus-4-5`.
     pub fn price(&self, model: &str) -> Option<&Price> {
         let bare = model.split_once('/').map_or(model, |(_, bare)| bare);
         let fits = |pattern: &str| matches(pattern, model) || matches(pattern, bare);
         self.rows.iter().find(|(pattern, _)| fits(pattern)).map(|(_, price)| price)
     }
 
-    /// Returns what a reply of a model cost.
+    /// Returns the cost of a reply of a model.
     pub fn cost(&self, model: &str, usage: &Usage) -> Option<f64> {
         self.price(model)?.cost(usage)
     }
 }
 
-/// Whether a name fits a pattern.
+/// Returns whether a name matches a pattern.
 fn matches(pattern: &str, name: &str) -> bool {
     let Some((start, rest)) = pattern.split_once('*') else { return pattern == name };
     let Some(mut name) = name.strip_prefix(start) else { return false };
@@ -133,7 +135,7 @@ mod tests {
             cost: None,
         };
         assert_eq!(price.cost(&usage), Some(1.0 + 20.0 + 300.0 + 4000.0 + 50_000.0));
-        // A sort that was not used needs no price; one that was used does.
+        // A kind of tokens that was not used needs no price; one that was used does.
         let only_input = Usage { input: 500_000, ..Usage::default() };
         assert_eq!(Price { input: Some(3.0), ..Price::default() }.cost(&only_input), Some(1.5));
         assert_eq!(Price { cache_write_1h: None, ..price }.cost(&usage), None);

@@ -225,7 +225,7 @@ impl<'a> Lines<'a> {
         self.add(why, |new| format.dialect().label(new, &target, name))
     }
 
-    /// Adds a line under an entry, given as JSON; returns its id.
+    /// Adds a line as a child of an entry, given as JSON; returns its id.
     pub(super) fn add_under(
         &mut self,
         parent: Option<Vec<u8>>,
@@ -249,7 +249,7 @@ impl<'a> Lines<'a> {
         Ok(())
     }
 
-    /// Adds a line that is made already.
+    /// Adds a line that is already complete.
     pub(super) fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
         self.changes.push(appended(&line, id, why));
         self.bytes.extend_from_slice(&line);
@@ -259,14 +259,15 @@ impl<'a> Lines<'a> {
         self.fresh.entry(self.session.format, self.session.entries.keys())
     }
 
-    /// Returns a time that no entry of the session is newer than, whatever clock wrote the others.
+    /// Returns a time that is not earlier than that of any entry of the session, whatever clock
+    /// wrote the others.
     pub(super) fn newest(&self) -> Time {
         let entries = &self.session.entries;
         let newest = entries.all().map(|ix| entries.time(ix)).max().unwrap_or(Time::NONE);
         if newest.is_some() { self.now.max(Time(newest.0.saturating_add(1))) } else { self.now }
     }
 
-    /// Pins HEAD of a session of Claude Code to an entry that one of these lines is.
+    /// Pins HEAD of a session of Claude Code to an entry on one of these lines.
     pub(super) fn pin_id(&mut self, id: &str, prompt: Option<&str>) {
         let leaf = self.session.format.quoted(id);
         let line = write::pin(prompt, Some(&leaf), self.session.id().as_deref());
