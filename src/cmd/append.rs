@@ -90,7 +90,7 @@ enum Role {
 }
 
 impl Args {
-    /// Refuses options that the kind has no use for, and asks for those that it needs.
+    /// Refuses options that the kind does not use, and requires those that it needs.
     fn check(&self) -> Result<(), Failure> {
         let kind = self.kind;
         let typed = matches!(kind, KindArg::Custom | KindArg::CustomMessage);
@@ -112,7 +112,7 @@ impl Args {
         }
     }
 
-    /// The text of the entry.
+    /// Returns the text of the entry.
     fn payload(&self) -> anyhow::Result<String> {
         if let Some(summary) = &self.summary {
             return write::summary(summary);

@@ -176,7 +176,7 @@ struct Search<'s> {
     look: Look,
     /// Of which time entries are.
     window: Window,
-    /// Whether files are named before what is found in them.
+    /// Whether file names are printed before matches.
     named: bool,
 }
 

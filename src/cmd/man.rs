@@ -59,7 +59,7 @@ fn is_page(word: &str) -> bool {
     topics().any(|topic| topic == word) || super::whole().find_subcommand(word).is_some()
 }
 
-/// All manual pages, by the names of their files.
+/// Returns all manual pages, by the names of their files.
 pub fn pages() -> io::Result<Vec<(String, Vec<u8>)>> {
     let mut pages = Vec::new();
     command_pages(&super::whole(), "bough", &mut pages)?;

@@ -263,7 +263,7 @@ fn whole() -> clap::Command {
             command = command.mut_subcommand(name, |inner| inner.after_long_help(examples::help(name)));
         }
     }
-    // The commands have no text before this.
+    // The commands have no descriptions before this.
     command.build();
     let overview = overview(&command);
     command.help_template(overview)

@@ -25,10 +25,11 @@ use std::path::{Path, PathBuf};
 /// Count entries, tools, tokens, cost and bytes
 ///
 /// Tokens and cost are those that the agents stored. A reply without a cost is priced by the table
-/// `prices` of the config file; how many still have none is shown. Of a Claude Code session that has
-/// its own total, that is the cost. Shared entries and multi-line replies count once; over several sessions, so do entries that a fork or a resumed
-/// session copied. Subagents are reported separately. With folders or `--all`, counts each session
-/// and the total. If a file can't be read, the exit status is that of the worst failure.
+/// `prices` of the config file; how many still have none is shown. Of a Claude Code session that
+/// has its own total, that is the cost. Shared entries and multi-line replies count once; over
+/// several sessions, so do entries that a fork or a resumed session copied. Subagents are reported
+/// separately. With folders or `--all`, counts each session and the total. If a file can't be read,
+/// the exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Files or folders to count; if omitted, the session
@@ -75,7 +76,7 @@ enum By {
 }
 
 impl By {
-    /// Returns its name, as `--by` takes it and JSON has it.
+    /// Returns its name, as in `--by` and `--json`.
     fn name(self) -> &'static str {
         match self {
             By::Branch => "branch",
@@ -92,7 +93,7 @@ impl By {
         }
     }
 
-    /// Whether replies, and so tokens, have it.
+    /// Returns whether replies, and so tokens, can be grouped by it.
     fn has_tokens(self) -> bool {
         !matches!(self, By::Tool | By::File)
     }
@@ -187,7 +188,7 @@ struct Row {
 /// A group of `--by`.
 #[derive(Default)]
 struct Group {
-    /// What it is called, for each of the groups that are asked for.
+    /// Its names, one for each of the requested groupings.
     names: Vec<String>,
     sum: Sum,
     current: bool,
@@ -236,7 +237,8 @@ impl Counted {
         Ok(Counted { files: counted, row })
     }
 
-    /// The branch of each entry of the main file, by its leaf's label or id; none if no group asks for it.
+    /// Returns the branch of each entry of the main file, by the label or id of its leaf; `None` if
+    /// no grouping needs it.
     fn branches(&self, what: &[By]) -> Result<Vec<Option<String>>, store::Error> {
         if what.len() < 2 || !what.contains(&By::Branch) {
             return Ok(Vec::new());
@@ -269,7 +271,7 @@ impl Counted {
         Ok(out)
     }
 
-    /// Counts one of its files in the groups that are asked for.
+    /// Counts one of its files in the requested groups.
     fn grouped(
         &self,
         number: usize,
@@ -320,7 +322,7 @@ impl Counted {
         }
     }
 
-    /// The working directory of the session.
+    /// Returns the working directory of the session.
     fn project(&self) -> String {
         let (_, opened, _) = &self.files[0];
         let session = &opened.session;
@@ -337,7 +339,7 @@ impl Counted {
         row.name.clone().or_else(|| row.id.clone()).unwrap_or_else(|| row.file.clone())
     }
 
-    /// Counts each branch of the main file: entries once, at the branch that they are shown with.
+    /// Counts each branch of the main file: each entry once, at the branch with which it is shown.
     fn by_branch(&self, by: &mut BTreeMap<Vec<String>, Group>) -> Result<(), store::Error> {
         let (path, opened, facts) = &self.files[0];
         let (session, source) = (&opened.session, &opened.files);
@@ -368,7 +370,7 @@ impl Counted {
     }
 }
 
-/// What the path to each entry took: entries, tokens, cost.
+/// The sums over the path to each entry: entries, tokens, cost.
 struct OnPath(Vec<(u64, u64, Option<f64>)>);
 
 impl OnPath {
@@ -395,7 +397,7 @@ impl OnPath {
     }
 }
 
-/// Adds a cost to another, if either is known.
+/// Adds two costs, if either is known.
 fn added(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a + b),
@@ -403,7 +405,7 @@ fn added(a: Option<f64>, b: Option<f64>) -> Option<f64> {
     }
 }
 
-/// Returns a path as seen from the working directory, if it is in it.
+/// Returns a path relative to the working directory, if it is inside that.
 fn relative(path: &str, folder: &str) -> String {
     let below = path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'));
     below.filter(|rest| !rest.is_empty() && !folder.is_empty()).unwrap_or(path).to_owned()
@@ -731,13 +733,13 @@ fn group_table(
     put(table, ui)
 }
 
-/// The name of a group, on one line.
+/// Returns the name of a group, on one line.
 fn name_cell(name: &str, ui: &Ui) -> String {
     let name = if name.is_empty() { "(none)".into() } else { text::one_line(name) };
     if ui.look.terminal { text::fit_end(&name, 48) } else { name }
 }
 
-/// The tokens written to the cache, and how many of them for an hour.
+/// Returns the tokens written to the cache, and how many of them for an hour.
 fn cache_write(usage: &Usage) -> String {
     match usage.cache_write_1h {
         0 => grouped(usage.cache_write),
@@ -887,7 +889,7 @@ fn taken_json(taken: &Taken) -> Map<String, Value> {
     if usage.cache_write_1h > 0 {
         object["tokens"]["cache_write_1h"] = usage.cache_write_1h.into();
     }
-    // If no cost is known there is none to tell.
+    // If no cost is known, none is reported.
     if let Some(cost) = usage.cost.filter(|cost| *cost > 0.0) {
         set(&mut object, "cost", round(cost).into());
     }

@@ -38,7 +38,8 @@ pub(super) fn help_words(current: &OsStr) -> Vec<CompletionCandidate> {
     among(current, commands.chain(super::man::topics()))
 }
 
-/// Completes the first word of a command as a session, where none is named yet; words as revisions.
+/// Completes the first word of a command as a session, if none is given yet, and other words as
+/// revisions.
 pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
     in_parts(current, |typed, current, give| {
         if with_session(typed, current, give) {

@@ -56,7 +56,8 @@ pub struct Args {
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
 
-    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the order
+    /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the
+    /// order
     #[arg(
         long,
         value_name = "KEY",

@@ -26,7 +26,7 @@ pub(crate) struct Config {
 }
 
 impl Config {
-    /// Returns what tokens cost, by the file.
+    /// Returns the prices of tokens in the file.
     pub(crate) fn prices(&self) -> Prices {
         let price = |price: &PriceConfig| Price {
             input: price.input,
@@ -51,7 +51,7 @@ pub(crate) struct PriceConfig {
 }
 
 impl PriceConfig {
-    /// The prices that are set, with their names.
+    /// Returns the configured prices, with their names.
     fn rows(&self) -> impl Iterator<Item = (&'static str, f64)> {
         [
             ("input", self.input),

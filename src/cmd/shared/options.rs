@@ -113,7 +113,7 @@ impl Global {
             false if std::env::var_os("TERM").is_some_and(|term| term == "dumb") => {
                 ("cat".into(), Origin::Variable("TERM"))
             }
-            // The variable of all programs counts for less than our own file.
+            // The variable for all programs has lower precedence than bough's own file.
             false => variable("BOUGH_PAGER")
                 .or_else(of_file)
                 .or_else(|| variable("PAGER"))
@@ -183,7 +183,7 @@ impl Global {
 /// The width of what is not cut: more than any line has.
 const WHOLE: usize = 1 << 20;
 
-/// The session that the environment names.
+/// Returns the session that the environment names.
 pub(crate) fn session_variable() -> Option<String> {
     std::env::var("BOUGH_SESSION").ok().filter(|session| !session.is_empty())
 }

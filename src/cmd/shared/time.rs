@@ -74,8 +74,9 @@ fn at(time: Time) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.0).ok().filter(|_| time.is_some())
 }
 
-/// Reads a time that a user asks for: a date or a time as ISO 8601 has it, `now`, `today`, `yesterday`, a weekday,
-/// `last week`, a time of day (`12:05`), or how long ago it was (`2h`, `3 days ago`). A date without an hour begins at midnight, in the user's time zone.
+/// Parses a time that a user asks for: an ISO 8601 date or time, `now`, `today`, `yesterday`, a
+/// weekday, `last week`, a time of day (`12:05`), or an age (`2h`, `3 days ago`). A date without an
+/// hour begins at midnight, in the user's time zone.
 pub(crate) fn parse(text: &str, now: Time) -> Result<Time, Failure> {
     read(text.trim(), now, TimeZone::system()).ok_or_else(|| Failure::Usage {
         what: format!("invalid time `{text}`"),
@@ -124,14 +125,14 @@ fn read(text: &str, now: Time, zone: TimeZone) -> Option<Time> {
     Some(Time(at.timestamp().as_millisecond()))
 }
 
-/// Returns the number of a weekday by its name or the first three letters of it; Monday is 0.
+/// Returns the number of a weekday, given its name or the first three letters; Monday is 0.
 fn weekday(word: &str) -> Option<i8> {
     const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     let is_named = |day: &&str| **day == *word || day[..3] == *word;
     DAYS.iter().position(|day| is_named(&day)).map(|day| day as i8)
 }
 
-/// Reads a time of day: `12:05`, `9:30:15`.
+/// Parses a time of day: `12:05`, `9:30:15`.
 fn clock_time(text: &str) -> Option<jiff::civil::Time> {
     let parts: Vec<i8> =
         text.split(':').map(|part| part.parse().ok().filter(|_| part.len() <= 2)).collect::<Option<_>>()?;
@@ -257,7 +258,7 @@ mod tests {
         check("yesterday",               Some("2026-03-01T00:00:00Z"));
         check("today",                   Some("2026-03-02T00:00:00Z"));
         check("now",                     Some("2026-03-02T12:00:00Z"));
-        // It is a Monday.
+        // The current day is a Monday.
         check("monday",                  Some("2026-03-02T00:00:00Z"));
         check("last monday",             Some("2026-02-23T00:00:00Z"));
         check("Sunday",                  Some("2026-03-01T00:00:00Z"));

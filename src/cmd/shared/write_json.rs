@@ -1,4 +1,4 @@
-//! What a command wrote, as JSON: `bough.write/1`.
+//! The JSON output of commands that write: `bough.write/1`.
 
 use super::session_arg;
 use crate::model::{Moved, Plan};
@@ -7,7 +7,7 @@ use crate::store::write::Done;
 use crate::ui::Ui;
 use serde_json::{Value, json};
 
-/// Prints what a plan wrote; `more` are fields of the command's own.
+/// Prints what a plan wrote; `more` contains the command's own fields.
 pub(crate) fn print(
     opened: &Opened,
     plan: &Plan,
@@ -43,7 +43,7 @@ pub(crate) fn print(
     Ok(())
 }
 
-/// HEAD before and after; a side is absent if that is before the first entry.
+/// Returns HEAD before and after; a side is absent if it is before the first entry.
 fn head(moved: &Moved) -> Value {
     let mut head = json!({});
     for (key, side) in [("before", &moved.from), ("after", &moved.to)] {
