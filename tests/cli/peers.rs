@@ -1,10 +1,13 @@
-//! What the real programs answered once bough had written, and whether what bough writes today is what they were asked about.
+//! The answers of the real programs after bough had written, and whether bough still writes what
+//! they were asked about.
 //!
-//! `sessions/peers.tsv` has one question a row: a copy of a session is switched to an entry, or labelled, or gets an entry
-//! of `bough append`, or has the path exported. `wrote` tells the bytes that came, with a fixed clock and fixed ids; then there are the programs that were asked,
-//! the lines of the path on which they stand (for Claude Code the line of the turn), and what they give the model: how
-//! many messages and a digest of them (for Claude Code each block, as in `claude/measured.tsv`). `tests/oracles/positions.py --record`
-//! asks the programs, looks whether they are where they should be, and writes the file.
+//! `sessions/peers.tsv` contains one question a row: a copy of a session is switched to an entry,
+//! or labeled, or gets an entry of `bough append`, or the path to an entry is exported. `wrote`
+//! contains the bytes that were added, with a fixed clock and fixed ids; then come the programs
+//! that were asked, the lines of the path to their HEAD (for Claude Code the line of the turn), and
+//! what they send to the model: how many messages and a digest of them (for Claude Code each block,
+//! as in `claude/measured.tsv`). `tests/oracles/positions.py --record` asks the programs, checks
+//! whether their HEAD is right, and writes the file.
 
 use crate::claude_load::{answer, fits};
 use crate::context::{chimera_messages, messages, sha256};
