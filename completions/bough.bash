@@ -94,6 +94,9 @@ _bough() {
             bough,switch)
                 cmd="bough__switch"
                 ;;
+            bough,tree)
+                cmd="bough__tree"
+                ;;
             bough,undo)
                 cmd="bough__undo"
                 ;;
@@ -116,7 +119,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export-branch fsck grep help label log man merge merge-base migrate op rev-parse sessions show stats status switch undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export export-branch fsck grep help label log man merge merge-base migrate op rev-parse sessions show stats status switch tree undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -510,7 +513,7 @@ _bough() {
             return 0
             ;;
         bough__export)
-            opts="-s -q -o -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --allow --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
+            opts="-s -q -o -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --allow --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -533,7 +536,7 @@ _bough() {
                     return 0
                     ;;
                 --to)
-                    COMPREPLY=($(compgen -W "md txt jsonl" -- "${cur}"))
+                    COMPREPLY=($(compgen -W "html md txt jsonl" -- "${cur}"))
                     return 0
                     ;;
                 --output)
@@ -568,6 +571,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "overwrite" -- "${cur}"))
+                    return 0
+                    ;;
+                --images)
+                    COMPREPLY=($(compgen -W "all small none" -- "${cur}"))
                     return 0
                     ;;
                 --results)
@@ -1431,6 +1438,52 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        bough__tree)
+            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --project --select --filter --mouse --keys --size --help [SESSION]"
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --select)
+                    COMPREPLY=($(compgen -W "one many" -- "${cur}"))
+                    return 0
+                    ;;
+                --filter)
+                    COMPREPLY=($(compgen -W "default no-tools user-only labeled-only all" -- "${cur}"))
+                    return 0
+                    ;;
+                --keys)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --size)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -96,7 +96,8 @@ const GROUPS: &[(&str, &[&str])] = &[
     (
         "Look at sessions",
         &[
-            "status", "log", "tree", "show", "branches", "diff", "grep", "context", "stats", "sessions", "export",
+            "status", "log", "tree", "show", "branches", "diff", "grep", "context", "stats", "sessions",
+            "export",
         ],
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
