@@ -40,7 +40,6 @@ const TIPS: &[(&str, &str)] = &[
     ("slim", "`bough export-branch` makes a session of one branch"),
     ("stash", "`bough label NAME` names where you are; `bough switch NAME` comes back"),
     ("tag", "`bough label NAME [REV]`"),
-    ("tree", "`bough log --graph`"),
     ("version", "`bough --version`"),
 ];
 
