@@ -157,6 +157,7 @@ fn as_json(opened: &Opened) -> anyhow::Result<Value> {
         "read_only": session.read_only().is_some(),
         "head_rule": session.head.rule,
         "path": turns::shown_count(session, source)?,
+        "reachable": session.loaded(),
         "orphans": tree.orphans().count(),
         "entries": tree.standing().count(),
         "lines": session.files[0].lines,

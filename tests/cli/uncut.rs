@@ -62,6 +62,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("diff aaaa0003 aaaa0004", &["result-end", "reply-end", "line-19-end"]),
     ("diff --side-by-side aaaa0003 aaaa0004", &["result-end", "reply-end"]),
     ("diff --name-only aaaa0003 aaaa0004", &[]),
+    ("export --to txt", &["prompt-end", "reply-end"]),
+    ("export --to md", &["prompt-end", "reply-end"]),
     ("export-branch", &["prompt-end", "reply-end"]),
     ("fsck --list-checks", &[]),
     ("fsck --explain dangling-parent", &[]),
@@ -83,6 +85,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("merge-base root HEAD", &[]),
     ("sessions .", &["name-end"]),
     ("sessions --tree .", &["name-end"]),
+    // It draws for a terminal of a given size; the other listings are for pipes.
+    ("tree --keys q", &[]),
     ("show aaaa0002", &["line-19-end", "path-end", "model-end"]),
     ("stats", &["name-end", "model-end", "line-0-end"]),
     ("stats --by session", &["name-end"]),

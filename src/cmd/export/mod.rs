@@ -25,7 +25,7 @@ use std::path::{Path, PathBuf};
 ///
 /// `--to html` writes one file that needs no network: the whole tree beside the conversation, with search
 /// and filters. Nothing in a session can run in it. Markdown and text have the path to HEAD. A single REV
-/// stands for the path to it, a range or a set for its entries, also in a page.
+/// selects the path to it, a range or a set its entries, also in a page.
 ///
 /// Credentials are redacted in all but JSONL: each secret is replaced by a mark such as
 /// `[redacted:github-token#1]`, the same secret by the same mark. Encoded images are not searched.

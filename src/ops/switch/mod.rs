@@ -6,6 +6,7 @@
 pub(super) mod claude;
 
 use super::{Error, Whole, ids, label, revision, turns};
+use crate::context::Context;
 use crate::format::claude::write;
 use crate::format::{Format, Ids, New, Session};
 use crate::model::{Change, Flags, Ix, Kind, Moved, Parent, Plan, Source, Target, Time};
@@ -76,7 +77,7 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
         plan: Plan { verb: "switch".into(), ..Plan::default() },
         from: session.head.entry,
         to,
-        moves: !stands_at(session, to),
+        moves: !stands_at(whole, to)?,
         prompt,
         part: None,
         summarized: false,
@@ -116,22 +117,36 @@ fn nothing_to_label() -> Error {
 
 /// Whether HEAD is at `to`, or the next prompt would hang where it would after a switch there.
 ///
-/// Labels after `to` are looked through, as markers are: they say nothing to the model.
-fn stands_at(session: &Session, to: Option<Ix>) -> bool {
+/// Labels after `to` are looked through, as markers are: they say nothing to the model. Other bookkeeping after HEAD is looked
+/// through only if the model is sent the same without it: an edit of the context, for example, is not.
+fn stands_at(whole: Whole<'_>, to: Option<Ix>) -> Result<bool, Error> {
+    let session = whole.session;
     if to.is_some() && session.head.entry == to {
-        return true;
+        return sends_the_same(whole, session.head.exact, to);
     }
     let mut at = session.head.leaf;
     while at != to {
-        let Some(ix) = at else { return false };
+        let Some(ix) = at else { return Ok(false) };
         let passed = session.entries.flags(ix).has(Flags::MARKER) || session.entries.kind(ix) == Kind::Label;
         if !passed {
-            return false;
+            return Ok(false);
         }
         at = session.tree.parent(ix);
     }
     // A last line without an id leaves the agent without a HEAD, which is not the start either.
-    to.is_some() || session.head.leaf.is_some() || session.entries.is_empty()
+    Ok(to.is_some() || session.head.leaf.is_some() || session.entries.is_empty())
+}
+
+/// Whether the model is sent the same messages from two entries.
+fn sends_the_same(whole: Whole<'_>, one: Option<Ix>, other: Option<Ix>) -> Result<bool, Error> {
+    if one == other {
+        return Ok(true);
+    }
+    let sent = |leaf| -> Result<Vec<_>, Error> {
+        let context = Context::at(whole.session, whole.source, leaf)?;
+        Ok(context.sent().map(|message| (message.entry, message.patches.clone())).collect())
+    };
+    Ok(sent(one)? == sent(other)?)
 }
 
 /// Returns the parent of a prompt, and the prompt's text.
