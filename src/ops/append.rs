@@ -125,7 +125,7 @@ fn kept_entries(whole: Whole<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec<Ix
     };
     let replaced = |dropped: &Dropped| dropped.entry == keep && matches!(dropped.why, Why::Compacted { .. });
     if session.format != Format::Chimera
-        && Context::at(session, whole.source, parent)?.dropped.iter().any(|dropped| replaced(dropped))
+        && Context::at(session, whole.source, parent)?.dropped.iter().any(replaced)
     {
         return Err(Error::NoPlace {
             what: format!(

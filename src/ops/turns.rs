@@ -157,7 +157,7 @@ impl<'s> Thread<'s> {
         let mut queue = Queue::default();
         let (mut line, mut next) = (Vec::new(), 0);
         let mut lines: HashMap<u64, (u64, u32)> = HashMap::new();
-        let count = session.entries.count_in(0) as u32;
+        let count = session.entries.count_in(0);
         let mut entries_until = |end: u32, queue: &mut Queue, line: &mut Vec<u8>| -> io::Result<()> {
             for ix in (next..end.min(count)).map(Ix) {
                 let may_have = matches!(session.entries.kind(ix), Kind::User | Kind::Attachment);

@@ -184,7 +184,7 @@ pub(crate) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
 /// The current folder and those above it, up to the home folder or the root.
 fn folders_above() -> Vec<PathBuf> {
     let Ok(folder) = std::env::current_dir() else { return Vec::new() };
-    let home = etcetera::home_dir().and_then(|home| Ok(home.canonicalize().unwrap_or(home))).ok();
+    let home = etcetera::home_dir().map(|home| home.canonicalize().unwrap_or(home)).ok();
     let mut out = Vec::new();
     for above in folder.ancestors() {
         out.push(above.to_owned());

@@ -129,7 +129,7 @@ fn read(text: &str, now: Time, zone: TimeZone) -> Option<Time> {
 fn weekday(word: &str) -> Option<i8> {
     const DAYS: [&str; 7] = ["monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday"];
     let is_named = |day: &&str| **day == *word || day[..3] == *word;
-    DAYS.iter().position(|day| is_named(&day)).map(|day| day as i8)
+    DAYS.iter().position(is_named).map(|day| day as i8)
 }
 
 /// Parses a time of day: `12:05`, `9:30:15`.

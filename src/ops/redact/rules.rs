@@ -345,8 +345,13 @@ impl Rules {
                 && assigned::looks_like_a_name(value);
         let is_local = id == HOSTS && matches!(value, "127.0.0.1" | "0.0.0.0" | "255.255.255.255");
         let is_git = id == MAIL && value.starts_with("git@");
-        !(is_mark || is_placeholder || is_bare || is_name || is_local || is_git)
-            && !self.allowed.is_match(bytes)
+        !(is_mark
+            || is_placeholder
+            || is_bare
+            || is_name
+            || is_local
+            || is_git
+            || self.allowed.is_match(bytes))
             && !self.own_allowed.is_match(bytes)
             && !self.stopwords.iter().any(|word| value.contains(word))
     }
@@ -468,7 +473,7 @@ fn from_go(regex: &str) -> String {
                 continue;
             }
             ']' if in_class && at > class_start => in_class = false,
-            '{' if !in_class && !(can_repeat && repeats(at)) => out.push('\\'),
+            '{' if !(in_class || can_repeat && repeats(at)) => out.push('\\'),
             _ => {}
         }
         out.push(character);

@@ -57,7 +57,7 @@ impl Order {
 }
 
 /// Sorts by time. An entry without a time counts as equal to any other, as in the agents' programs.
-fn sort_by_time(children: &mut Vec<Ix>, time: impl Fn(Ix) -> Time) {
+fn sort_by_time(children: &mut [Ix], time: impl Fn(Ix) -> Time) {
     if children.iter().all(|ix| time(*ix).is_some()) {
         children.sort_by_key(|ix| time(*ix));
         return;

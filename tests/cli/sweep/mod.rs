@@ -6,6 +6,8 @@
 //! `BOUGH_SWEEP_KIND` for kinds, `BOUGH_SWEEP_STEP` for only each n-th trial, and `TMPDIR` on a
 //! disk in memory. A sample of it runs with all other tests.
 
+#![allow(clippy::print_stdout, reason = "the whole sweep prints its table")]
+
 mod scenes;
 mod stage;
 mod stopped;

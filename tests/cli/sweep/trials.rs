@@ -317,7 +317,7 @@ fn ended(stage: &Stage, output: &Output, may_leave: bool) -> Vec<String> {
                 wrong.extend(differences(stage, &now, &stage.new, false));
             }
         }
-        2..=6 | 0 | 1 => {
+        0..=6 => {
             let differs = differences(stage, &now, &stage.old, true);
             if !differs.is_empty() && !stage.scene.words.starts_with("op ") {
                 let told = said(output);
