@@ -5,7 +5,7 @@
 //! the same mark everywhere: `[redacted:github-token#1]`.
 //!
 //! The rules are data: those of gitleaks (`gitleaks.toml`, with its license) and bough's own (`own.toml`). Names to which a
-//! value is assigned (`password=…`) are judged by [`assigned`]. Strings are searched decoded. Encoded images and signatures are not
+//! value is assigned (`password=…`) are judged by `assigned`. Strings are searched decoded. Encoded images and signatures are not
 //! searched.
 
 mod assigned;
