@@ -249,6 +249,25 @@ fn clipboard(text: &str) -> String {
     format!("\x1b]52;c;{}\x07", crate::ops::cherry_pick::base64(text.as_bytes()))
 }
 
+/// Ends the program as SIGHUP does once its terminal is gone, on a thread of its own.
+///
+/// Without a terminal the reader of keys gets empty reads for ever, and never asks for signals again.
+#[allow(unsafe_code, reason = "the standard library has no such call")]
+fn end_with(tty: std::fs::File) {
+    use std::os::fd::AsRawFd;
+    let watch = move || loop {
+        // Nothing is asked for: only a terminal that is gone, or that can't be asked, is an answer.
+        let mut asked = libc::pollfd { fd: tty.as_raw_fd(), events: 0, revents: 0 };
+        // SAFETY: `asked` is one entry that lives for the call, and its descriptor is open as long as `tty`.
+        let answer = unsafe { libc::poll(&raw mut asked, 1, -1) };
+        if answer > 0 {
+            _ = end_by(SIGHUP);
+        }
+    };
+    // Without a thread to be had, the signals are all that ends it.
+    _ = std::thread::Builder::new().name("terminal".into()).spawn(watch);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -275,23 +294,4 @@ mod tests {
     fn a_copied_text_can_not_end_the_escape() {
         assert_eq!(super::clipboard("a\x07b\x1b"), "\x1b]52;c;YQdiGw==\x07");
     }
-}
-
-/// Ends the program as SIGHUP does once its terminal is gone, on a thread of its own.
-///
-/// Without a terminal the reader of keys gets empty reads for ever, and never asks for signals again.
-#[allow(unsafe_code, reason = "the standard library has no such call")]
-fn end_with(tty: std::fs::File) {
-    use std::os::fd::AsRawFd;
-    let watch = move || loop {
-        // Nothing is asked for: only a terminal that is gone, or that can't be asked, is an answer.
-        let mut asked = libc::pollfd { fd: tty.as_raw_fd(), events: 0, revents: 0 };
-        // SAFETY: `asked` is one entry that lives for the call, and its descriptor is open as long as `tty`.
-        let answer = unsafe { libc::poll(&raw mut asked, 1, -1) };
-        if answer > 0 {
-            _ = end_by(SIGHUP);
-        }
-    };
-    // Without a thread to be had, the signals are all that ends it.
-    _ = std::thread::Builder::new().name("terminal".into()).spawn(watch);
 }
