@@ -2,22 +2,9 @@
 
 use crate::files::project;
 use crate::place;
+use crate::session_files::sessions_below;
 use serde_json::Value;
-use std::fs;
-use std::path::{Path, PathBuf};
-
-fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            sessions_below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-            out.push(path);
-        }
-    }
-}
+use std::path::Path;
 
 /// What a command prints on standard output, if it is done.
 fn printed(home: &Path, words: &[&str]) -> Option<String> {
@@ -91,8 +78,8 @@ fn check(home: &Path, path: &Path) -> Option<(usize, bool)> {
 #[test]
 fn head_and_steps_and_turns_are_rows_of_log() {
     let mut sessions = Vec::new();
-    sessions_below(&project().join("tests/cli/sessions"), &mut sessions);
-    sessions_below(&project().join("examples"), &mut sessions);
+    sessions.extend(sessions_below(&project().join("tests/cli/sessions")));
+    sessions.extend(sessions_below(&project().join("examples")));
     let home = tempfile::tempdir().unwrap();
     let (mut counted, mut rows, mut first) = (0, 0, 0);
     std::thread::scope(|scope| {

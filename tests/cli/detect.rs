@@ -2,13 +2,14 @@
 //! another.
 
 use crate::files::project;
+use crate::session_files::sessions_below;
 use crate::shared;
 use bough::format::{Detected, Format, Program, detect};
 use bough::store::{self, Options};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// The recorded formats: a path, a tab, and the name of the format, of the program, or of anything
 /// else.
@@ -170,24 +171,10 @@ fn record() {
         folders.push((shared::folder().join("cases"), "cases/"));
     }
     for (folder, prefix) in folders {
-        let mut files = Vec::new();
-        below(&folder, &mut files);
-        files.sort();
-        for file in files {
+        for file in sessions_below(&folder) {
             let name = file.strip_prefix(&folder).unwrap().display().to_string();
             out.push_str(&format!("{prefix}{name}\t{}\n", named(&file)));
         }
     }
     fs::write(project().join("tests/cli/sessions/formats.tsv"), out).unwrap();
-}
-
-fn below(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-            out.push(path);
-        }
-    }
 }

@@ -2,13 +2,14 @@
 
 use crate::files::project;
 use crate::place::{bough, code, said};
+use crate::session_files::sessions_below;
 use base64::Engine as _;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 /// The encoded elements of a page, inflated, of one kind.
@@ -53,17 +54,9 @@ fn strings(value: &Value, out: &mut Vec<String>) {
     }
 }
 
-fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sessions_below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl")
-            && path.metadata().unwrap().len() < 200_000
-        {
-            out.push(path);
-        }
-    }
+/// Whether a session is small enough to be exported three times.
+fn is_small(path: &Path) -> bool {
+    path.metadata().unwrap().len() < 200_000
 }
 
 /// Every text, thinking, call, argument and result that `show --json` gives is in the page.
@@ -71,11 +64,12 @@ fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
 fn nothing_is_lost() {
     let mut sessions = Vec::new();
     for folder in ["pi", "claude", "chimera"] {
-        sessions_below(&project().join("tests/cli/sessions").join(folder), &mut sessions);
+        sessions.extend(sessions_below(&project().join("tests/cli/sessions").join(folder)));
     }
     if let Some(shared) = std::env::var_os("BOUGH_SHARED") {
-        sessions_below(&Path::new(&shared).join("corpus"), &mut sessions);
+        sessions.extend(sessions_below(&Path::new(&shared).join("corpus")));
     }
+    sessions.retain(|path| is_small(path));
     // Each takes three runs of the program: a part of them, another for each process, is enough.
     let part = std::process::id() as usize % 4;
     let sessions: Vec<_> = sessions.into_iter().enumerate().filter(|(at, _)| at % 4 == part).collect();
@@ -288,9 +282,8 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
     export("hostile-pi", &lines(&hostile), true);
     let mut claude = Vec::new();
     for name in ["branch", "compact"] {
-        let mut found = Vec::new();
-        sessions_below(&project().join("tests/cli/sessions/claude/real").join(name), &mut found);
-        claude.extend(found.into_iter().take(1));
+        let found = sessions_below(&project().join("tests/cli/sessions/claude/real").join(name));
+        claude.extend(found.into_iter().find(|path| is_small(path)));
     }
     for (at, path) in claude.iter().enumerate() {
         let text = fs::read_to_string(path).unwrap();

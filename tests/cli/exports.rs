@@ -2,24 +2,12 @@
 
 use crate::files::{copy, project};
 use crate::place::{bough, code, said};
-use std::path::{Path, PathBuf};
-
-fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            sessions_below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-            out.push(path);
-        }
-    }
-}
+use crate::session_files::sessions_below;
 
 /// An export reports damage if and only if `fsck` finds errors in it.
 #[test]
 fn a_damaged_export_is_said_to_be_so() {
-    let mut sessions = Vec::new();
-    sessions_below(&project().join("tests/cli/sessions"), &mut sessions);
+    let mut sessions = sessions_below(&project().join("tests/cli/sessions"));
     sessions.retain(|path| path.metadata().unwrap().len() < 32 << 10);
     let home = tempfile::tempdir().unwrap();
     let (mut exported, mut damaged) = (0, 0);

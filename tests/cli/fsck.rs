@@ -11,22 +11,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use crate::files::project;
+use crate::session_files::sessions_below;
 use crate::shared;
 
 /// Returns the session files below a folder that have answers beside them.
-fn cases_below(folder: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            cases_below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl")
-            && path.with_extension("expect.json").exists()
-        {
-            out.push(path);
-        }
-    }
+fn cases_below(folder: &Path) -> Vec<PathBuf> {
+    let mut cases = sessions_below(folder);
+    cases.retain(|path| path.with_extension("expect.json").exists());
+    cases
 }
 
 fn examine(path: &Path) -> Result<(Examined, Table), fsck::Unreadable> {
@@ -80,8 +72,7 @@ fn check_findings(path: &Path) -> Result<(), String> {
 }
 
 fn check_all(folder: &Path, check: impl Fn(&Path) -> Result<(), String>) {
-    let mut cases = Vec::new();
-    cases_below(folder, &mut cases);
+    let cases = cases_below(folder);
     assert!(!cases.is_empty(), "no cases below {}", folder.display());
     let failed: Vec<String> = cases.iter().filter_map(|case| check(case).err()).collect();
     assert!(failed.is_empty(), "{}\n{} of {} failed", failed.join("\n"), failed.len(), cases.len());
@@ -367,8 +358,7 @@ const NO_CASE: &[(&str, &str)] = &[("coverage", "it would be a fault of bough's 
 
 #[test]
 fn each_check_has_a_case() {
-    let mut cases = Vec::new();
-    cases_below(&project().join("tests/cli/sessions/cases"), &mut cases);
+    let cases = cases_below(&project().join("tests/cli/sessions/cases"));
     let mut shown: HashSet<String> = HashSet::new();
     for case in cases {
         let expect: Value =
@@ -422,19 +412,6 @@ fn check_facts(path: &Path) -> Result<(), String> {
     Ok(())
 }
 
-fn sessions_below(folder: &Path, out: &mut Vec<PathBuf>) {
-    let mut entries: Vec<PathBuf> =
-        fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    entries.sort();
-    for path in entries {
-        if path.is_dir() {
-            sessions_below(&path, out);
-        } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-            out.push(path);
-        }
-    }
-}
-
 /// A session file with the files around it.
 struct Beside(PathBuf, String);
 
@@ -450,8 +427,7 @@ impl Around for Beside {
     }
 
     fn elsewhere(&self, links: &[(Key, Key)]) -> HashSet<Key> {
-        let mut files = Vec::new();
-        sessions_below(self.0.parent().unwrap(), &mut files);
+        let mut files = sessions_below(self.0.parent().unwrap());
         files.retain(|file| *file != self.0);
         let options = store::Options::default();
         let sessions = files.iter().filter_map(|file| store::open(file, options).ok());
@@ -527,8 +503,7 @@ const ALARMS: &[(&str, &str)] = &[
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn no_sound_file_raises_an_alarm() {
     let corpus = shared::folder().join("corpus");
-    let mut files = Vec::new();
-    sessions_below(&corpus, &mut files);
+    let files = sessions_below(&corpus);
     let mut alarms = Vec::new();
     let mut meant: BTreeMap<&str, usize> = ALARMS.iter().map(|(name, _)| (*name, 0)).collect();
     for file in &files {

@@ -32,6 +32,7 @@ mod picks;
 mod place;
 mod random;
 mod schema;
+mod session_files;
 mod shared;
 mod shells;
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@
 
 use crate::fsck_claude::applied;
 use crate::random::{config, damage, sessions};
+use crate::session_files::sessions_below;
 use crate::{place, shared};
 use bough::format::{Format, Ids, Session};
 use bough::fsck::{self, Alone, Check, Examined, Wishes};
@@ -139,17 +140,6 @@ fn check(name: &str, bytes: &[u8], ways: bool) {
     }
 }
 
-fn below(folder: &Path, into: &mut Vec<PathBuf>) {
-    for entry in fs::read_dir(folder).into_iter().flatten() {
-        let path = entry.unwrap().path();
-        match path.is_dir() {
-            true => below(&path, into),
-            false if path.extension().is_some_and(|ending| ending == "jsonl") => into.push(path),
-            false => {}
-        }
-    }
-}
-
 /// Runs a check on each file, and fails with the messages of all failures.
 fn each(paths: &[PathBuf], check: impl Fn(usize, &str, &[u8]) + std::panic::RefUnwindSafe) {
     let failed = paths.iter().enumerate().filter(|(at, path)| {
@@ -170,7 +160,7 @@ fn all_commands_agree_on_the_sessions() {
 fn all_commands_agree_on_the_reference_files() {
     let mut paths = Vec::new();
     for folder in ["cases", "corpus"] {
-        below(&shared::folder().join(folder), &mut paths);
+        paths.extend(sessions_below(&shared::folder().join(folder)));
     }
     paths.sort();
     paths.retain(|path| fs::metadata(path).unwrap().len() < 4 << 20);

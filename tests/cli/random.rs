@@ -2,6 +2,7 @@
 //! random lines, and intact sessions with random damage.
 
 use crate::files::project;
+use crate::session_files::sessions_below;
 use bough::format::Content;
 use bough::model::{Ix, Source};
 use bough::ops::branches::{self, Of};
@@ -12,7 +13,7 @@ use bough::store::{self, Opened, Options};
 use proptest::prelude::*;
 use proptest::sample::{Index, select};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 proptest! {
     #![proptest_config(config(150))]
@@ -315,19 +316,7 @@ impl Damage {
 
 /// Returns the sessions of the project.
 pub fn sessions() -> Vec<PathBuf> {
-    fn below(folder: &Path, into: &mut Vec<PathBuf>) {
-        for entry in fs::read_dir(folder).into_iter().flatten() {
-            let path = entry.unwrap().path();
-            if path.is_dir() {
-                below(&path, into);
-            } else if path.extension().is_some_and(|extension| extension == "jsonl") {
-                into.push(path);
-            }
-        }
-    }
-    let mut found = Vec::new();
-    below(&project().join("tests/cli/sessions"), &mut found);
-    found.sort();
+    let found = sessions_below(&project().join("tests/cli/sessions"));
     assert!(!found.is_empty());
     found
 }
