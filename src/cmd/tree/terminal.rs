@@ -2,6 +2,7 @@
 
 use super::keys::Key;
 use super::screen::{Input, Paint, Screen};
+use crate::store::write::wait_until_gone;
 use crossterm::cursor::{Hide, MoveTo, Show};
 use crossterm::event::{
     self, DisableMouseCapture, EnableMouseCapture, Event, KeyboardEnhancementFlags, MouseEventKind,
@@ -57,7 +58,7 @@ impl Terminal {
             give_back();
             before(panic);
         }));
-        end_with(tty.try_clone()?);
+        end_with_terminal(tty.try_clone()?);
         take(mouse)?;
         Ok(Terminal { tty, shown: Buffer::empty(Rect::ZERO), mouse, ending, stopped, continued })
     }
@@ -252,17 +253,10 @@ fn clipboard(text: &str) -> String {
 /// Ends the program as SIGHUP does once its terminal is gone, on a thread of its own.
 ///
 /// Without a terminal the reader of keys gets empty reads for ever, and never asks for signals again.
-#[allow(unsafe_code, reason = "the standard library has no such call")]
-fn end_with(tty: std::fs::File) {
-    use std::os::fd::AsRawFd;
-    let watch = move || loop {
-        // Nothing is asked for: only a terminal that is gone, or that can't be asked, is an answer.
-        let mut asked = libc::pollfd { fd: tty.as_raw_fd(), events: 0, revents: 0 };
-        // SAFETY: `asked` is one entry that lives for the call, and its descriptor is open as long as `tty`.
-        let answer = unsafe { libc::poll(&raw mut asked, 1, -1) };
-        if answer > 0 {
-            _ = end_by(SIGHUP);
-        }
+fn end_with_terminal(tty: std::fs::File) {
+    let watch = move || {
+        wait_until_gone(&tty);
+        _ = end_by(SIGHUP);
     };
     // Without a thread to be had, the signals are all that ends it.
     _ = std::thread::Builder::new().name("terminal".into()).spawn(watch);

@@ -22,7 +22,7 @@ pub(crate) use record::Record;
 pub use refusal::Refusal;
 pub use stamp::Stamp;
 pub use temp::{leftovers, leftovers_of};
-pub(crate) use unix::nobody_reads;
+pub(crate) use unix::{nobody_reads, wait_until_gone};
 
 use super::Files;
 use super::oplog::{Log, Operation, Progress};

@@ -95,10 +95,20 @@ pub(crate) fn process_lives(pid: i32) -> bool {
 
 /// Returns whether nobody reads a stream any more: the reader of a pipe is gone, or a terminal is.
 pub(crate) fn nobody_reads(stream: &impl AsRawFd) -> bool {
+    is_gone(stream, 0)
+}
+
+/// Waits until a terminal is gone, or until it can't be asked.
+pub(crate) fn wait_until_gone(terminal: &impl AsRawFd) {
+    // A signal ends a wait early.
+    while !is_gone(terminal, -1) {}
+}
+
+/// Returns whether the other end of a stream is gone, after at most so many milliseconds; -1 is for ever.
+fn is_gone(stream: &impl AsRawFd, milliseconds: i32) -> bool {
     let mut asked = libc::pollfd { fd: stream.as_raw_fd(), events: 0, revents: 0 };
-    // SAFETY: `asked` is one such struct, as the number says, and lives until the call returns,
-    // which is at once.
-    let answer = unsafe { libc::poll(&raw mut asked, 1, 0) };
+    // SAFETY: `asked` is one such struct, as the number says, and lives until the call returns.
+    let answer = unsafe { libc::poll(&raw mut asked, 1, milliseconds) };
     answer > 0 && asked.revents & (libc::POLLERR | libc::POLLHUP) != 0
 }
 
