@@ -709,16 +709,8 @@ fn group_table(
             cells[0] = format!("{} {}", if group.current { '*' } else { ' ' }, cells[0]);
         }
         if has_tokens {
-            cells.extend([
-                grouped(sum.entries().count),
-                grouped(taken.replies),
-                grouped(taken.usage.input),
-                grouped(taken.usage.output),
-                grouped(taken.usage.cache_read),
-                cache_write(&taken.usage),
-                cost_cell(taken.usage.cost),
-                bar(taken.usage.tokens(), most, ui),
-            ]);
+            cells.push(grouped(sum.entries().count));
+            cells.extend(taken_cells(&taken, most, ui));
         } else if what.contains(&By::File) {
             cells.extend([grouped(sum.reads), grouped(sum.changes)]);
         } else {
@@ -737,6 +729,19 @@ fn group_table(
 fn name_cell(name: &str, ui: &Ui) -> String {
     let name = if name.is_empty() { "(none)".into() } else { text::one_line(name) };
     if ui.look.terminal { text::fit_end(&name, 48) } else { name }
+}
+
+/// Returns the cells of what replies took: how many they are, tokens, cost, and a bar of the tokens beside the most.
+fn taken_cells(taken: &Taken, most: u64, ui: &Ui) -> [String; 7] {
+    [
+        grouped(taken.replies),
+        grouped(taken.usage.input),
+        grouped(taken.usage.output),
+        grouped(taken.usage.cache_read),
+        cache_write(&taken.usage),
+        cost_cell(taken.usage.cost),
+        bar(taken.usage.tokens(), most, ui),
+    ]
 }
 
 /// Returns the tokens written to the cache, and how many of them for an hour.
@@ -765,16 +770,9 @@ fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     models.sort_by_key(|(_, taken)| std::cmp::Reverse(taken.usage.tokens()));
     for (name, taken) in models {
         let name = if name.is_empty() { "(no model named)".into() } else { text::one_line(name) };
-        table.add_row([
-            text::fit(&name, 36),
-            grouped(taken.replies),
-            grouped(taken.usage.input),
-            grouped(taken.usage.output),
-            grouped(taken.usage.cache_read),
-            cache_write(&taken.usage),
-            cost_cell(taken.usage.cost),
-            bar(taken.usage.tokens(), most, ui),
-        ]);
+        let mut cells = vec![text::fit(&name, 36)];
+        cells.extend(taken_cells(taken, most, ui));
+        table.add_row(cells);
     }
     put(table, ui)
 }
