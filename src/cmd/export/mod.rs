@@ -299,15 +299,7 @@ fn as_document(
     }
     let name = redaction.text(session.name.as_deref().unwrap_or_default());
     if !ui.look.quiet {
-        for (count, one, many) in [
-            (left.images, "image was left out", "images were left out"),
-            (left.thinking, "thinking block was left out", "thinking blocks were left out"),
-            (left.results, "tool result was cut", "tool results were cut"),
-        ] {
-            if count > 0 {
-                ui.note(Count(one, many, count));
-            }
-        }
+        note_left_out(left.images, left.thinking, left.results, ui);
     }
     Ok(match form {
         Form::Txt => document::text(&name, &items),
@@ -358,6 +350,19 @@ fn size(text: &str) -> Result<usize, String> {
         .ok()
         .and_then(|number| number.checked_mul(unit))
         .ok_or_else(|| "use a number of bytes, e.g. `500`, `2k`, `1M`".to_owned())
+}
+
+/// Notes what options left out of an export.
+fn note_left_out(images: usize, thinking: usize, results: usize, ui: &mut Ui) {
+    for (count, one, many) in [
+        (images, "image was left out", "images were left out"),
+        (thinking, "thinking block was left out", "thinking blocks were left out"),
+        (results, "tool result was cut", "tool results were cut"),
+    ] {
+        if count > 0 {
+            ui.note(Count(one, many, count));
+        }
+    }
 }
 
 #[cfg(test)]

@@ -57,14 +57,6 @@ pub(super) fn page(
             text::one_line(&output.display().to_string())
         ));
     }
-    for (count, one, many) in [
-        (written.images, "image was left out", "images were left out"),
-        (written.thinking, "thinking block was left out", "thinking blocks were left out"),
-        (written.results, "tool result was cut", "tool results were cut"),
-    ] {
-        if count > 0 {
-            ui.note(Count(one, many, count));
-        }
-    }
+    super::note_left_out(written.images, written.thinking, written.results, ui);
     Ok(())
 }

@@ -1,16 +1,11 @@
 //! Documents of small sessions.
 
 use super::*;
-use crate::format::{Builder, Format};
-use crate::json::Reader;
 use crate::model::Table;
 
 fn printed(lines: &[&str], options: Options) -> (String, String, LeftOut) {
     let bytes = (lines.join("\n") + "\n").into_bytes();
-    let mut builder = Builder::new(Format::Pi);
-    builder.begin_file();
-    Reader::new().feed(&bytes, |line| builder.line(line));
-    let session = builder.finish();
+    let session = Session::read(&bytes).unwrap();
     let entries: Vec<Ix> = session.entries.all().collect();
     let source = Table(vec![bytes]);
     let (items, left) =

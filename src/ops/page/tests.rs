@@ -1,16 +1,11 @@
 //! The page's own files, and what a page consists of.
 
 use super::*;
-use crate::format::{Builder, Format};
-use crate::json::Reader;
 use crate::model::Table;
 
 fn page(lines: &[String]) -> String {
     let bytes = (lines.join("\n") + "\n").into_bytes();
-    let mut builder = Builder::new(Format::Pi);
-    builder.begin_file();
-    Reader::new().feed(&bytes, |line| builder.line(line));
-    let session = builder.finish();
+    let session = Session::read(&bytes).unwrap();
     let entries: Vec<Ix> = session.entries.all().collect();
     let mut out = Vec::new();
     let options = Options { title: "<b>\"&'".into(), ..Options::default() };
