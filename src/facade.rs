@@ -4,9 +4,9 @@
 //! tests and benchmarks reach them, and may change with each release.
 
 use crate::format::{self, Content, Ids};
-use crate::fsck::{self, Alone};
+use crate::fsck::{self, NoSurroundings};
 use crate::model::{Ix, Plan, Time};
-use crate::ops::{self, Whole, label, revision, switch};
+use crate::ops::{self, Snapshot, label, revision, switch};
 use crate::store::oplog::Log;
 use crate::store::{self, Opened, write};
 use std::fmt;
@@ -52,46 +52,47 @@ impl Session {
 
     /// Returns the entry from which the agent would continue; `None` if it would begin anew.
     pub fn head(&self) -> Option<Entry<'_>> {
-        self.opened.session.head.entry.map(|ix| self.at(ix))
+        self.opened.session.head.entry.map(|ix| self.entry_at(ix))
     }
 
     /// Returns all entries, in the order of the file. Of several copies of an id, only the one that
     /// counts is returned.
     pub fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.opened.session.tree.standing().map(|ix| self.at(ix))
+        self.opened.session.tree.standing().map(|ix| self.entry_at(ix))
     }
 
     /// Returns the last entry of each branch, in the order of the file.
     pub fn leaves(&self) -> impl Iterator<Item = Entry<'_>> {
-        self.opened.session.tree.leaves().map(|ix| self.at(ix))
+        self.opened.session.tree.leaves().map(|ix| self.entry_at(ix))
     }
 
     /// Returns the entry that a revision names: `HEAD~2`, an id or its beginning, a label,
     /// `turn:3`, `:/text`.
     pub fn entry(&self, revision: &str) -> Result<Entry<'_>, Error> {
-        let ix = revision::one(&self.opened.session, &self.opened.files, revision)?;
-        Ok(self.at(ix))
+        let ix = revision::resolve_one(&self.opened.session, &self.opened.files, revision)?;
+        Ok(self.entry_at(ix))
     }
 
     /// Returns the entries from a root to the entry that a revision names, root first. The path is
     /// never empty.
     pub fn path(&self, revision: &str) -> Result<Vec<Entry<'_>>, Error> {
         let leaf = self.entry(revision)?;
-        Ok(self.opened.session.tree.path(leaf.ix).into_iter().map(|ix| self.at(ix)).collect())
+        Ok(self.opened.session.tree.path(leaf.ix).into_iter().map(|ix| self.entry_at(ix)).collect())
     }
 
     /// Plans a move of HEAD to the entry that a revision names. Nothing is written before
     /// [`Change::apply`].
     pub fn switch(&self, revision: &str) -> Result<Change<'_>, Error> {
         let to = switch::To::Entry(self.entry(revision)?.ix);
-        let planned = switch::plan(self.whole(), to, &switch::Wish::default(), &mut Ids::random(), now())?;
+        let planned =
+            switch::plan(self.whole(), to, &switch::SwitchOptions::default(), &mut Ids::random(), now())?;
         Ok(Change { session: self, plan: planned.plan })
     }
 
     /// Plans a label for the entry that a revision names. Fails if another entry has the label.
     pub fn label(&self, revision: &str, name: &str) -> Result<Change<'_>, Error> {
-        let wish = label::Wish::Set { name, target: self.entry(revision)?.ix, take: false };
-        let plan = label::plan(self.whole(), wish, &mut Ids::random(), now())?;
+        let options = label::LabelOptions::Set { name, target: self.entry(revision)?.ix, take: false };
+        let plan = label::plan(self.whole(), options, &mut Ids::random(), now())?;
         Ok(Change { session: self, plan })
     }
 
@@ -100,16 +101,16 @@ impl Session {
         let stem = self.path.file_stem().unwrap_or_default().to_string_lossy();
         let session = Some(self.opened.session.clone());
         let len = self.opened.session.files.first().map_or(0, |file| file.bytes);
-        let examined = fsck::examine(session, &self.opened.files, len, None, &Alone(&stem));
+        let examined = fsck::examine(session, &self.opened.files, len, None, &NoSurroundings(&stem));
         Ok(examined.map_err(|error| Error::new(error.to_string(), None))?.findings.list)
     }
 
-    fn at(&self, ix: Ix) -> Entry<'_> {
+    fn entry_at(&self, ix: Ix) -> Entry<'_> {
         Entry { session: self, ix }
     }
 
-    fn whole(&self) -> Whole<'_> {
-        Whole { session: &self.opened.session, source: &self.opened.files }
+    fn whole(&self) -> Snapshot<'_> {
+        Snapshot { session: &self.opened.session, source: &self.opened.files }
     }
 }
 
@@ -133,7 +134,7 @@ impl<'s> Entry<'s> {
 
     /// Returns the label, if there is one.
     pub fn label(&self) -> Option<&'s str> {
-        self.inner().labels.of(self.ix)
+        self.inner().labels.label(self.ix)
     }
 
     /// Returns the time in milliseconds since 1970 (UTC), if the entry has one.
@@ -144,24 +145,24 @@ impl<'s> Entry<'s> {
 
     /// Returns the entry above; `None` for a root, and for an entry whose parent is missing.
     pub fn parent(&self) -> Option<Entry<'s>> {
-        self.inner().tree.parent(self.ix).map(|ix| self.session.at(ix))
+        self.inner().tree.parent(self.ix).map(|ix| self.session.entry_at(ix))
     }
 
     /// Returns the entries below, in the order of the file.
     pub fn children(&self) -> impl Iterator<Item = Entry<'s>> {
         let session = self.session;
-        session.opened.session.tree.children(self.ix).map(|ix| session.at(ix))
+        session.opened.session.tree.children(self.ix).map(|ix| session.entry_at(ix))
     }
 
     /// Returns the text, without tool calls and thinking. It is not made safe for a terminal.
     pub fn text(&self) -> Result<String, Error> {
-        Ok(Content::of(self.session.format(), &self.line()?).text.into_owned())
+        Ok(Content::read(self.session.format(), &self.line()?).text.into_owned())
     }
 
     /// Returns the entry in one line of words: the beginning of its text, or its tool calls. It is
     /// not made safe for a terminal.
     pub fn summary(&self) -> Result<String, Error> {
-        Ok(Content::of(self.session.format(), &self.line()?).summary())
+        Ok(Content::read(self.session.format(), &self.line()?).summary())
     }
 
     /// Returns the bytes of the line in the file, without the line ending.
@@ -201,7 +202,7 @@ impl Change<'_> {
     }
 
     fn apply_and_record(&self, options: Apply, log: Option<&Log>) -> Result<(), Error> {
-        let orders = write::Orders {
+        let options = write::WriteOptions {
             force: options.force,
             allow: write::Allow::default(),
             last_try: false,
@@ -212,7 +213,7 @@ impl Change<'_> {
             prove: None,
         };
         let files = &self.session.opened.files;
-        write::carry_out(files, self.session.format(), &self.plan, &orders, &mut std::io::sink())?;
+        write::carry_out(files, self.session.format(), &self.plan, &options, &mut std::io::sink())?;
         Ok(())
     }
 }
@@ -316,7 +317,7 @@ mod tests {
         let old = std::fs::read(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/sessions/parser.jsonl"))
             .unwrap();
         std::fs::write(&file, &old).unwrap();
-        let log = Log::at(folder.path().join("state"));
+        let log = Log::in_folder(folder.path().join("state"));
         let session = Session::open(&file).unwrap();
         let change = session.switch("HEAD~2").unwrap();
         let (force, dry_run) = (true, true);

@@ -1,7 +1,7 @@
 //! `bough append`: adds one entry, made by a script.
 
 use super::shared::options::Global;
-use super::shared::write::{self, Writing};
+use super::shared::write::{self, WriteArgs};
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::Ids;
@@ -64,7 +64,7 @@ pub struct Args {
     summary: Option<String>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 /// What `--kind` takes.
@@ -148,7 +148,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let whole = session_arg::whole(opened);
         let named = |word: &Option<String>| -> anyhow::Result<Option<Ix>> {
             Ok(match word {
-                Some(word) => Some(revision::one(whole.session, whole.source, word)?),
+                Some(word) => Some(revision::resolve_one(whole.session, whole.source, word)?),
                 None => None,
             })
         };
@@ -160,8 +160,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             KindArg::Compaction => Payload::Compaction(&text, named(&args.keep)?),
             KindArg::Label => {
                 let target = parent.map_or_else(|| label::default_target(whole.session), Ok)?;
-                let wish = label::Wish::Set { name: &text, target, take: false };
-                let mut plan = label::plan(whole, wish, &mut fresh, now)?;
+                let options = label::LabelOptions::Set { name: &text, target, take: false };
+                let mut plan = label::plan(whole, options, &mut fresh, now)?;
                 plan.verb = "append".into();
                 let id = plan.changes.last().map(|change| change.id.clone()).unwrap_or_default();
                 return Ok((plan.clone(), (plan, id)));

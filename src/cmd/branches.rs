@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::render::{View, ink_of};
 use super::shared::thread_arg;
-use super::shared::thread_arg::Read;
+use super::shared::thread_arg::ThreadView;
 use super::shared::words;
 use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
@@ -89,10 +89,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         Some((session, rev)) => (session, Some(rev)),
         None => (args.file.clone(), None),
     };
-    let mut read = Read::of(session_arg::session(global, file.as_deref(), ui)?);
+    let mut read = ThreadView::unlinearized(session_arg::session(global, file.as_deref(), ui)?);
     let opened = &read.opened;
     let contains = match &contains {
-        Some(rev) => Some(revision::one(&opened.session, &opened.files, rev)?),
+        Some(rev) => Some(revision::resolve_one(&opened.session, &opened.files, rev)?),
         None => None,
     };
     if !args.all && !args.dag {
@@ -110,8 +110,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(ix) = contains {
         let ix = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
         let mut below = vec![false; session.entries.len()];
-        session.tree.subtree(ix).into_iter().for_each(|ix| below[ix.at()] = true);
-        list.retain(|branch| below[branch.leaf.at()]);
+        session.tree.subtree(ix).into_iter().for_each(|ix| below[ix.index()] = true);
+        list.retain(|branch| below[branch.leaf.index()]);
     }
     if let Some(key) = &args.sort {
         sort(&mut list, key, &mut view)?;
@@ -195,7 +195,7 @@ fn lines(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
 /// Returns the name of a branch: the label of its tip, or else a short id; and whether it is a
 /// label.
 fn name(view: &mut View<'_>, tip: Ix) -> anyhow::Result<(String, bool)> {
-    Ok(match view.session.labels.of(tip) {
+    Ok(match view.session.labels.label(tip) {
         Some(label) => (text::one_line(label), true),
         None => (view.short_id(tip)?, false),
     })
@@ -295,9 +295,9 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         if args.more {
             let kind = view.session.entries.kind(branch.tip);
             let said = view.summary(branch.tip)?;
-            let role = ui.paint(ink_of(kind), kind.word());
+            let role = ui.paint(ink_of(kind), kind.name());
             let id = ui.paint(Ink::Id, view.short_id(branch.tip)?);
-            let room = look.width.saturating_sub(4 + 8 + 2 + kind.word().len() + 2);
+            let room = look.width.saturating_sub(4 + 8 + 2 + kind.name().len() + 2);
             writeln!(ui.out(), "    {id}  {role}  {}", text::fit(&said, room))?;
         }
     }
@@ -316,8 +316,8 @@ fn detached(view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyhow::Result
         return Ok(());
     }
     let mut below = vec![false; view.session.entries.len()];
-    view.session.tree.subtree(head).into_iter().for_each(|ix| below[ix.at()] = true);
-    let above = list.iter().filter(|branch| below[branch.leaf.at()]).count();
+    view.session.tree.subtree(head).into_iter().for_each(|ix| below[ix.index()] = true);
+    let above = list.iter().filter(|branch| below[branch.leaf.index()]).count();
     let id = view.short_id(head)?;
     let words = ui.paint(
         Ink::Path,

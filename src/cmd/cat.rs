@@ -19,7 +19,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Spread the JSON over several lines
@@ -36,7 +36,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (named, revisions) = (words.session(), &words.revisions[..]);
     let opened = session_arg::session(global, named, ui)?;
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
-    let (opened, entries) = thread_arg::named(opened, revisions, ui)?;
+    let (opened, entries) = thread_arg::entries_named(opened, revisions, ui)?;
     let mut line = Vec::new();
     for ix in entries {
         opened.files.read(opened.session.span(ix), &mut line)?;

@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::words;
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix, Moved};
@@ -26,7 +26,7 @@ use serde_json::json;
 #[command(override_usage = "bough cherry-pick [OPTIONS] [SESSION] REV...")]
 pub struct Args {
     /// The session, if it looks like a file; then the entries or ranges to copy
-    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Append the copies to this entry
@@ -48,7 +48,7 @@ pub struct Args {
     copying: Copying,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 /// Options of the commands that copy entries.
@@ -78,7 +78,7 @@ impl Copying {
     /// Returns the options for copies in a session.
     pub(super) fn options<'o>(
         &self,
-        writing: Writing,
+        writing: WriteArgs,
         into: &Opened,
         onto: Option<Ix>,
         blob: &'o dyn Fn(&str) -> Option<Vec<u8>>,
@@ -120,7 +120,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let picked = picked(from, revisions)?;
         let (session, source) = (&opened.session, &opened.files);
         let onto = match &args.onto {
-            Some(onto) => match revision::one(session, source, onto)? {
+            Some(onto) => match revision::resolve_one(session, source, onto)? {
                 ix if session.head.entry == Some(ix) => here(opened)?,
                 ix => Some(cherry_pick::behind(session, ix)),
             },
@@ -143,7 +143,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         write_json::print(&opened, &plan, &done, [], ui)?;
     }
     let from = other.as_ref().unwrap_or(&opened);
-    say(from, &opened, &made, args.writing, global, ui)?;
+    print_copies(from, &opened, &made, args.writing, global, ui)?;
     Ok(Exit::Done)
 }
 
@@ -198,11 +198,11 @@ pub(super) fn with_move(opened: &Opened, made: &Picks) -> anyhow::Result<crate::
 }
 
 /// Reports what was copied.
-pub(super) fn say(
+pub(super) fn print_copies(
     from: &Opened,
     into: &Opened,
     made: &Picks,
-    writing: Writing,
+    writing: WriteArgs,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<()> {
@@ -224,7 +224,7 @@ pub(super) fn say(
     let was = match into.session.head.entry {
         Some(ix) => format!(
             " · it was {} (`bough switch -` goes back)",
-            text::one_line(&ids::ShortIds::default().of(&into.session, &into.files, ix)?)
+            text::one_line(&ids::ShortIds::default().short_id(&into.session, &into.files, ix)?)
         ),
         None => String::new(),
     };

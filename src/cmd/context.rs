@@ -26,7 +26,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the entry to continue from
     ///
     /// If omitted, HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// List what is on the path but not sent instead, with reasons
@@ -57,7 +57,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (session, source) = (&opened.session, &opened.files);
     let at = match revisions {
         [] => Context::position(session),
-        [revision] => match revision::one(session, source, revision)? {
+        [revision] => match revision::resolve_one(session, source, revision)? {
             // At HEAD, what the agent notes after it has a part in what is sent.
             ix if session.head.entry == Some(ix) => Context::position(session),
             ix => Some(ix),
@@ -67,7 +67,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             return Err(Failure::Usage { what, hint: "give one revision".into() }.into());
         }
     };
-    let context = Context::at(session, source, at)?;
+    let context = Context::build(session, source, at)?;
     if at.is_none() {
         ui.hint(format_args!("nothing would be sent: {}", session.head.rule));
     }
@@ -103,7 +103,7 @@ impl Show<'_> {
     fn messages(&self, oneline: bool, ui: &mut Ui) -> anyhow::Result<()> {
         let mut line = Vec::new();
         for (place, message) in self.context.messages.iter().enumerate() {
-            let said = message.said(self.session, self.source, &mut line)?;
+            let said = message.read(self.session, self.source, &mut line)?;
             if ui.look.json {
                 let object = self.message_json(message, &said)?;
                 writeln!(ui.out(), "{object}")?;
@@ -129,7 +129,7 @@ impl Show<'_> {
             for patch in &message.patches {
                 let by = match patch {
                     Patch::Edited { by } => format!(" ({})", self.name(*by)?),
-                    Patch::NoCall { why, .. } => match why.by() {
+                    Patch::NoCall { why, .. } => match why.culprit() {
                         Some(by) => format!(" ({})", self.name(by)?),
                         None => String::new(),
                     },
@@ -145,7 +145,7 @@ impl Show<'_> {
     fn head(&self, message: &Message) -> anyhow::Result<String> {
         let id = message.entry.map(|entry| self.name(entry)).transpose()?.unwrap_or_else(|| "-".into());
         let role = text::one_line(&message.role);
-        let origin = match message.origin.word() {
+        let origin = match message.origin.name() {
             "message" => String::new(),
             origin if role.replace("Summary", "-summary").starts_with(origin) => String::new(),
             origin => format!("  ({origin})"),
@@ -154,7 +154,7 @@ impl Show<'_> {
     }
 
     fn name(&self, entry: Ix) -> io::Result<String> {
-        Ok(text::one_line(&self.short.of(self.session, self.source, entry)?))
+        Ok(text::one_line(&self.short.short_id(self.session, self.source, entry)?))
     }
 
     fn dropped(&self, ui: &mut Ui) -> anyhow::Result<()> {
@@ -165,16 +165,16 @@ impl Show<'_> {
             let patch = message.patches.iter().find(|patch| patch.withholds());
             if let (Some(entry), Some(patch)) = (message.entry, patch) {
                 let words = patch.to_string();
-                rows.push((entry, patch.word(), words.trim_start_matches("not sent: ").into(), None));
+                rows.push((entry, patch.name(), words.trim_start_matches("not sent: ").into(), None));
             }
         }
         for Dropped { entry, why } in &self.context.dropped {
-            rows.push((*entry, why.word(), why.to_string(), why.by()));
+            rows.push((*entry, why.name(), why.to_string(), why.culprit()));
         }
         rows.sort_by_key(|(entry, ..)| *entry);
         for (entry, word, words, by) in rows {
             self.source.read(self.session.span(entry), &mut line)?;
-            let content = crate::format::Content::of(self.session.format, &line);
+            let content = crate::format::Content::read(self.session.format, &line);
             let by = by.map(|by| self.name(by)).transpose()?;
             if ui.look.json {
                 let mut object = json!({
@@ -182,7 +182,7 @@ impl Show<'_> {
                     "role": content.role,
                     "entry": ids::id(self.session, self.source, entry)?,
                     "line": self.session.entries.line(entry),
-                    "kind": self.session.entries.kind(entry).word(),
+                    "kind": self.session.entries.kind(entry).name(),
                     "origin": "dropped",
                     "sent": false,
                     "why": word,
@@ -195,7 +195,7 @@ impl Show<'_> {
                 continue;
             }
             let by = by.map(|by| format!(" ({by})")).unwrap_or_default();
-            let kind = self.session.entries.kind(entry).word();
+            let kind = self.session.entries.kind(entry).name();
             let head = format!("{:<8}  {kind:<10}  {words}{by}", self.name(entry)?);
             let room = ui.look.width.saturating_sub(text::width(&head) + 4);
             let said = text::one_line(&content.summary());
@@ -211,7 +211,7 @@ impl Show<'_> {
         let mut tokens = None;
         let mut roles: Vec<(String, usize, usize)> = Vec::new();
         for message in self.context.sent() {
-            let said = message.said(self.session, self.source, &mut line)?;
+            let said = message.read(self.session, self.source, &mut line)?;
             bytes += said.bytes;
             match roles.iter_mut().find(|(role, ..)| **role == *message.role) {
                 Some((_, count, sum)) => (*count, *sum) = (*count + 1, *sum + said.bytes),
@@ -281,7 +281,7 @@ impl Show<'_> {
             }
             object["line"] = self.session.entries.line(entry).into();
         }
-        object["origin"] = message.origin.word().into();
+        object["origin"] = message.origin.name().into();
         object["text"] = said.all().into();
         object["blocks"] = said.blocks.iter().map(entry_json::block).collect();
         if !message.is_sent() {
@@ -295,7 +295,7 @@ impl Show<'_> {
     }
 
     fn patch_json(&self, patch: &Patch) -> io::Result<Value> {
-        let mut object = json!({ "patch": patch.word() });
+        let mut object = json!({ "patch": patch.name() });
         match patch {
             Patch::Edited { by } => object["by"] = ids::name(self.session, self.source, *by)?.into(),
             Patch::CallLeftOut { call, tool } => {
@@ -315,8 +315,8 @@ impl Show<'_> {
             }
             Patch::NoCall { call, why } => {
                 object["call"] = call.as_str().into();
-                object["why"] = why.word().into();
-                if let Some(by) = why.by() {
+                object["why"] = why.name().into();
+                if let Some(by) = why.culprit() {
                     object["by"] = ids::name(self.session, self.source, by)?.into();
                 }
             }

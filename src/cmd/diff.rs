@@ -3,13 +3,13 @@
 use super::shared::options::Global;
 use super::shared::render::ink_of;
 use super::shared::session_arg;
-use super::shared::thread_arg::Read;
+use super::shared::thread_arg::ThreadView;
 use super::shared::words::{self, Use};
 use super::{Exit, Failure, complete};
 use crate::context::Context;
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind, Tree, grouped};
-use crate::ops::Whole;
+use crate::ops::Snapshot;
 use crate::ops::diff::{self, Item, Step};
 use crate::ops::{ids, revision};
 use crate::store::Opened;
@@ -34,7 +34,7 @@ use std::time::Duration;
 #[command(override_usage = "bough diff [OPTIONS] [SESSION] A [B]")]
 pub struct Args {
     /// The session, if it looks like a file; then A and B, or `A...B`
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// The session that contains A
@@ -79,7 +79,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.for_people();
     }
     let sides = Sides::open(args, global, ui)?;
-    let compared = Compared::of(&sides, args)?;
+    let compared = Compared::new(&sides, args)?;
     let differs = compared.steps.iter().any(|step| step.differs());
     let exit = if differs && args.exit_code { Exit::No } else { Exit::Done };
     if !differs {
@@ -121,9 +121,9 @@ const WIDE: usize = 100;
 
 /// The compared sessions, and the entries in them.
 struct Sides {
-    one: Read,
+    one: ThreadView,
     /// The second session; `None` if both sides are in the same one.
-    other: Option<Read>,
+    other: Option<ThreadView>,
     tip_a: Ix,
     tip_b: Ix,
 }
@@ -157,10 +157,10 @@ impl Sides {
             }
             (Some(_), None) => unreachable!("clap wants both"),
         };
-        let (a, b) = named(&words, &one)?;
+        let (a, b) = revision_pair(&words, &one)?;
         let two = other.is_some();
         let at = |opened: &Opened, word: Option<&str>| match word {
-            Some(word) => revision::one(&opened.session, &opened.files, word),
+            Some(word) => revision::resolve_one(&opened.session, &opened.files, word),
             None => revision::head(&opened.session),
         };
         // One revision is compared with HEAD; of two sessions, each side has its own HEAD.
@@ -176,11 +176,16 @@ impl Sides {
         };
         let tip_a = at(&one, a.as_deref())?;
         let tip_b = at(other.as_ref().unwrap_or(&one), b.as_deref())?;
-        let mut sides = Sides { one: Read::of(one), other: other.map(Read::of), tip_a, tip_b };
+        let mut sides = Sides {
+            one: ThreadView::unlinearized(one),
+            other: other.map(ThreadView::unlinearized),
+            tip_a,
+            tip_b,
+        };
         if !args.context {
             // Claude Code stores parts of a turn beside the path; they are linearized, as in `log`.
             let stand_in =
-                |read: &Read, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
+                |read: &ThreadView, tip: Ix| read.reading.as_ref().map_or(tip, |found| found.stand_in(tip));
             sides.one.join()?;
             sides.tip_a = stand_in(&sides.one, tip_a);
             if let Some(other) = &mut sides.other {
@@ -191,11 +196,11 @@ impl Sides {
         Ok(sides)
     }
 
-    fn a(&self) -> Whole<'_> {
+    fn a(&self) -> Snapshot<'_> {
         session_arg::whole(&self.one.opened)
     }
 
-    fn b(&self) -> Whole<'_> {
+    fn b(&self) -> Snapshot<'_> {
         session_arg::whole(&self.other.as_ref().unwrap_or(&self.one).opened)
     }
 }
@@ -207,7 +212,7 @@ fn open_word(word: &str, global: &Global, ui: &mut Ui) -> anyhow::Result<Opened>
 }
 
 /// Returns the revisions that the words name: two words, or one with dots in between.
-fn named(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, Option<String>)> {
+fn revision_pair(words: &[String], opened: &Opened) -> anyhow::Result<(Option<String>, Option<String>)> {
     let side = |word: &str| Some(word.to_owned()).filter(|word| !word.is_empty());
     match words {
         [] => Ok((None, None)),
@@ -239,11 +244,11 @@ struct Compared {
 }
 
 impl Compared {
-    fn of(sides: &Sides, args: &Args) -> anyhow::Result<Compared> {
+    fn new(sides: &Sides, args: &Args) -> anyhow::Result<Compared> {
         let (a, b) = (sides.a(), sides.b());
         if args.context {
-            let context_a = Context::at(a.session, a.source, Some(sides.tip_a))?;
-            let context_b = Context::at(b.session, b.source, Some(sides.tip_b))?;
+            let context_a = Context::build(a.session, a.source, Some(sides.tip_a))?;
+            let context_b = Context::build(b.session, b.source, Some(sides.tip_b))?;
             let (items_a, items_b) = (diff::sent_items(a, &context_a)?, diff::sent_items(b, &context_b)?);
             let steps = diff::align(&items_a, &items_b);
             return Ok(Compared {
@@ -271,7 +276,7 @@ impl Compared {
 
 /// One side, as it is shown.
 struct Half<'s> {
-    side: Whole<'s>,
+    side: Snapshot<'s>,
     tip: Ix,
     items: &'s [Item],
     context: Option<&'s Context>,
@@ -281,7 +286,13 @@ struct Half<'s> {
 }
 
 impl<'s> Half<'s> {
-    fn new(side: Whole<'s>, tip: Ix, items: &'s [Item], context: Option<&'s Context>, all: bool) -> Half<'s> {
+    fn new(
+        side: Snapshot<'s>,
+        tip: Ix,
+        items: &'s [Item],
+        context: Option<&'s Context>,
+        all: bool,
+    ) -> Half<'s> {
         Half { side, tip, items, context, all, short: ids::ShortIds::default(), line: Vec::new() }
     }
 
@@ -289,7 +300,7 @@ impl<'s> Half<'s> {
     fn entry(&self, at: usize) -> Option<Ix> {
         let place = self.items[at].ix;
         match self.context {
-            Some(context) => context.messages[place.at()].entry,
+            Some(context) => context.messages[place.index()].entry,
             None => Some(place),
         }
     }
@@ -302,15 +313,15 @@ impl<'s> Half<'s> {
     }
 
     /// Returns the name of an item's kind.
-    fn word(&self, at: usize) -> String {
+    fn kind_word(&self, at: usize) -> String {
         match self.context {
-            Some(context) => text::one_line(&context.messages[self.items[at].ix.at()].role),
-            None => self.kind(at).word().into(),
+            Some(context) => text::one_line(&context.messages[self.items[at].ix.index()].role),
+            None => self.kind(at).name().into(),
         }
     }
 
     fn short(&self, ix: Ix) -> io::Result<String> {
-        Ok(text::one_line(&self.short.of(self.side.session, self.side.source, ix)?))
+        Ok(text::one_line(&self.short.short_id(self.side.session, self.side.source, ix)?))
     }
 
     fn short_at(&self, at: usize) -> io::Result<String> {
@@ -323,10 +334,10 @@ impl<'s> Half<'s> {
 
     /// Returns the content of an item.
     fn says(&mut self, at: usize) -> io::Result<String> {
-        let Whole { session, source } = self.side;
+        let Snapshot { session, source } = self.side;
         let ix = self.items[at].ix;
         if let Some(context) = self.context {
-            let said = context.messages[ix.at()].said(session, source, &mut self.line)?;
+            let said = context.messages[ix.index()].read(session, source, &mut self.line)?;
             return Ok(diff::said_of(&said.blocks, &said.text, false));
         }
         source.read(session.span(ix), &mut self.line)?;
@@ -334,10 +345,10 @@ impl<'s> Half<'s> {
     }
 
     fn json(&mut self, at: usize) -> io::Result<Value> {
-        let mut object = json!({ "kind": self.kind(at).word() });
+        let mut object = json!({ "kind": self.kind(at).name() });
         if let Some(context) = self.context {
-            let message = &context.messages[self.items[at].ix.at()];
-            object = json!({ "role": message.role, "origin": message.origin.word() });
+            let message = &context.messages[self.items[at].ix.index()];
+            object = json!({ "role": message.role, "origin": message.origin.name() });
         }
         if let Some(ix) = self.entry(at) {
             let id = self.side.id(ix)?;
@@ -426,17 +437,17 @@ impl Printer<'_> {
                 Step::Same(..) => {}
                 Step::Changed(a, b) => {
                     let head = format!("{} → {}", self.a.short_at(a)?, self.b.short_at(b)?);
-                    self.head("~", &self.a.word(a), self.a.kind(a), &head, ui)?;
+                    self.head("~", &self.a.kind_word(a), self.a.kind(a), &head, ui)?;
                     let (old, new) = (self.a.says(a)?, self.b.says(b)?);
                     if beside { both(&old, &new, ui)? } else { changed(&old, &new, ui)? }
                 }
                 Step::OnlyA(a) => {
-                    self.head("-", &self.a.word(a), self.a.kind(a), &self.a.short_at(a)?, ui)?;
+                    self.head("-", &self.a.kind_word(a), self.a.kind(a), &self.a.short_at(a)?, ui)?;
                     let said = self.a.says(a)?;
                     if beside { both(&said, "", ui)? } else { whole('-', &said, ui)? }
                 }
                 Step::OnlyB(b) => {
-                    self.head("+", &self.b.word(b), self.b.kind(b), &self.b.short_at(b)?, ui)?;
+                    self.head("+", &self.b.kind_word(b), self.b.kind(b), &self.b.short_at(b)?, ui)?;
                     let said = self.b.says(b)?;
                     if beside { both("", &said, ui)? } else { whole('+', &said, ui)? }
                 }

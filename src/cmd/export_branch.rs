@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::shared::{after_move, session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
@@ -35,7 +35,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the entry
     ///
     /// If the entry is omitted, HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Write the new session to this file, or into this folder; `-` is standard output
@@ -59,7 +59,7 @@ pub struct Args {
     new_ids: bool,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -68,7 +68,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let mut opened = session_arg::session(global, named, ui)?;
     let entry = match words {
         [] => label::default_target(&opened.session)?,
-        [only] => revision::one(&opened.session, &opened.files, only)?,
+        [only] => revision::resolve_one(&opened.session, &opened.files, only)?,
         _ => {
             let what = "expected only one entry".into();
             return Err(Failure::Usage {
@@ -115,7 +115,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         _ => None,
     };
-    let wish = export::Wish {
+    let options = export::ExportOptions {
         entry,
         subtree: args.subtree,
         new_ids: args.new_ids,
@@ -124,18 +124,18 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         from: from.clone(),
         moved,
     };
-    let mut export = export::plan(session_arg::whole(&opened), &wish, &mut ids, now)?;
+    let mut export = export::plan(session_arg::whole(&opened), &options, &mut ids, now)?;
     match &to {
-        Some(to) => add_companions(&mut opened, all.files, to, &wish, &mut export)?,
+        Some(to) => add_companions(&mut opened, all.files, to, &options, &mut export)?,
         None => left.companions = all.files.len(),
     }
-    left.elsewhere = wish.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
+    left.elsewhere = options.moved.as_ref().map_or(0, export::MovedResults::elsewhere);
     let overwrites = args.writing.force || args.writing.allow.0.overwrite;
     if let Some(to) = to.as_ref().filter(|to| !overwrites && to.symlink_metadata().is_ok()) {
         // An existing session is reported before an existing file that belongs to it.
         return Err(Refusal::Exists { path: to.clone() }.into());
     }
-    let damage = Damage::of(&opened, &export.plan, &session)?;
+    let damage = Damage::of_plan(&opened, &export.plan, &session)?;
     write::finish(args.writing, &opened.files, format, &export.plan, None, true, ui)?;
     if args.writing.dry_run {
         damage.tell(to.as_deref(), ui);
@@ -174,7 +174,7 @@ struct Left {
 }
 
 impl Left {
-    fn tell(&self, ui: &mut Ui) {
+    fn print_export(&self, ui: &mut Ui) {
         if self.companions > 0 {
             ui.note(format_args!(
                 "warning: {} not exported; `-o` or `--store` exports them",
@@ -225,7 +225,7 @@ fn tell(export: &Export, to: Option<&Path>, session: &str, left: &Left, resume: 
         "exported {}{beside}{to} · session {session}",
         Count("entry", "entries", export.entries)
     ));
-    left.tell(ui);
+    left.print_export(ui);
     if let Some(resume) = resume {
         ui.hint(format_args!("resume with: {resume}"));
     }
@@ -242,14 +242,14 @@ struct Damage {
 
 impl Damage {
     /// Checks the session that a plan creates, before it is written.
-    fn of(opened: &Opened, plan: &Plan, session: &str) -> anyhow::Result<Damage> {
+    fn of_plan(opened: &Opened, plan: &Plan, session: &str) -> anyhow::Result<Damage> {
         let Some(Target::Create { pieces, .. }) = plan.targets.last() else { return Ok(Damage::default()) };
         let planned = Planned::new(&opened.files, pieces);
         let format = opened.session.format;
         // Its lines belong to it, whatever name it gets.
         let stem = if format == Format::Claude { session } else { "" };
         let len = planned.bytes_in_all();
-        let examined = match fsck::examine(None, &planned, len, Some(format), &fsck::Alone(stem)) {
+        let examined = match fsck::examine(None, &planned, len, Some(format), &fsck::NoSurroundings(stem)) {
             Ok(examined) => examined,
             Err(fsck::Unreadable::Io(error)) => return Err(error.into()),
             Err(fsck::Unreadable::Unknown | fsck::Unreadable::Foreign(_)) => return Ok(Damage::default()),
@@ -260,7 +260,7 @@ impl Damage {
         let is_repairable = list.iter().any(|finding| {
             finding.check.level() == fsck::Level::Error
                 && finding.is_mendable()
-                && finding.check.mend() == fsck::Mend::ByDefault
+                && finding.check.mend() == fsck::RepairMode::ByDefault
         });
         Ok(Damage { found: found.filter(|(_, count)| *count > 0).collect(), is_repairable })
     }
@@ -343,7 +343,7 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
     }
     let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
     let cwd = cwd.ok_or_else(|| refused("the session does not name its working directory"))?;
-    locate::place(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
+    locate::folder_of(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
 }
 
 /// Returns the stored results that are copied with the new session.
@@ -369,7 +369,7 @@ fn add_companions(
     opened: &mut Opened,
     all: Vec<Companion>,
     to: &Path,
-    wish: &export::Wish,
+    options: &export::ExportOptions,
     export: &mut Export,
 ) -> anyhow::Result<()> {
     if all.is_empty() {
@@ -396,8 +396,8 @@ fn add_companions(
                 &opened.files,
                 &lines,
                 old.as_deref(),
-                &wish.session,
-                wish.moved.as_ref(),
+                &options.session,
+                options.moved.as_ref(),
             )?
         } else {
             let len = opened.files.stamp(file).map_or(0, store::write::Stamp::bytes);

@@ -5,7 +5,7 @@ use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::Global;
 use super::shared::parallel;
-use super::shared::thread_arg::Read;
+use super::shared::thread_arg::ThreadView;
 use super::shared::time::{self, Between, Window};
 use super::shared::words;
 use super::{Exit, Failure, complete};
@@ -14,7 +14,7 @@ use crate::format::{Content, Format, OneLine, Other, OtherKind, Session, is_agen
 use crate::model::{Count, Ix, Kind, Source, Span};
 use crate::ops::grep::{Hit, Options, Part, Pattern, Queue, Queued};
 use crate::ops::thread::Reading;
-use crate::ops::{Owners, ids, revision};
+use crate::ops::{BranchOf, ids, revision};
 use crate::store::{self, Opened, ResultFiles};
 use crate::ui::{Ink, Look, Ui, paint, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -106,7 +106,7 @@ pub struct Args {
 
 /// Parses a kind of `--kind`.
 fn kind(word: &str) -> Result<Kind, String> {
-    Kind::named(word).ok_or_else(|| format!("expected one of {}", Kind::ALL.map(Kind::word).join(", ")))
+    Kind::from_name(word).ok_or_else(|| format!("expected one of {}", Kind::ALL.map(Kind::name).join(", ")))
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -127,7 +127,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         args.on = Some(revision);
     }
     let (args, global) = (&args, &global);
-    let files = Files::of(&args.files, args.all, global, config, ui)?.with_agents();
+    let files = Files::resolve(&args.files, args.all, global, config, ui)?.with_agents();
     if !args.count && !args.files_with_matches {
         ui.page();
     }
@@ -199,7 +199,7 @@ struct Sifted {
 impl Search<'_> {
     fn file(&self, path: &Path) -> anyhow::Result<Outcome> {
         let args = self.args;
-        let stored = Stored::of(path, self.pattern);
+        let stored = Stored::search(path, self.pattern);
         let needs_tree = args.on.is_some() || args.invert_match || !self.window.is_open();
         // Standard input can't be read twice.
         let sifted = match store::is_read_once(path) {
@@ -212,7 +212,7 @@ impl Search<'_> {
         {
             return Ok(self.counted(path, hits.len() + queued.len()));
         }
-        let mut read = Read::of(store::open(path, self.global.options())?);
+        let mut read = ThreadView::unlinearized(store::open(path, self.global.options())?);
         let (found, mut queued) = match sifted {
             Some(Sifted { hits, queued }) => {
                 let entries = &read.opened.session.entries;
@@ -269,8 +269,8 @@ impl Search<'_> {
         let mut one_line = OneLine::default();
         // A line that names a file with a match may contain none of the bytes that the pattern
         // needs.
-        let sieve = self.pattern.sieve().filter(|_| stored.found.is_empty());
-        store::sift(path, self.global.options(), sieve, &mut |format, offset, line| {
+        let prefilter = self.pattern.prefilter().filter(|_| stored.found.is_empty());
+        store::sift(path, self.global.options(), prefilter, &mut |format, offset, line| {
             let is_list = format == Format::HarnessV4 && line.trim_ascii_start().starts_with(b"[");
             if is_list || format.may_join_lines() && !is_whole(line) {
                 torn = true;
@@ -363,7 +363,7 @@ impl Search<'_> {
     }
 
     /// Returns the entries to print, in file order.
-    fn entries(&self, read: &mut Read, mut found: Vec<Ix>) -> anyhow::Result<Vec<Ix>> {
+    fn entries(&self, read: &mut ThreadView, mut found: Vec<Ix>) -> anyhow::Result<Vec<Ix>> {
         let opened = &read.opened;
         let on = match &self.args.on {
             Some(on) => Some(revision::set(&opened.session, &opened.files, std::slice::from_ref(on))?),
@@ -400,7 +400,7 @@ struct Shown<'s> {
     path: String,
     session: &'s Session,
     source: &'s dyn Source,
-    owners: Owners,
+    owners: BranchOf,
     reading: Option<&'s Reading>,
     stored: &'s Stored,
     short: ids::ShortIds,
@@ -408,14 +408,14 @@ struct Shown<'s> {
 }
 
 impl<'s> Shown<'s> {
-    fn new(search: &'s Search<'s>, path: &Path, read: &'s Read, stored: &'s Stored) -> Shown<'s> {
+    fn new(search: &'s Search<'s>, path: &Path, read: &'s ThreadView, stored: &'s Stored) -> Shown<'s> {
         let opened = &read.opened;
         Shown {
             search,
             path: path.display().to_string(),
             session: &opened.session,
             source: &opened.files,
-            owners: Owners::of(&opened.session),
+            owners: BranchOf::build(&opened.session),
             reading: read.reading.as_ref(),
             stored,
             short: ids::ShortIds::default(),
@@ -465,7 +465,7 @@ impl<'s> Shown<'s> {
             let object = json!({
                 "schema": "bough.entry/1",
                 "type": "queue-operation",
-                "kind": Kind::User.word(),
+                "kind": Kind::User.name(),
                 "file": self.path,
                 "line": other.line,
                 "offset": other.span.offset,
@@ -546,7 +546,7 @@ impl<'s> Shown<'s> {
         }
         let head = self.head(entry, ':')?;
         if hits.is_empty() && in_files.is_empty() {
-            let content = Content::of(self.session.format, &self.line);
+            let content = Content::read(self.session.format, &self.line);
             let words = text::fit(&text::one_line(&content.summary()), WIDEST);
             writeln!(out, "{}", format!("{head}{words}").trim_end())?;
         }
@@ -571,7 +571,7 @@ impl<'s> Shown<'s> {
             writeln!(out, "{object}")?;
             return Ok(());
         }
-        let words = text::one_line(&Content::of(self.session.format, &self.line).summary());
+        let words = text::one_line(&Content::read(self.session.format, &self.line).summary());
         let head = self.head(entry, '-')?;
         writeln!(out, "{}", format!("{head}{}", text::fit(&words, WIDEST)).trim_end())?;
         Ok(())
@@ -579,7 +579,7 @@ impl<'s> Shown<'s> {
 
     /// Returns the text before a match: file, entry, line, branch, kind.
     fn head(&self, entry: Ix, mark: char) -> io::Result<String> {
-        let mut id = text::one_line(&self.short.of(self.session, self.source, entry)?);
+        let mut id = text::one_line(&self.short.short_id(self.session, self.source, entry)?);
         if self.search.args.line_number {
             id = format!("{id}{mark}{}", self.session.entries.line(entry));
         }
@@ -602,7 +602,7 @@ impl<'s> Shown<'s> {
         }
         let id = paint(look, Ink::Id, text::pad(&id, 8));
         let branch = paint(look, Ink::Branch, text::pad(&text::fit(branch, 14), 8));
-        let kind = text::pad(kind.word(), 10);
+        let kind = text::pad(kind.name(), 10);
         let _ = write!(head, "{id} {branch} {kind} ");
         head
     }
@@ -614,9 +614,9 @@ impl<'s> Shown<'s> {
             return Ok("@".into());
         }
         let Some(tip) = self.owners.tip(entry) else { return Ok("-".into()) };
-        match self.session.labels.of(tip) {
+        match self.session.labels.label(tip) {
             Some(name) => Ok(text::one_line(name)),
-            None => Ok(text::one_line(&self.short.of(self.session, self.source, tip)?)),
+            None => Ok(text::one_line(&self.short.short_id(self.session, self.source, tip)?)),
         }
     }
 
@@ -675,7 +675,7 @@ impl<'s> Shown<'s> {
 
 fn match_object(hit: &Hit) -> Value {
     let at: Vec<_> = hit.at.iter().map(|at| json!([at.start, at.end])).collect();
-    json!({ "part": hit.part.word(), "text": hit.text, "at": at })
+    json!({ "part": hit.part.name(), "text": hit.text, "at": at })
 }
 
 /// The matching tool results that Claude Code stored in files beside one session.
@@ -693,11 +693,11 @@ struct StoredFile {
 
 impl Stored {
     /// Searches the files beside a session.
-    fn of(session: &Path, pattern: &Pattern) -> Stored {
+    fn search(session: &Path, pattern: &Pattern) -> Stored {
         if store::is_read_once(session) {
             return Stored::default();
         }
-        let Some(files) = ResultFiles::of(session) else { return Stored::default() };
+        let Some(files) = ResultFiles::beside(session) else { return Stored::default() };
         let read = |name: String| {
             let file = files.read(&name, LARGEST).ok()?;
             let text = file.text.filter(|text| pattern.is_in_text(text))?;
@@ -707,7 +707,7 @@ impl Stored {
     }
 
     /// The files with a match that an entry names.
-    fn named(&self, format: Format, line: &[u8]) -> Vec<&StoredFile> {
+    fn files_named_in(&self, format: Format, line: &[u8]) -> Vec<&StoredFile> {
         if self.found.is_empty() || format != Format::Claude {
             return Vec::new();
         }
@@ -716,17 +716,17 @@ impl Stored {
     }
 
     fn is_named(&self, format: Format, line: &[u8]) -> bool {
-        !self.named(format, line).is_empty()
+        !self.files_named_in(format, line).is_empty()
     }
 
     /// Returns the matching lines in the files that an entry names. Lines at the start of a file
     /// that the entry itself contains are left out, because they are found in the entry.
     fn hits(&self, pattern: &Pattern, format: Format, line: &[u8]) -> Vec<(&StoredFile, Vec<Hit>)> {
-        let files = self.named(format, line);
+        let files = self.files_named_in(format, line);
         if files.is_empty() {
             return Vec::new();
         }
-        let content = Content::of(format, line);
+        let content = Content::read(format, line);
         let hits = files.into_iter().map(|file| {
             let shown = stored_results::shown_of(&content, &file.name, &file.text);
             (file, pattern.hits_in_text(Part::Result, &file.text[shown..]))

@@ -3,13 +3,13 @@
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::format::{Content, Ids, Session};
 use crate::model::{Ix, Source};
 use crate::ops::{ids, label, revision};
-use crate::store::{self, Opened, Part};
+use crate::store::{self, Opened, TailRequest};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 use serde_json::json;
@@ -42,7 +42,7 @@ pub struct Args {
     nul: bool,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -71,11 +71,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             _ if args.delete => labelled(opened, name)?,
             _ => target(opened, at.map(String::as_str))?,
         };
-        let wish = match args.delete {
-            true => label::Wish::Clear { target },
-            false => label::Wish::Set { name, target, take: args.take },
+        let options = match args.delete {
+            true => label::LabelOptions::Clear { target },
+            false => label::LabelOptions::Set { name, target, take: args.take },
         };
-        let plan = label::plan(session_arg::whole(opened), wish, &mut Ids::seeded(&seed), time::now())?;
+        let plan = label::plan(session_arg::whole(opened), options, &mut Ids::seeded(&seed), time::now())?;
         Ok((plan.clone(), (plan, target)))
     };
     let path = session_arg::path(global, named, ui)?;
@@ -91,8 +91,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         write_json::print(&opened, &plan, &done, [], ui)?;
     }
     if !ui.look.quiet && !args.writing.dry_run {
-        let id = ids::ShortIds::default().of(&opened.session, &opened.files, target)?;
-        let before = opened.session.labels.of(target).map(text::one_line);
+        let id = ids::ShortIds::default().short_id(&opened.session, &opened.files, target)?;
+        let before = opened.session.labels.label(target).map(text::one_line);
         let (id, name) = (text::one_line(&id), text::one_line(name));
         ui.note(match (args.delete, before) {
             (true, before) => format!("label of {id} deleted; it was `{}`", before.unwrap_or_default()),
@@ -125,7 +125,8 @@ fn open_some(path: &Path, global: &Global, name: &str, at: Option<&str>, seed: &
     // HEAD is the last entry of the conversation.
     let enough =
         |session: &Session| !ids.is_empty() || session.knows_path(1, |ix| session.is_conversation(ix));
-    let part = Part { ids: &ids, absent: &[name], fresh: &fresh, enough: &enough, ..Part::default() };
+    let part =
+        TailRequest { ids: &ids, absent: &[name], fresh: &fresh, enough: &enough, ..TailRequest::default() };
     let opened = store::open_part(path, global.options(), &part).ok()?;
     opened.session.partial.then_some(opened)
 }
@@ -136,13 +137,13 @@ fn target(opened: &Opened, word: Option<&str>) -> anyhow::Result<Ix> {
     let (session, files) = (&opened.session, &opened.files);
     Ok(match word {
         None | Some("HEAD" | "@") => label::default_target(session)?,
-        Some(word) => revision::one(session, files, word)?,
+        Some(word) => revision::resolve_one(session, files, word)?,
     })
 }
 
 /// Returns the entry whose label is to be deleted: by the label, or else by the revision.
 fn labelled(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
-    let found: Vec<Ix> = opened.session.labels.named(word).collect();
+    let found: Vec<Ix> = opened.session.labels.entries(word).collect();
     match found.as_slice() {
         [only] => Ok(*only),
         [] => target(opened, Some(word)),
@@ -161,7 +162,7 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
                 "schema": "bough.label/1",
                 "label": label.text,
                 "id": ids::name(session, files, ix)?,
-                "kind": session.entries.kind(ix).word(),
+                "kind": session.entries.kind(ix).name(),
                 "line": session.entries.line(ix),
                 "set_on_line": label.line,
             });
@@ -169,12 +170,12 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
             continue;
         }
         let line = files.bytes(session.span(ix))?;
-        let words = text::one_line(&Content::of(session.format, &line).summary());
+        let words = text::one_line(&Content::read(session.format, &line).summary());
         let row = format!(
             "{}  {}  {:<9}  {words}",
             text::pad(&text::one_line(label.text), widest.unwrap_or(0)),
-            text::one_line(&short.of(session, files, ix)?),
-            session.entries.kind(ix).word(),
+            text::one_line(&short.short_id(session, files, ix)?),
+            session.entries.kind(ix).name(),
         );
         let row = if ui.look.terminal { text::fit(&row, ui.look.width) } else { row };
         writeln!(ui.out(), "{}", row.trim_end())?;

@@ -35,7 +35,7 @@ pub(super) fn run(args: &Args, ui: &mut Ui) -> anyhow::Result<Exit> {
     crate::store::make_folder(folder)?;
     let pages = pages()?;
     for (name, page) in &pages {
-        crate::store::put(&folder.join(name), page)?;
+        crate::store::write_file(&folder.join(name), page)?;
     }
     ui.note(format_args!(
         "{} written to {}",
@@ -166,8 +166,8 @@ fn checks() -> String {
         text.push_str(&format!(
             "- {} ({}, {}) — {} {}\n",
             row.id,
-            row.level.word(),
-            row.mend.words(),
+            row.level.name(),
+            row.mend.phrase(),
             row.what,
             row.why
         ));

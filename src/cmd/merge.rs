@@ -4,7 +4,7 @@ use super::cherry_pick::{self as copies, Copying};
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::shared::{session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::{Moved, Plan};
@@ -25,7 +25,7 @@ use clap_complete::engine::ArgValueCompleter;
 #[command(override_usage = "bough merge [OPTIONS] [SESSION] REV")]
 pub struct Args {
     /// The session, if it looks like a file; then the branch, given by its leaf or any entry on it
-    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Append one summary of the branch instead of copying its entries
@@ -40,7 +40,7 @@ pub struct Args {
     copying: Copying,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 /// The result of a merge.
@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let summary = args.summary.as_deref().map(write::summary).transpose()?;
     let make = |opened: &Opened| {
         let (session, source) = (&opened.session, &opened.files);
-        let tip = revision::one(session, source, tip)?;
+        let tip = revision::resolve_one(session, source, tip)?;
         let side = session_arg::whole(opened);
         let picked = match merge::missing(side, tip)? {
             Bring::Nothing => return Ok((Plan::default(), Made::Nothing)),
@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         write_json::print(&opened, &plan, &done, [], ui)?;
     }
     match made {
-        Made::Copies(made) => copies::say(&opened, &opened, &made, args.writing, global, ui)?,
+        Made::Copies(made) => copies::print_copies(&opened, &opened, &made, args.writing, global, ui)?,
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {
             ui.note(format_args!("summary of the branch added · HEAD is now {}", text::one_line(&id)));
         }

@@ -20,7 +20,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the two entries
     ///
     /// If there is only one, the other is HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Print a short id
@@ -41,21 +41,21 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let opened = session_arg::session(global, named, ui)?;
     let (session, files) = (&opened.session, &opened.files);
-    let one = revision::one(session, files, one)?;
-    let other = revision::one(session, files, other)?;
+    let one = revision::resolve_one(session, files, one)?;
+    let other = revision::resolve_one(session, files, other)?;
     let Some(base) = turns::merge_base(session_arg::whole(&opened), one, other)? else { return Ok(Exit::No) };
     if ui.look.json {
         let object = json!({
             "schema": "bough.revision/1",
             "id": ids::id(session, files, base)?,
             "line": session.entries.line(base),
-            "kind": session.entries.kind(base).word(),
+            "kind": session.entries.kind(base).name(),
         });
         writeln!(ui.out(), "{object}")?;
         return Ok(Exit::Done);
     }
     let name = match args.short {
-        true => ids::ShortIds::default().of(session, files, base)?,
+        true => ids::ShortIds::default().short_id(session, files, base)?,
         false => ids::name(session, files, base)?,
     };
     let name = ids::in_row(session, base, name, '\n');

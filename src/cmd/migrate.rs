@@ -4,7 +4,7 @@ use super::shared::exit::Failures;
 use super::shared::options::Global;
 use super::shared::session_arg;
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::{Exit, Failure, complete};
 use crate::format::Ids;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
@@ -67,7 +67,7 @@ pub struct Args {
     id_seed: Option<String>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 impl Args {
@@ -100,8 +100,11 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let mut old = 0;
     for file in &files {
-        let worked =
-            if args.check { check(args, global, file, &mut old, ui) } else { one(args, global, file, ui) };
+        let worked = if args.check {
+            check(args, global, file, &mut old, ui)
+        } else {
+            migrate_file(args, global, file, ui)
+        };
         if let Err(error) = worked {
             failures.add(error, !file.found, ui)?;
         }
@@ -146,7 +149,7 @@ fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> 
 
 fn version(opened: &Opened) -> String {
     match (migrate::age(&opened.session), opened.session.version()) {
-        (Age::Old(form), _) => form.words().into(),
+        (Age::Old(form), _) => form.phrase().into(),
         (_, Some(version)) => format!("version {}", text::one_line(version)),
         (_, None) => format!("format {}", opened.session.format.name()),
     }
@@ -187,7 +190,7 @@ fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut 
 }
 
 /// Upgrades one file, and reports that.
-fn one(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result<()> {
+fn migrate_file(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result<()> {
     let options = args.options();
     let make = |opened: &Opened| {
         let made = migrate::migrate(&opened.session, &opened.files, options, &mut args.ids())?;

@@ -127,7 +127,7 @@ pub fn run(words: impl IntoIterator<Item = OsString>) -> Exit {
     };
     cli.global.roots.clone_from(&config.session.roots);
     cli.global.unshown =
-        config.fsck.skip.iter().filter_map(|check| crate::fsck::Check::named(check)).collect();
+        config.fsck.skip.iter().filter_map(|check| crate::fsck::Check::from_id(check)).collect();
     let mut ui = Ui::standard(cli.global.look(&config));
     ui.set_pager(cli.global.pager(&config));
     let repairing = matches!(&cli.command, Command::Config(args) if args.wants_no_file());

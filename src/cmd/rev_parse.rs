@@ -20,7 +20,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Require exactly one entry; otherwise print nothing and exit with 1
@@ -47,7 +47,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let (session, files) = (&opened.session, &opened.files);
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
     let found: Vec<Ix> = if args.verify {
-        match revision::one(session, files, &revisions[0]) {
+        match revision::resolve_one(session, files, &revisions[0]) {
             Ok(ix) if revisions.len() == 1 => vec![ix],
             Err(error @ (ops::Error::Io(_) | ops::Error::Malformed { .. })) => return Err(error.into()),
             Ok(_) | Err(_) => return Ok(Exit::No),
@@ -63,7 +63,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let short = ids::ShortIds::default();
     for ix in found {
-        let name = if args.short { short.of(session, files, ix)? } else { ids::name(session, files, ix)? };
+        let name =
+            if args.short { short.short_id(session, files, ix)? } else { ids::name(session, files, ix)? };
         if ui.look.json {
             let entries = &session.entries;
             let mut object = serde_json::json!({ "schema": "bough.revision/1" });
@@ -71,7 +72,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
                 object["id"] = id.into();
             }
             object["line"] = entries.line(ix).into();
-            object["kind"] = entries.kind(ix).word().into();
+            object["kind"] = entries.kind(ix).name().into();
             writeln!(ui.out(), "{object}")?;
         } else {
             let end = if args.nul { '\0' } else { '\n' };

@@ -11,7 +11,7 @@ use super::{Exit, complete};
 use crate::format::Session;
 use crate::model::{Count, Ix, Kind};
 use crate::ops::tool_calls;
-use crate::store::{Opened, Part};
+use crate::store::{Opened, TailRequest};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -29,7 +29,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Print the lines as stored
@@ -59,7 +59,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         false => session_arg::session(global, named, ui)?,
     };
     let revisions = if revisions.is_empty() { &["HEAD".to_owned()] } else { revisions };
-    let (opened, entries) = thread_arg::named(opened, revisions, ui)?;
+    let (opened, entries) = thread_arg::entries_named(opened, revisions, ui)?;
     ui.page();
     let mut view = View::new(&opened);
     view.stored = Some(Stored);
@@ -91,7 +91,12 @@ fn open_end(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result
             session.is_conversation(head) && tool_calls::are_known(session, [head].into_iter())
         })
     };
-    session_arg::part(global, named, &Part { side: true, enough: &enough, ..Part::default() }, ui)
+    session_arg::part(
+        global,
+        named,
+        &TailRequest { side: true, enough: &enough, ..TailRequest::default() },
+        ui,
+    )
 }
 
 fn writeln_with(ui: &mut Ui, bytes: &[u8], end: &[u8]) -> std::io::Result<()> {
@@ -111,10 +116,10 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
     let names = if cells > 0 { format!("  {names}") } else { names };
     rows.push(("entry", format!("{}{names}", ui.paint(Ink::Id, text::one_line(&view.id(ix)?)))));
     let mut stored = vec![text::one_line(entries.ty(ix)), text::one_line(&content.role)];
-    stored.retain(|word| !word.is_empty() && word != "message" && word != kind.word());
+    stored.retain(|word| !word.is_empty() && word != "message" && word != kind.name());
     stored.dedup();
     let told = if stored.is_empty() { String::new() } else { format!(" ({})", stored.join(", ")) };
-    rows.push(("kind", format!("{}{told}", ui.paint(ink_of(kind), kind.word()))));
+    rows.push(("kind", format!("{}{told}", ui.paint(ink_of(kind), kind.name()))));
     let parent = match session.tree.parent(ix) {
         Some(parent) => view.short_id(parent)?,
         None if matches!(session.tree.link(ix), crate::model::Parent::Missing) => {
@@ -147,7 +152,7 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         rows.push(("usage", tokens));
     }
     if matches!(kind, Kind::Compaction | Kind::Summary) {
-        let facts = Facts::of(session.format, &line).rows();
+        let facts = Facts::read(session.format, &line).rows();
         rows.extend(facts.into_iter().map(|(name, value)| (name, text::one_line(&value))));
     }
     if is_hidden(&line) {

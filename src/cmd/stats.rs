@@ -12,7 +12,7 @@ use crate::json::string_of;
 use crate::model::{Count, Ix, Kind, Source};
 use crate::ops::branches;
 use crate::ops::stats::{self, Big, Facts, Fresh, Item, Models, Prices, Sum, Taken, Tool, Total};
-use crate::ops::{Owners, ids};
+use crate::ops::{BranchOf, ids};
 use crate::store::{self, Opened};
 use crate::ui::{Ink, Ui, text};
 use clap_complete::engine::ArgValueCompleter;
@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let window = args.between.window()?;
     let prices = config.prices();
-    let files = Files::of(&args.files, args.all, global, config, ui)?;
+    let files = Files::resolve(&args.files, args.all, global, config, ui)?;
     let groups = files.sessions();
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();
@@ -117,7 +117,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let mut paths: Vec<PathBuf> = Vec::new();
     let (mut faults, mut failures) = (0, Failures::default());
     for batch in groups.chunks(32) {
-        let counted = parallel::map(batch, |files| Counted::of(files, &prices, &window, global));
+        let counted = parallel::map(batch, |files| Counted::count(files, &prices, &window, global));
         for (files_of, counted) in batch.iter().zip(counted) {
             let counted = match counted {
                 Ok(counted) => counted,
@@ -199,7 +199,7 @@ struct Group {
 }
 
 impl Counted {
-    fn of(
+    fn count(
         files: &[PathBuf],
         prices: &Prices,
         window: &Window,
@@ -247,7 +247,7 @@ impl Counted {
         let (session, source) = (&opened.session, &opened.files);
         let io = |source| store::Error::Io { path: path.clone(), source };
         let joined = thread_arg::joined(session, source).map_err(io)?;
-        let owners = Owners::of(joined.as_ref().map_or(session, |(joined, _)| joined));
+        let owners = BranchOf::build(joined.as_ref().map_or(session, |(joined, _)| joined));
         let short = ids::ShortIds::default();
         let mut names: HashMap<Ix, String> = HashMap::new();
         let mut out = Vec::with_capacity(session.entries.len());
@@ -261,9 +261,9 @@ impl Counted {
                 continue;
             };
             if let Entry::Vacant(vacant) = names.entry(tip) {
-                vacant.insert(match session.labels.of(tip) {
+                vacant.insert(match session.labels.label(tip) {
                     Some(name) => name.to_owned(),
-                    None => short.of(session, source, tip).map_err(io)?,
+                    None => short.short_id(session, source, tip).map_err(io)?,
                 });
             }
             out.push(names.get(&tip).cloned());
@@ -290,7 +290,7 @@ impl Counted {
             let date = || time::date(session.entries.time(ix));
             let date = |len: usize| date().get(..len).map(str::to_owned);
             Some(match what {
-                By::Branch => branches.get(ix.at())?.clone()?,
+                By::Branch => branches.get(ix.index())?.clone()?,
                 By::Model => match item {
                     Item::Spent(_) => models.model(session, item).map(name).unwrap_or_default(),
                     _ => name(models.model(session, item)?),
@@ -305,7 +305,7 @@ impl Counted {
                     Item::File(call) => relative(&name(call.file), &project),
                     _ => return None,
                 },
-                By::Type => session.entries.kind(ix).word().to_owned(),
+                By::Type => session.entries.kind(ix).name().to_owned(),
                 By::Session => title.clone(),
                 By::Project => project.clone(),
                 By::Agent => session.format.agent().to_owned(),
@@ -346,8 +346,8 @@ impl Counted {
         let io = |source| store::Error::Io { path: path.clone(), source };
         let joined = thread_arg::joined(session, source).map_err(io)?;
         let talked = joined.as_ref().map_or(session, |(joined, _)| joined);
-        let owners = Owners::of(talked);
-        let on_path = OnPath::of(talked, facts);
+        let owners = BranchOf::build(talked);
+        let on_path = OnPath::sum(talked, facts);
         let short = ids::ShortIds::default();
         // An entry that was set aside counts where its representative is.
         let owner = |ix: Ix| match &joined {
@@ -356,14 +356,14 @@ impl Counted {
         };
         for (tip, sum) in stats::grouped(session, facts, owner) {
             let leaf = ids::name(session, source, tip).map_err(io)?;
-            let name = match session.labels.of(tip) {
+            let name = match session.labels.label(tip) {
                 Some(name) => name.to_owned(),
-                None => short.of(session, source, tip).map_err(io)?,
+                None => short.short_id(session, source, tip).map_err(io)?,
             };
             let current = owners.on_head(tip);
             let file = path.display().to_string();
             let key = vec![path.display().to_string(), format!("{:010}", tip.0)];
-            let path = Some(on_path.at(tip));
+            let path = Some(on_path.up_to(tip));
             by.insert(key, Group { names: vec![name], sum, current, file, leaf: Some(leaf), path });
         }
         Ok(())
@@ -374,26 +374,26 @@ impl Counted {
 struct OnPath(Vec<(u64, u64, Option<f64>)>);
 
 impl OnPath {
-    fn of(session: &Session, facts: &Facts) -> OnPath {
+    fn sum(session: &Session, facts: &Facts) -> OnPath {
         let count = session.entries.len();
         let mut sums = vec![(0, 0, None); count];
         for spent in &facts.spent {
             if let Some(usage) = &spent.usage {
-                let sum = &mut sums[spent.entry.at()];
+                let sum = &mut sums[spent.entry.index()];
                 *sum = (0, sum.1 + usage.tokens(), added(sum.2, usage.cost));
             }
         }
         let forest = crate::ops::Forest::new(&session.tree, count, |_| true);
         for ix in forest.parents_first() {
-            let above = forest.parent(ix).map_or((0, 0, None), |parent| sums[parent.at()]);
-            let sum = &mut sums[ix.at()];
+            let above = forest.parent(ix).map_or((0, 0, None), |parent| sums[parent.index()]);
+            let sum = &mut sums[ix.index()];
             *sum = (above.0 + 1, above.1 + sum.1, added(above.2, sum.2));
         }
         OnPath(sums)
     }
 
-    fn at(&self, ix: Ix) -> (u64, u64, Option<f64>) {
-        self.0[ix.at()]
+    fn up_to(&self, ix: Ix) -> (u64, u64, Option<f64>) {
+        self.0[ix.index()]
     }
 }
 
@@ -454,7 +454,7 @@ impl Shown<'_> {
             let (id, _) = self.big(big);
             let mut object = json!({
                 "file": self.paths[big.session].display().to_string(), "line": big.line,
-                "kind": big.kind.word(), "bytes": big.span.len,
+                "kind": big.kind.name(), "bytes": big.span.len,
             });
             if let Some(id) = id {
                 object["id"] = id.into();
@@ -475,7 +475,7 @@ impl Shown<'_> {
         let format = self.sessions.iter().find(|row| Path::new(&row.file) == path).map(|row| row.format);
         let format = format.unwrap_or(Format::Claude);
         let id = string_of(&line, format.names().id);
-        (id, crate::format::Content::of(format, &line).summary())
+        (id, crate::format::Content::read(format, &line).summary())
     }
 
     fn tables(&self, ui: &mut Ui) -> anyhow::Result<()> {
@@ -502,11 +502,11 @@ impl Shown<'_> {
             table.add_row([
                 text::one_line(&short),
                 grouped(big.span.len),
-                big.kind.word().to_owned(),
+                big.kind.name().to_owned(),
                 text::fit(&text::one_line(&words), room),
             ]);
         }
-        put(table, ui)
+        print_table(table, ui)
     }
 
     fn heading(&self, ui: &mut Ui) -> anyhow::Result<()> {
@@ -596,7 +596,7 @@ impl Shown<'_> {
                 cost_cell(row.sum.all_taken().usage.cost),
             ]);
         }
-        put(table, ui)?;
+        print_table(table, ui)?;
         if rows.len() > ROWS {
             let more = Count("session", "sessions", rows.len() - ROWS);
             writeln!(ui.out(), "… and {more} more; `--json` lists all")?;
@@ -722,7 +722,7 @@ fn group_table(
         }
         table.add_row(cells);
     }
-    put(table, ui)
+    print_table(table, ui)
 }
 
 /// Returns the name of a group, on one line.
@@ -757,9 +757,9 @@ fn kinds(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
     let mut table = plain(&["kind", "entries", "bytes", ""], &[1, 2]);
     for (kind, amount) in &sum.kinds {
         let bar = bar(amount.bytes, most, ui);
-        table.add_row([kind.word().to_owned(), grouped(amount.count), grouped(amount.bytes), bar]);
+        table.add_row([kind.name().to_owned(), grouped(amount.count), grouped(amount.bytes), bar]);
     }
-    put(table, ui)
+    print_table(table, ui)
 }
 
 fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
@@ -774,7 +774,7 @@ fn models(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
         cells.extend(taken_cells(taken, most, ui));
         table.add_row(cells);
     }
-    put(table, ui)
+    print_table(table, ui)
 }
 
 fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
@@ -792,7 +792,7 @@ fn tools(sum: &Sum, ui: &mut Ui) -> anyhow::Result<()> {
             grouped(tool.errors),
         ]);
     }
-    put(table, ui)
+    print_table(table, ui)
 }
 
 /// Returns a table without lines, with columns separated by two spaces; those of `right` are
@@ -811,7 +811,7 @@ fn plain(heads: &[&str], right: &[usize]) -> Table {
 }
 
 /// Prints a table after a blank line, with quiet headings; without its bars, if they do not fit.
-fn put(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
+fn print_table(mut table: Table, ui: &mut Ui) -> anyhow::Result<()> {
     writeln!(ui.out())?;
     let bars = |table: &Table| table.lines().any(|line| line.contains('█') || line.contains('#'));
     if table.lines().any(|line| text::width(line.trim_end()) > ui.look.width) && bars(&table) {
@@ -914,7 +914,7 @@ fn sum_json(sum: &Sum) -> Map<String, Value> {
         .kinds
         .iter()
         .map(|(kind, amount)| {
-            (kind.word().to_owned(), json!({ "entries": amount.count, "bytes": amount.bytes }))
+            (kind.name().to_owned(), json!({ "entries": amount.count, "bytes": amount.bytes }))
         })
         .collect();
     set(&mut object, "kinds", kinds.into());

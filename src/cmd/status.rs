@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::{session_arg, write};
 use super::{Exit, complete, fsck};
-use crate::format::claude::graph::Loader;
+use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Format, Session};
 use crate::fsck::CHECKS;
 use crate::model::{Count, Ix, Source};
@@ -61,14 +61,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         others.push(format!(
             "{}: {}",
             reader.words,
-            text::one_line(&ids::ShortIds::default().of(session, &opened.files, ix)?)
+            text::one_line(&ids::ShortIds::default().short_id(session, &opened.files, ix)?)
         ));
     }
     if !others.is_empty() {
         rows.push(("others", others.join(" · ")));
     }
     if let Some(signs) = signs_of_life(&opened) {
-        rows.push(("writing", format!("the file {}", signs.words())));
+        rows.push(("writing", format!("the file {}", signs.phrase())));
     }
     let tree = &session.tree;
     rows.push((
@@ -103,9 +103,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
 
 fn head(session: &Session, source: &dyn Source) -> anyhow::Result<String> {
     let Some(ix) = session.head.entry else { return Ok("none".into()) };
-    let short = ids::ShortIds::default().of(session, source, ix)?;
+    let short = ids::ShortIds::default().short_id(session, source, ix)?;
     let on_path = turns::shown_count(session, source)?;
-    let kind = session.entries.kind(ix).word();
+    let kind = session.entries.kind(ix).name();
     Ok(format!("{} ({kind}) · {} on the path", text::one_line(&short), Count("entry", "entries", on_path)))
 }
 
@@ -127,9 +127,9 @@ fn other_readers(session: &Session) -> Vec<(Reader, Ix)> {
     if session.format != Format::Claude || session.partial {
         return Vec::new();
     }
-    let mut loader = Loader::new(session);
-    let leaf = loader.leaf();
-    let others = loader.other_readers(&leaf);
+    let mut graph = ClaudeGraph::new(session);
+    let leaf = graph.leaf();
+    let others = graph.other_readers(&leaf);
     [
         (Reader { words: "clients before 2.1.122", key: "without_pointers" }, others.without_pointers),
         (Reader { words: "clients up to 2.1.100", key: "newest" }, others.newest),

@@ -3,7 +3,7 @@
 use super::shared::options::Global;
 use super::shared::words::{self, Use};
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::shared::{after_move, session_arg, time, write_json};
 use super::{Exit, Failure, complete};
 use crate::model::Ix;
@@ -23,7 +23,7 @@ pub struct Args {
     /// The session, if it looks like a file; then the entry to move to
     ///
     /// `-` is the entry where HEAD was before the last switch.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Also label the entry
@@ -51,20 +51,20 @@ pub struct Args {
     summary: Option<String>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let words = words::split(global, &args.words, Use::Writes)?;
     let (named, words) = (words.session(), &words.revisions[..]);
-    let wish = switch::Wish {
+    let options = switch::SwitchOptions {
         rewind: args.rewind,
         summary: args.summary.as_deref().map(write::summary).transpose()?,
         label: args.create.clone().map(|name| (name, args.take)),
     };
     let make = |opened: &Opened| {
         let to = wanted(args.root, words, opened)?;
-        let switch = switch::plan(session_arg::whole(opened), to, &wish, &mut write::ids(), time::now())?;
+        let switch = switch::plan(session_arg::whole(opened), to, &options, &mut write::ids(), time::now())?;
         Ok((switch.plan.clone(), switch))
     };
     let (opened, done, switch) = write::run(global, args.writing, named, ui, make)?;
@@ -77,7 +77,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let prompt = ui.look.shown(prompt).into_owned();
         writeln!(ui.out(), "{prompt}")?;
     }
-    match after_move::tell(&opened, &switch, args.writing.dry_run, ui) {
+    match after_move::print_move(&opened, &switch, args.writing.dry_run, ui) {
         // What was written stands, even if the session can't be read again.
         Err(error) if !args.writing.dry_run => {
             ui.note(format_args!("warning: HEAD has moved; {}", text::one_line(&format!("{error:#}"))));
@@ -98,13 +98,13 @@ fn wanted(root: bool, words: &[String], opened: &Opened) -> anyhow::Result<switc
         }
         [only] if only == "-" || only == "@{-1}" => match after_move::position_before(opened)? {
             Some(None) => Ok(switch::To::Start),
-            _ => Ok(switch::To::Entry(one(opened, only)?)),
+            _ => Ok(switch::To::Entry(resolve_target(opened, only)?)),
         },
-        [only] => Ok(switch::To::Entry(one(opened, only)?)),
+        [only] => Ok(switch::To::Entry(resolve_target(opened, only)?)),
         _ => Err(usage("expected exactly one entry", "quote a revision that contains spaces").into()),
     }
 }
 
-fn one(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
-    Ok(revision::one(&opened.session, &opened.files, word)?)
+fn resolve_target(opened: &Opened, word: &str) -> anyhow::Result<Ix> {
+    Ok(revision::resolve_one(&opened.session, &opened.files, word)?)
 }

@@ -4,7 +4,7 @@ use super::shared::options::Global;
 use super::shared::session_arg;
 use super::shared::words;
 use super::shared::write;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::{Exit, Failure, complete};
 use crate::store::oplog::{Log, Operation, StepKind};
 use crate::store::undo;
@@ -31,7 +31,7 @@ pub struct Args {
     file: Option<PathBuf>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -53,8 +53,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     };
     let wanted = undo::find(&log, op, path.as_deref())?;
     let operation = &wanted.operation;
-    let orders = write::orders(args.writing, Some(&log), None, false);
-    let done = undo::undo(&log, &wanted, only.as_deref(), &orders)?;
+    let options = write::options(args.writing, Some(&log), None, false);
+    let done = undo::undo(&log, &wanted, only.as_deref(), &options)?;
     if args.writing.dry_run {
         let (changes, files) = undo::changes(operation, only.as_deref());
         write::show(&changes, |file| &files[usize::from(file)], ui)?;
@@ -62,7 +62,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     write::tell_kept(&done, ui);
     if !ui.look.quiet {
-        ui.note(told(operation, only.as_deref()));
+        ui.note(summary(operation, only.as_deref()));
         // A file that is kept beside was not backed up, and another undo can't find it.
         if !done.op_id.is_empty() && done.kept.is_empty() {
             ui.hint(format_args!("`bough undo {}` redoes it", done.op_id));
@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     Ok(Exit::Done)
 }
 
-fn told(operation: &Operation, only: Option<&Path>) -> String {
+fn summary(operation: &Operation, only: Option<&Path>) -> String {
     let op = &operation.op_id;
     let (mut gone, mut back): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
     for step in operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)) {

@@ -4,7 +4,7 @@
 //! Nothing is added or removed on the way to the model: a call without its result is sent as it is,
 //! and so is a result without its call.
 
-use super::message_text::told;
+use super::message_text::message_text;
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, member, string, text};
 use crate::format::{Content, Format, Session};
 use crate::model::{Ix, Kind, Source};
@@ -32,7 +32,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) ->
                 }
                 let role = text(message, "role").into_owned();
                 let mut sent = Message::new(entry, role, Origin::Message, Part::Message);
-                pairs.take(context.messages.len(), &Content::of(Format::Chimera, &line), &mut sent);
+                pairs.take(context.messages.len(), &Content::read(Format::Chimera, &line), &mut sent);
                 context.messages.push(sent);
             }
             (_, Kind::Compaction) => {
@@ -101,7 +101,7 @@ impl Pairs {
     }
 }
 
-pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
+pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     if let Part::Wrapped(before, behind) = message.part {
         let summary = member(line, "summary").unwrap_or_default();
         let text: Cow<'l, str> = format!("{before}{}{behind}", string(summary).unwrap_or_default()).into();
@@ -110,8 +110,8 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     }
     let content = member(member(line, "message").unwrap_or_default(), "content").unwrap_or_default();
     Said {
-        text: told(content),
-        blocks: Content::of(Format::Chimera, line).blocks,
+        text: message_text(content),
+        blocks: Content::read(Format::Chimera, line).blocks,
         bytes: content.len(),
         ..Said::default()
     }

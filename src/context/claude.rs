@@ -5,7 +5,7 @@
 //! [`Context`]. One reply may become several messages, because it is stored as several entries; the
 //! service joins adjacent messages of one role.
 
-use super::message_text::{told, told_block};
+use super::message_text::{message_text, told_block};
 use super::{Context, Dropped, Message, Model, Origin, Part, Patch, Said, Why, text};
 use crate::format::claude::attachments::attachment_text;
 use crate::format::claude::compactions::before_it_was_gone;
@@ -68,7 +68,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
         }
         for part in &message.parts {
             if let request::Part::Made(made) = part {
-                patches.push(Patch::MadeUp { text: made.words() });
+                patches.push(Patch::MadeUp { text: made.phrase() });
             }
         }
         let part = Part::Claude(message.parts);
@@ -76,7 +76,7 @@ pub(super) fn build(session: &Session, source: &dyn Source, at: Option<Ix>) -> i
     }
     if let Some(reply) = model {
         source.read(session.span(reply), &mut line)?;
-        let name = Content::of(Format::Claude, &line).model.map(Cow::into_owned).unwrap_or_default();
+        let name = Content::read(Format::Claude, &line).model.map(Cow::into_owned).unwrap_or_default();
         context.models.push(("default".into(), Model { provider: String::new(), name }));
     }
     Ok(context)
@@ -134,8 +134,8 @@ fn patch(why: request::Why, item: &[u8]) -> Patch {
     }
 }
 
-pub(super) fn said<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<'l> {
-    let mut said = Said { usage: Content::of(Format::Claude, line).usage(), ..Said::default() };
+pub(super) fn read_message<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<'l> {
+    let mut said = Said { usage: Content::read(Format::Claude, line).usage(), ..Said::default() };
     let mut texts: Vec<Cow<'l, str>> = Vec::new();
     for part in parts {
         match part {
@@ -144,8 +144,8 @@ pub(super) fn said<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<'l> {
                 said.bytes += item.len();
                 match item.first() {
                     Some(b'"') => {
-                        texts.push(told(item));
-                        said.blocks.push(Block::Text(told(item)));
+                        texts.push(message_text(item));
+                        said.blocks.push(Block::Text(message_text(item)));
                     }
                     _ => {
                         texts.extend(told_block(item));
@@ -159,7 +159,7 @@ pub(super) fn said<'l>(parts: &[request::Part], line: &'l [u8]) -> Said<'l> {
                 said.push(&mut texts, words.into());
             }
             request::Part::Attached => said.push(&mut texts, attachment_text(line).into()),
-            request::Part::Made(made) => said.made(&mut texts, made),
+            request::Part::Made(made) => said.add_made(&mut texts, made),
         }
     }
     let mut texts = texts.into_iter();
@@ -179,8 +179,8 @@ impl<'l> Said<'l> {
         self.blocks.push(Block::Text(words));
     }
 
-    fn made(&mut self, texts: &mut Vec<Cow<'l, str>>, made: &Made) {
-        let words = Cow::Borrowed(made.words());
+    fn add_made(&mut self, texts: &mut Vec<Cow<'l, str>>, made: &Made) {
+        let words = Cow::Borrowed(made.phrase());
         match made {
             Made::Result(call) => {
                 texts.push(words.clone());

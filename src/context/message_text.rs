@@ -6,7 +6,7 @@ use std::borrow::Cow;
 /// Returns the text of a message's content. A string is returned as it is; a list yields the texts
 /// of its blocks, joined by line breaks, with a placeholder for each block that is not text, and
 /// without thinking; anything else yields an empty text.
-pub(super) fn told(content: &[u8]) -> Cow<'_, str> {
+pub(super) fn message_text(content: &[u8]) -> Cow<'_, str> {
     told_where(content, |_| true)
 }
 
@@ -32,7 +32,7 @@ pub(super) fn told_where(content: &[u8], wanted: impl Fn(&[u8]) -> bool) -> Cow<
 
 /// Returns the text of one block, or its placeholder; `None` for thinking.
 pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
-    let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", named(of))));
+    let mark = |what: &str, of: Option<&[u8]>| Some(Cow::Owned(format!("[{what} {}]", inline_value(of))));
     let ty = member(block, "type");
     match ty.and_then(string).as_deref() {
         Some("text") => Some(text(block, "text")),
@@ -42,13 +42,13 @@ pub(super) fn told_block(block: &[u8]) -> Option<Cow<'_, str>> {
             let source = member(block, "source").and_then(|source| member(source, "media_type"));
             mark("image", member(block, "mimeType").or(source))
         }
-        Some("tool_result") => Some(told(member(block, "content").unwrap_or_default())),
-        _ => Some(Cow::Owned(format!("[{}]", named(ty)))),
+        Some("tool_result") => Some(message_text(member(block, "content").unwrap_or_default())),
+        _ => Some(Cow::Owned(format!("[{}]", inline_value(ty)))),
     }
 }
 
 /// Formats a value as part of a text.
-fn named(value: Option<&[u8]>) -> Cow<'_, str> {
+fn inline_value(value: Option<&[u8]>) -> Cow<'_, str> {
     let Some(value) = value else { return "undefined".into() };
     string(value).unwrap_or_else(|| String::from_utf8_lossy(value))
 }
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn a_content_is_told_as_text() {
-        let check = |content: &str, wanted: &str| assert_eq!(told(content.as_bytes()), wanted, "{content}");
+        let check = |content: &str, wanted: &str| assert_eq!(message_text(content.as_bytes()), wanted, "{content}");
         check(r#""a\nb""#,                                                            "a\nb");
         check(r#"[{"type":"text","text":"a"},{"type":"text","text":"b"}]"#,           "a\nb");
         check(r#"[{"type":"thinking","thinking":"t"},{"type":"text","text":""}]"#,    "");

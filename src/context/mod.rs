@@ -89,7 +89,7 @@ pub enum Origin {
 
 impl Origin {
     /// Returns the name of the origin, as in `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Origin::Message => "message",
             Origin::Custom => "custom",
@@ -184,7 +184,7 @@ impl Patch {
     }
 
     /// Returns the name of the patch, as in `--json`.
-    pub fn word(&self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Patch::Excluded => "excluded",
             Patch::EndedBadly => "ended-badly",
@@ -259,13 +259,13 @@ pub enum NoCall {
 
 impl NoCall {
     /// Returns the name of the reason, as in `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             NoCall::Unnamed => "unnamed",
             NoCall::NotOnPath => "not-on-path",
             NoCall::Later => "later",
             NoCall::Failed => "ended-badly",
-            NoCall::NotSent(why) => why.word(),
+            NoCall::NotSent(why) => why.name(),
             NoCall::Edited { .. } => "edited",
             NoCall::Answered => "answered",
             NoCall::TooLate => "too-late",
@@ -273,9 +273,9 @@ impl NoCall {
     }
 
     /// Returns the entry that is the reason.
-    pub fn by(self) -> Option<Ix> {
+    pub fn culprit(self) -> Option<Ix> {
         match self {
-            NoCall::NotSent(why) => why.by(),
+            NoCall::NotSent(why) => why.culprit(),
             NoCall::Edited { by } => Some(by),
             _ => None,
         }
@@ -364,7 +364,7 @@ pub enum Why {
 
 impl Why {
     /// Returns the name of the reason, as in `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Why::NoPart => "no-part",
             Why::Empty => "empty",
@@ -385,7 +385,7 @@ impl Why {
     }
 
     /// Returns the entry that is the reason.
-    pub fn by(self) -> Option<Ix> {
+    pub fn culprit(self) -> Option<Ix> {
         match self {
             Why::Compacted { by }
             | Why::OlderCompaction { by }
@@ -475,7 +475,7 @@ impl Context {
     /// Returns the context that a program builds at an entry; `None` is before the first entry.
     ///
     /// Reads each line of the path that counts. Fails only if a line can't be read.
-    pub fn at(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
+    pub fn build(session: &Session, source: &dyn Source, leaf: Option<Ix>) -> io::Result<Context> {
         match session.format {
             Format::Chimera => chimera::build(session, source, leaf),
             Format::Claude => claude::build(session, source, leaf),
@@ -520,7 +520,7 @@ impl Message {
     }
 
     /// Reads the content of the message; `line` receives the bytes of its line.
-    pub fn said<'l>(
+    pub fn read<'l>(
         &self,
         session: &Session,
         source: &dyn Source,
@@ -535,11 +535,11 @@ impl Message {
             source.read(session.span(at), line)?;
         }
         if let Part::Claude(parts) = &self.part {
-            return Ok(claude::said(parts, line));
+            return Ok(claude::read_message(parts, line));
         }
         Ok(match session.format {
-            Format::Chimera => chimera::said(self, line),
-            _ => pi::said(self, line),
+            Format::Chimera => chimera::read_message(self, line),
+            _ => pi::read_message(self, line),
         })
     }
 }

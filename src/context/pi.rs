@@ -6,7 +6,7 @@
 //! results and failed replies. Version 1 has no ids: its compactions name the first kept entry by
 //! its position among the lines, which is read as pi's own migration reads it.
 
-use super::message_text::{told, told_where};
+use super::message_text::{message_text, told_where};
 use super::{Context, Message, Model, NoCall, Origin, Part, Patch, Said, Why, blocks, member, text};
 use crate::format::content::instructions;
 use crate::format::flaws::is_role;
@@ -170,7 +170,7 @@ impl Build<'_> {
                     return Ok(at);
                 }
                 let kept = text(line, "firstKeptEntryId");
-                stop = Some(Key::of(kept.as_bytes())).filter(|_| !kept.is_empty());
+                stop = Some(Key::hash(kept.as_bytes())).filter(|_| !kept.is_empty());
             }
         }
         Ok(0)
@@ -319,7 +319,7 @@ impl Build<'_> {
             return Ok(place);
         }
         let id = text(line, key);
-        let kept = Key::of(id.as_bytes());
+        let kept = Key::hash(id.as_bytes());
         let there = member(line, key).is_some();
         if there { Ok(before.iter().position(|entry| session.entries.key(*entry) == kept)) } else { Ok(None) }
     }
@@ -348,7 +348,7 @@ impl Build<'_> {
             return Ok(None);
         }
         let through = text(line, "providerReplayThroughEntryId");
-        let through = (!through.is_empty()).then(|| Key::of(through.as_bytes()));
+        let through = (!through.is_empty()).then(|| Key::hash(through.as_bytes()));
         let place = before.iter().position(|entry| Some(session.entries.key(*entry)) == through);
         Ok(Some((each_item(items).count(), place.map(|place| place + 1))))
     }
@@ -367,7 +367,7 @@ impl Build<'_> {
             return Ok(None);
         }
         let through = text(line, "providerReplayThroughEntryId");
-        let through = Some(Key::of(through.as_bytes())).filter(|_| !through.is_empty());
+        let through = Some(Key::hash(through.as_bytes())).filter(|_| !through.is_empty());
         let place = before.iter().position(|entry| Some(session.entries.key(*entry)) == through);
         Ok(place.map(|place| place + 1))
     }
@@ -384,7 +384,7 @@ impl Build<'_> {
         if member(line, "details").is_none_or(|details| text(details, "kind") != ROLLOVER) {
             return Ok(None);
         }
-        let kept = Key::of(text(line, "firstKeptEntryId").as_bytes());
+        let kept = Key::hash(text(line, "firstKeptEntryId").as_bytes());
         let first = path.iter().position(|entry| session.entries.key(*entry) == kept);
         for (place, &entry) in path[..compaction].iter().enumerate().rev() {
             if self.session.entries.ty(entry) == "reset_boundary" {
@@ -432,7 +432,7 @@ impl Build<'_> {
             let Some(notes) = member(line, "data").and_then(well_formed_notes) else { continue };
             if !notes.is_empty() {
                 let message = Message::new(entry, "custom", Origin::Custom, Part::Notes);
-                drafts.insert(0, Draft::of(message));
+                drafts.insert(0, Draft::new(message));
                 self.context.dropped.retain(|dropped| dropped.entry != entry);
             }
             return Ok(());
@@ -452,7 +452,7 @@ impl Build<'_> {
                 && self.session.entries.flags(entry).has(Flags::CALL)
             {
                 self.source.read(self.session.span(entry), &mut line)?;
-                for (id, ..) in Content::of(self.session.format, &line).calls() {
+                for (id, ..) in Content::read(self.session.format, &line).calls() {
                     calls.insert(id.to_owned(), (place, entry));
                 }
             }
@@ -533,7 +533,7 @@ impl Build<'_> {
             if self.session.entries.ty(entry) == "context_edit" {
                 let line = self.read(entry)?;
                 let kept = member(line, "replacement").map(|replacement| replacement != b"null");
-                edits.insert(Key::of(text(line, "targetId").as_bytes()), (entry, kept));
+                edits.insert(Key::hash(text(line, "targetId").as_bytes()), (entry, kept));
             }
         }
         Ok(edits)
@@ -569,7 +569,7 @@ impl Build<'_> {
                 if omp && (KEPT_FROM_MODEL.contains(&&*ty) || !sendable) {
                     return Ok(Some(if sendable { Why::NotForModel } else { Why::Empty }));
                 }
-                let mut draft = Draft::of(Message::new(entry, "custom", Origin::Custom, Part::Content));
+                let mut draft = Draft::new(Message::new(entry, "custom", Origin::Custom, Part::Content));
                 draft.interrupted = ty == INTERRUPTED;
                 into.push(draft);
             }
@@ -579,7 +579,7 @@ impl Build<'_> {
                 if text(self.read(entry)?, "summary").is_empty() {
                     return Ok(Some(Why::Empty));
                 }
-                into.push(Draft::of(Message::new(
+                into.push(Draft::new(Message::new(
                     entry,
                     "branchSummary",
                     Origin::BranchSummary,
@@ -615,7 +615,7 @@ impl Build<'_> {
     fn compaction(&mut self, entry: Ix, harness: bool, into: &mut Vec<Draft>) -> io::Result<()> {
         let omp = self.omp();
         let line = self.read(entry)?;
-        let new = |role: String, part| Draft::of(Message::new(entry, role, Origin::Compaction, part));
+        let new = |role: String, part| Draft::new(Message::new(entry, role, Origin::Compaction, part));
         let system = member(line, "systemMessage").filter(|system| system.starts_with(b"{"));
         if let Some(system) = system.filter(|_| !harness && !omp) {
             into.push(new(text(system, "role").into_owned(), Part::System));
@@ -624,7 +624,7 @@ impl Build<'_> {
         if harness {
             for (place, item) in each_item(member(line, "retainedTail").unwrap_or_default()).enumerate() {
                 let role = text(item, "role").into_owned();
-                into.push(Draft::of(Message::new(entry, role, Origin::Carried, Part::Tail(place))));
+                into.push(Draft::new(Message::new(entry, role, Origin::Carried, Part::Tail(place))));
             }
         }
         Ok(())
@@ -718,7 +718,7 @@ impl Build<'_> {
 }
 
 impl Draft {
-    fn of(message: Message) -> Draft {
+    fn new(message: Message) -> Draft {
         Draft {
             message,
             calls: Vec::new(),
@@ -748,13 +748,13 @@ impl Draft {
 
 /// Makes the draft of a line that is a message.
 fn message(format: Format, entry: Ix, line: &[u8]) -> Draft {
-    let content = Content::of(format, line);
+    let content = Content::read(format, line);
     let message = member(line, "message").unwrap_or_default();
     let role = match (&*content.role, format) {
         ("hookMessage", Format::PiV1 | Format::PiV2) => "custom".to_owned(),
         (role, _) => role.to_owned(),
     };
-    let mut draft = Draft::of(Message::new(entry, role, Origin::Message, Part::Message));
+    let mut draft = Draft::new(Message::new(entry, role, Origin::Message, Part::Message));
     match &*content.role {
         "assistant" => {
             draft.calls = content.calls().map(|(id, name, _)| (id.to_owned(), name.to_owned())).collect();
@@ -929,7 +929,7 @@ fn parsed_entry(session: &Session, index: usize) -> Option<Ix> {
     (place < session.entries.len()).then_some(Ix(place as u32))
 }
 
-pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
+pub(super) fn read_message<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
     let inner = |key| member(line, key).unwrap_or_default();
     match &message.part {
         Part::Summary | Part::Wrapped(..) => {
@@ -951,7 +951,7 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
         Part::Content => of_content(inner("content")),
         Part::Edit(_) => of_content(member(inner("replacement"), "content").unwrap_or_default()),
         Part::Message => {
-            let content = Content::of(Format::Pi, line);
+            let content = Content::read(Format::Pi, line);
             let stored = member(inner("message"), "content").unwrap_or_default();
             let usage = content.usage();
             match &*message.role {
@@ -963,11 +963,11 @@ pub(super) fn said<'l>(message: &Message, line: &'l [u8]) -> Said<'l> {
                 "system" => of_system(inner("message")),
                 "pythonExecution" | "fileMention" => {
                     let (bytes, blocks) = (content.text.len(), content.blocks);
-                    Said { bytes, usage, text: told(stored), blocks, ..Said::default() }
+                    Said { bytes, usage, text: message_text(stored), blocks, ..Said::default() }
                 }
                 _ => {
                     let mut said =
-                        Said { text: told(stored), blocks: content.blocks, usage, ..Said::default() };
+                        Said { text: message_text(stored), blocks: content.blocks, usage, ..Said::default() };
                     said.bytes = stored.len();
                     without_calls(message, stored, &mut said);
                     said
@@ -1013,7 +1013,7 @@ fn of_system(message: &[u8]) -> Said<'_> {
 }
 
 fn of_content(content: &[u8]) -> Said<'_> {
-    Said { text: told(content), blocks: blocks(content), bytes: content.len(), ..Said::default() }
+    Said { text: message_text(content), blocks: blocks(content), bytes: content.len(), ..Said::default() }
 }
 
 #[cfg(test)]

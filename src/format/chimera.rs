@@ -6,19 +6,19 @@
 //! repeated, the last entry counts.
 
 use super::session::{Gathered, Head, Header, Session};
-use super::{Addition, Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
+use super::{Addition, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
 pub(super) struct Chimera;
 
 impl Dialect for Chimera {
-    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+    fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         let fields = &line.fields;
         let (Shape::Object, Some(ty), Some(id)) =
             (line.shape, fields.str(Field::Type), fields.str(Field::Id))
         else {
-            return Place::Unknown;
+            return LineVerdict::Unknown;
         };
         let parent = match fields.get(Field::ParentSnake) {
             Value::String(parent) if !parent.raw.is_empty() => ParentRef::Id(parent),
@@ -51,8 +51,8 @@ impl Dialect for Chimera {
                 // A message that is not an object crashes the program. It skips a line if a message
                 // has no role, or if a call lacks a field.
                 match (fields.get(Field::Message), fields.get(Field::Role)) {
-                    (Value::Absent, _) | (Value::Object, Value::Absent) => return Place::Unknown,
-                    _ if lacks_a_field(line) => return Place::Unknown,
+                    (Value::Absent, _) | (Value::Object, Value::Absent) => return LineVerdict::Unknown,
+                    _ if lacks_a_field(line) => return LineVerdict::Unknown,
                     _ => {}
                 }
                 let role = fields.str(Field::Role).unwrap_or(Str { raw: b"" });
@@ -60,7 +60,7 @@ impl Dialect for Chimera {
                     flags.set(Flags::TEXT, !text.is_blank());
                 }
                 flags.set(Flags::CALL, fields.blocks().any(|block| block.kind == BlockKind::Call));
-                flags.set(Flags::RESULT, role.is("tool"));
+                flags.set(Flags::RESULT, role.equals("tool"));
                 match role.raw {
                     b"user" => Kind::User,
                     b"assistant" => Kind::Assistant,
@@ -92,7 +92,7 @@ impl Dialect for Chimera {
             }
             _ => Kind::Other,
         };
-        Place::Entry(Link {
+        LineVerdict::Entry(Link {
             id: Some(id),
             is_number: false,
             parent,
@@ -112,7 +112,7 @@ impl Dialect for Chimera {
     }
 
     fn marker(&self, new: &New<'_>, from: Option<&[u8]>, to: Option<&[u8]>) -> Option<Vec<u8>> {
-        let data = Object::of(Format::Chimera).text("bough", "switch").id("from", from).id("to", to).end();
+        let data = Object::begin(Format::Chimera).text("bough", "switch").id("from", from).id("to", to).end();
         Some(entry("custom", new).raw("data", &data).line())
     }
 
@@ -131,11 +131,11 @@ impl Dialect for Chimera {
     fn addition(&self, new: &New<'_>, addition: &Addition<'_>) -> Option<Vec<u8>> {
         Some(match addition {
             Addition::Prompt { text } => {
-                let message = Object::of(Format::Chimera).text("role", "user").text("content", text).end();
+                let message = Object::begin(Format::Chimera).text("role", "user").text("content", text).end();
                 entry("message", new).raw("message", &message).line()
             }
             Addition::Custom { ty, data } => {
-                let mut object = Object::of(Format::Chimera).text("type", ty);
+                let mut object = Object::begin(Format::Chimera).text("type", ty);
                 if let Some(data) = data {
                     object = object.raw("data", data.as_bytes());
                 }
@@ -168,7 +168,7 @@ fn lacks_a_field(line: &Line<'_>) -> bool {
 
 /// Starts an entry.
 fn entry(ty: &str, new: &New<'_>) -> Object {
-    let entry = Object::of(Format::Chimera).text("type", ty).text("id", new.id);
+    let entry = Object::begin(Format::Chimera).text("type", ty).text("id", new.id);
     let seconds = format!("{:?}", new.now.0 as f64 / 1000.0);
     entry.id("parent_id", new.parent).raw("timestamp", seconds.as_bytes())
 }

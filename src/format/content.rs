@@ -1,7 +1,7 @@
 //! The content of one line, as blocks of text, thinking, tool calls and results; read only when it
 //! is shown.
 //!
-//! The index contains no texts ([`crate::model::Entries`]). [`Content::of`] turns the bytes of one
+//! The index contains no texts ([`crate::model::Entries`]). [`Content::read`] turns the bytes of one
 //! line, whatever the format, into a value for display; it borrows from the line if a string has no
 //! escapes. A line that is not an object, and fields of an unexpected type, yield less content,
 //! never an error.
@@ -130,7 +130,7 @@ const SUMMARY: usize = 300;
 
 impl Usage {
     /// Reads the stored usage: JSON, in the spelling of pi or of Claude Code.
-    pub fn of(stored: &[u8]) -> Usage {
+    pub fn parse(stored: &[u8]) -> Usage {
         let number = |value: &[u8]| std::str::from_utf8(value).ok()?.parse::<f64>().ok();
         let mut usage = Usage::default();
         for (key, value) in each_member(stored) {
@@ -182,8 +182,8 @@ impl Usage {
 
 impl<'l> Content<'l> {
     /// Reads the content of a line.
-    pub fn of(format: Format, line: &'l [u8]) -> Content<'l> {
-        let fields = Members::of(line);
+    pub fn read(format: Format, line: &'l [u8]) -> Content<'l> {
+        let fields = Members::new(line);
         let mut content = Content { ty: fields.text("type"), ..Content::default() };
         match format {
             Format::Claude => content.claude(&fields),
@@ -216,7 +216,7 @@ impl<'l> Content<'l> {
 
     /// Returns the usage of the reply, or `None` if none is stored.
     pub fn usage(&self) -> Option<Usage> {
-        self.usage.map(Usage::of)
+        self.usage.map(Usage::parse)
     }
 
     /// Returns the entry as one line, for lists: the first words of its text, or else its calls, or
@@ -267,7 +267,7 @@ impl<'l> Content<'l> {
         let shell = self.sort == Sort::Command || SHELLS.iter().any(|shell| name.eq_ignore_ascii_case(shell));
         // The interesting part of a command's output comes last, that of a file first. That a shell
         // ran the command is obvious.
-        let mut said = match stored_results::words(output) {
+        let mut said = match stored_results::shortened(output) {
             Some(words) => one_line(&words),
             None if shell => last_line(output),
             None => first_line(output),
@@ -337,7 +337,7 @@ impl<'l> Content<'l> {
     }
 
     fn block(&mut self, block: &'l [u8]) {
-        let fields = Members::of(block);
+        let fields = Members::new(block);
         let ty = fields.text("type");
         match &*ty {
             "text" => self.blocks.push(Block::Text(fields.text("text"))),
@@ -427,7 +427,7 @@ impl<'l> Content<'l> {
             "custom" => self.text = custom(&text("customType"), fields.get("data")),
             "session" => self.text = format!("session {}", text("id")).into(),
             "event" => {
-                let event = Members::of(fields.get("event").unwrap_or_default());
+                let event = Members::new(fields.get("event").unwrap_or_default());
                 self.text = format!("event {}", event.text("type")).into();
             }
             _ => {}
@@ -435,7 +435,7 @@ impl<'l> Content<'l> {
     }
 
     fn pi_message(&mut self, object: &'l [u8]) {
-        let message = Members::of(object);
+        let message = Members::new(object);
         let text = |key| message.text(key);
         self.role = text("role");
         self.model = message.string("model");
@@ -454,7 +454,7 @@ impl<'l> Content<'l> {
             }
             "fileMention" => {
                 let files = message.get("files").unwrap_or_default();
-                let paths: Vec<_> = each_item(files).map(|file| Members::of(file).text("path")).collect();
+                let paths: Vec<_> = each_item(files).map(|file| Members::new(file).text("path")).collect();
                 self.blocks.push(Block::Text(paths.join(", ").into()));
             }
             _ => self.take(content),
@@ -474,7 +474,7 @@ impl<'l> Content<'l> {
         let text = |key| fields.text(key);
         match &*self.ty {
             "message" => {
-                let message = Members::of(fields.get("message").unwrap_or_default());
+                let message = Members::new(fields.get("message").unwrap_or_default());
                 self.role = message.text("role");
                 let content = message.get("content").unwrap_or_default();
                 if self.role == "tool" {
@@ -483,7 +483,7 @@ impl<'l> Content<'l> {
                     self.take(content);
                 }
                 for call in each_item(message.get("tool_calls").unwrap_or_default()) {
-                    let call = Members::of(call);
+                    let call = Members::new(call);
                     let arguments = call.get("arguments").unwrap_or_default();
                     self.blocks.push(Block::Call { id: call.text("id"), name: call.text("name"), arguments });
                 }
@@ -510,7 +510,7 @@ impl<'l> Content<'l> {
         let text = |key| fields.text(key);
         match &*self.ty {
             "user" | "assistant" => {
-                let message = Members::of(fields.get("message").unwrap_or_default());
+                let message = Members::new(fields.get("message").unwrap_or_default());
                 self.role = message.text("role");
                 self.model = message.string("model");
                 self.ended = message.string("stop_reason");
@@ -520,7 +520,7 @@ impl<'l> Content<'l> {
             }
             "system" if &*text("subtype") == "compact_boundary" => {
                 self.role = Cow::Borrowed("system");
-                self.text = landmark(&Members::of(fields.get("compactMetadata").unwrap_or_default())).into();
+                self.text = landmark(&Members::new(fields.get("compactMetadata").unwrap_or_default())).into();
             }
             "system" => {
                 self.role = Cow::Borrowed("system");
@@ -530,9 +530,9 @@ impl<'l> Content<'l> {
                     self.text.to_mut().push_str(&format!(" {ms} ms"));
                 }
             }
-            "attachment" => self.attachment(&Members::of(fields.get("attachment").unwrap_or_default())),
+            "attachment" => self.attachment(&Members::new(fields.get("attachment").unwrap_or_default())),
             "progress" => {
-                let data = Members::of(fields.get("data").unwrap_or_default());
+                let data = Members::new(fields.get("data").unwrap_or_default());
                 let ty = data.text("type").replace('_', " ");
                 let what = or(or(data.text("command"), &data.text("hookName")), &data.text("query"));
                 self.text = format!("{ty} {what}").trim_end().to_owned().into();
@@ -597,7 +597,7 @@ fn landmark(facts: &Members<'_>) -> String {
 /// Returns what a system message of pi changes besides its text: sections, and tools that are added
 /// or removed.
 pub fn instructions(message: &[u8]) -> String {
-    let message = Members::of(message);
+    let message = Members::new(message);
     let mut words: Vec<String> = each_member(message.get("sections").unwrap_or_default())
         .map(|(name, text)| {
             string(text).map_or_else(|| format!("{name}: removed"), |text| format!("{name}: {text}"))
@@ -606,7 +606,7 @@ pub fn instructions(message: &[u8]) -> String {
     for (key, what) in [("toolsAdded", "tools"), ("toolsRemoved", "tools removed:")] {
         let tools = each_item(message.get(key).unwrap_or_default());
         let names: Vec<_> =
-            tools.map(|tool| string(tool).unwrap_or_else(|| Members::of(tool).text("name"))).collect();
+            tools.map(|tool| string(tool).unwrap_or_else(|| Members::new(tool).text("name"))).collect();
         if !names.is_empty() {
             words.push(format!("{what} {}", names.join(", ")));
         }
@@ -754,7 +754,7 @@ fn list(value: Option<&[u8]>) -> String {
 fn image<'l>(fields: &Members<'l>) -> Block<'l> {
     // Base64: four characters encode three bytes.
     let bytes = |data: Option<&[u8]>| data.map_or(0, |data| data.len().saturating_sub(2) as u64 / 4 * 3);
-    match fields.get("source").map(Members::of) {
+    match fields.get("source").map(Members::new) {
         Some(source) => Block::Image { mime: source.text("media_type"), bytes: bytes(source.get("data")) },
         None => Block::Image { mime: fields.text("mimeType"), bytes: bytes(fields.get("data")) },
     }
@@ -780,7 +780,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn a_line_has_a_text_and_a_summary() {
         let check = |format, line: &str, text: &str, summary: &str| {
-            let content = Content::of(format, line.as_bytes());
+            let content = Content::read(format, line.as_bytes());
             assert_eq!(content.text, text, "text of {line}");
             assert_eq!(content.summary(), summary, "summary of {line}");
         };
@@ -830,7 +830,7 @@ mod tests {
     fn a_result_is_told_with_its_call() {
         let line =
             br#"{"type":"message","message":{"role":"toolResult","toolCallId":"c","content":"3 passed"}}"#;
-        let content = Content::of(Format::Pi, line);
+        let content = Content::read(Format::Pi, line);
         assert_eq!(content.summary_of("bash cargo test"), "cargo test → 3 passed");
         assert_eq!(content.summary_of("read a.txt"), "read a.txt → 3 passed");
         assert_eq!(content.answers().collect::<Vec<_>>(), ["c"]);
@@ -839,7 +839,7 @@ mod tests {
     #[test]
     fn usage_is_read_in_both_spellings() {
         let check = |format, line: &[u8], wanted: Usage| {
-            assert_eq!(Content::of(format, line).usage(), Some(wanted));
+            assert_eq!(Content::read(format, line).usage(), Some(wanted));
         };
         check(
             Format::Pi,

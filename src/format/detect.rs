@@ -1,6 +1,6 @@
 //! Detects the format of a file from its first lines, its name and its folder.
 
-use super::multiline::Spread;
+use super::multiline::Multiline;
 use super::{Format, Program};
 use crate::json::{Field, Line, Reader, Shape, Str, Value, each_item, value};
 use std::convert::Infallible;
@@ -99,7 +99,7 @@ pub fn has_line(head: &[u8]) -> bool {
 #[derive(Default)]
 struct Held {
     look: Look,
-    spread: Spread,
+    spread: Multiline,
     /// Reads again the lines that were held.
     again: Option<Reader>,
 }
@@ -349,19 +349,19 @@ fn vote(line: &Line<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
     let ty = fields.str(Field::Type);
-    let is = |wanted: &str| ty.is_some_and(|ty| ty.is(wanted));
+    let is = |wanted: &str| ty.is_some_and(|ty| ty.equals(wanted));
     let top = |key: &str| line.bytes.and_then(|bytes| value(bytes, &[key]));
     if is("session") && !has(Field::ParentSnake) {
         return Vote::Header(version(fields.get(Field::Version)));
     }
     if let Some(kind) = fields.str(Field::Kind)
-        && (ty.is_none() || kind.is("entry"))
+        && (ty.is_none() || kind.equals("entry"))
     {
         let four = |field| matches!(fields.get(field), Value::Number(b"4"));
-        if kind.is("header") && (four(Field::Version) || four(Field::V)) {
+        if kind.equals("header") && (four(Field::Version) || four(Field::V)) {
             return Vote::HeaderV4;
         }
-        if ["entry", "record", "lane", "fact", "value", "usage"].iter().any(|word| kind.is(word)) {
+        if ["entry", "record", "lane", "fact", "value", "usage"].iter().any(|word| kind.equals(word)) {
             return Vote::For(Writer::HarnessV4);
         }
     }
@@ -403,7 +403,7 @@ fn of_claude(line: &Line<'_>, ty: Str<'_>) -> Vote {
             // Every message of Claude Code has `content`.
             false => Vote::None,
         },
-        _ if ty.is("tool_result") || says(&["systemPayload"]) => Vote::For(Writer::Qwen),
+        _ if ty.equals("tool_result") || says(&["systemPayload"]) => Vote::For(Writer::Qwen),
         _ if has(Field::ParentUuid) && !has(Field::SessionId) && is_known(Some(ty)) => Vote::Uuids,
         _ => Vote::For(Writer::Claude),
     }
@@ -415,12 +415,12 @@ fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
     let fields = &line.fields;
     let has = |field| !matches!(fields.get(field), Value::Absent);
     let says = |path: &[&str]| line.bytes.is_some_and(|bytes| value(bytes, path).is_some());
-    let any = |words: &[&str]| words.iter().any(|word| ty.is(word));
+    let any = |words: &[&str]| words.iter().any(|word| ty.equals(word));
     let has_parent = has(Field::ParentSnake);
     // Kit writes times as strings, and a message without an object of its own.
     let words = matches!(fields.get(Field::Timestamp), Value::String(_));
     if !has(Field::Message) && words {
-        let of_kit = match ty.is("message") {
+        let of_kit = match ty.equals("message") {
             true => says(&["parts"]),
             false => {
                 any(&["system_prompt", "extension_data", "incomplete_output"])
@@ -436,25 +436,25 @@ fn of_snake(line: &Line<'_>, ty: Str<'_>) -> Vote {
     let seconds = matches!(fields.get(Field::Timestamp), Value::Number(_));
     let is_long = fields.str(Field::Id).is_some_and(|id| id.raw.len() == 32 && id.raw.iter().all(is_hex));
     let of_tau = match () {
-        () if ty.is("leaf") => says(&["entry_id"]),
-        () if ty.is("session_info") => says(&["created_at"]),
+        () if ty.equals("leaf") => says(&["entry_id"]),
+        () if ty.equals("session_info") => says(&["created_at"]),
         () if any(&["thinking_level_change", "custom_message", "branch_summary"]) => true,
-        () if ty.is("message") => {
+        () if ty.equals("message") => {
             is_long || matches!(fields.get(Field::Content), Value::List) && !has(Field::ToolCalls)
         }
-        () if ty.is("custom") => is_long || says(&["namespace"]),
+        () if ty.equals("custom") => is_long || says(&["namespace"]),
         () => is_long,
     };
     if of_tau && seconds && (has_parent || is_long) {
         return Vote::For(Writer::Tau);
     }
-    let of_chimera = match ty.is("message") {
+    let of_chimera = match ty.equals("message") {
         // Every message of Chimera has `content`.
         true => matches!(fields.get(Field::Message), Value::Object) && has(Field::Content),
         false => !matches!(fields.get(Field::Message), Value::Object),
     };
     let is_linked = has_parent && fields.str(Field::Id).is_some();
-    match of_chimera && (is_linked || ty.is("header") && has(Field::Cwd)) {
+    match of_chimera && (is_linked || ty.equals("header") && has(Field::Cwd)) {
         true => Vote::For(Writer::Chimera),
         false => Vote::None,
     }
@@ -488,18 +488,18 @@ fn is_known(ty: Option<Str<'_>>) -> bool {
         "reset_boundary",
         "mcp_tool_selection",
     ];
-    ty.is_some_and(|ty| TYPES.iter().any(|known| ty.is(known)))
+    ty.is_some_and(|ty| TYPES.iter().any(|known| ty.equals(known)))
 }
 
 /// Returns whether a type is one of Chimera's.
 fn is_chimeras(ty: Option<Str<'_>>) -> bool {
     const TYPES: [&str; 6] = ["header", "message", "compaction", "label", "state_change", "custom"];
-    ty.is_some_and(|ty| TYPES.iter().any(|known| ty.is(known)))
+    ty.is_some_and(|ty| TYPES.iter().any(|known| ty.equals(known)))
 }
 
 /// Returns whether a message names OpenClaw as the provider that made it.
 fn is_openclaws(line: &Line<'_>) -> bool {
-    line.fields.str(Field::Role).is_some_and(|role| role.is("assistant"))
+    line.fields.str(Field::Role).is_some_and(|role| role.equals("assistant"))
         && line.bytes.and_then(|bytes| value(bytes, &["message", "provider"])) == Some(b"\"openclaw\"")
 }
 

@@ -12,11 +12,11 @@ use std::sync::LazyLock;
 /// Its size depends on the number of tool calls and of lines that name an entry, never on their
 /// length.
 #[derive(Clone, Debug, Default)]
-pub struct Side {
+pub struct Diagnostics {
     /// The tool calls and results, in file order.
     pub tools: Vec<ToolRef>,
     /// All other notes, in file order.
-    pub notes: Vec<Noted>,
+    pub notes: Vec<Note>,
 }
 
 /// A tool call or tool result in an entry.
@@ -32,9 +32,9 @@ pub struct ToolRef {
 
 /// A fact about one line for which its entry has no column.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Noted {
+pub struct Note {
     /// The kind of fact.
-    pub kind: NotedKind,
+    pub kind: NoteKind,
     /// The entry; for a line that is not an entry, the number of entries before it.
     pub entry: Ix,
     /// Which file of the session.
@@ -49,9 +49,9 @@ pub struct Noted {
     pub key: Key,
 }
 
-/// The kinds of [`Noted`].
+/// The kinds of [`Note`].
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum NotedKind {
+pub enum NoteKind {
     /// An object without a type; the key is that of the id that makes it an entry nevertheless.
     NoType,
     /// A header of the pi family.
@@ -97,7 +97,7 @@ pub enum NotedKind {
     Flawed,
 }
 
-impl Side {
+impl Diagnostics {
     /// Processes a line that is an entry.
     pub(super) fn entry(&mut self, line: &Line<'_>, link: &Link<'_>, ix: Ix, file: u16, format: Format) {
         let fields = &line.fields;
@@ -123,16 +123,16 @@ impl Side {
         {
             self.tools.push(ToolRef { id: id.key(), entry: ix, result: true });
         }
-        let mut note = |kind, key| self.notes.push(Noted::of(line, kind, ix, file, key));
+        let mut note = |kind, key| self.notes.push(Note::new(line, kind, ix, file, key));
         if link.ty.is_none() {
             let id = link
                 .id
                 .filter(|_| !claude)
                 .map(|id| if link.is_number { Key::of_number(id.raw) } else { id.key() });
-            note(NotedKind::NoType, id.unwrap_or(Key::NONE));
+            note(NoteKind::NoType, id.unwrap_or(Key::NONE));
         }
         if flaws::may_have(format, line, link, odd_block) {
-            note(NotedKind::Flawed, Key::NONE);
+            note(NoteKind::Flawed, Key::NONE);
         }
         match link.kind {
             Kind::Compaction if !claude => {
@@ -142,20 +142,20 @@ impl Side {
                     _ => Field::FirstKeptId,
                 };
                 if let Some(kept) = fields.str(field).filter(|id| !id.raw.is_empty()) {
-                    note(NotedKind::Kept, kept.key());
+                    note(NoteKind::Kept, kept.key());
                 }
             }
             Kind::Summary => {
                 if let Some(from) =
-                    fields.str(Field::FromId).filter(|id| !id.raw.is_empty() && !id.is("root"))
+                    fields.str(Field::FromId).filter(|id| !id.raw.is_empty() && !id.equals("root"))
                 {
-                    note(NotedKind::From, from.key());
+                    note(NoteKind::From, from.key());
                 }
             }
             _ => {}
         }
         if claude && link.id.is_none() {
-            note(NotedKind::TurnWithoutId, Key::NONE);
+            note(NoteKind::TurnWithoutId, Key::NONE);
         }
         if !claude {
             let (id, parent) = match format {
@@ -166,31 +166,31 @@ impl Side {
             if let Value::Number(_) = fields.get(id)
                 && let Some(id) = link.id
             {
-                note(NotedKind::NumberId, Key::of_number(id.raw));
+                note(NoteKind::NumberId, Key::of_number(id.raw));
             }
             let is_usual = matches!(fields.get(parent), Value::String(_) | Value::Null | Value::Absent);
             if !is_usual && matches!(link.parent, ParentRef::None) {
-                note(NotedKind::OddParent, Key::NONE);
+                note(NoteKind::OddParent, Key::NONE);
             }
         }
         if claude {
             if let Some(parent) = fields.str(Field::LogicalParent).filter(|id| !id.raw.is_empty()) {
-                note(NotedKind::LogicalParent, parent.key());
+                note(NoteKind::LogicalParent, parent.key());
             }
             if matches!(link.ty.map(|ty| ty.raw), Some(b"user" | b"assistant")) {
                 match fields.get(Field::Content) {
-                    Value::String(text) if text.raw.is_empty() => note(NotedKind::EmptyContent, Key::NONE),
-                    Value::Object => note(NotedKind::ObjectContent, Key::NONE),
+                    Value::String(text) if text.raw.is_empty() => note(NoteKind::EmptyContent, Key::NONE),
+                    Value::Object => note(NoteKind::ObjectContent, Key::NONE),
                     _ => {}
                 }
             }
             if link.flags.has(Flags::EMPTY_TEXT) {
                 for _ in fields.blocks().filter(|block| block.kind == BlockKind::Text && block.empty) {
-                    note(NotedKind::EmptyText, Key::NONE);
+                    note(NoteKind::EmptyText, Key::NONE);
                 }
             }
             if let Some(agent) = fields.str(Field::ResultAgent).filter(|id| !id.raw.is_empty()) {
-                note(NotedKind::Agent, agent.key());
+                note(NoteKind::Agent, agent.key());
             }
             if nested && let Some(bytes) = line.bytes {
                 // The inside of a result's blocks is deeper than the reader looks.
@@ -198,29 +198,29 @@ impl Side {
                 in_file |= memchr::memmem::find(bytes, RESULT_FILES).is_some();
             }
             if in_file {
-                note(NotedKind::ResultFile, Key::NONE);
+                note(NoteKind::ResultFile, Key::NONE);
             }
         }
         if line.bytes.is_none() && (image || claude && link.flags.has(Flags::RESULT)) {
-            note(NotedKind::Long, Key::NONE);
+            note(NoteKind::Long, Key::NONE);
         }
         if image && let Some(bytes) = line.bytes {
-            let seen = image::look(bytes);
+            let seen = image::inspect(bytes);
             for _ in 0..seen.oversize {
-                note(NotedKind::WideImage, Key::NONE);
+                note(NoteKind::WideImage, Key::NONE);
             }
             if seen.blob {
-                note(NotedKind::Blob, Key::NONE);
+                note(NoteKind::Blob, Key::NONE);
             }
         }
     }
 
     /// Appends the notes of a later segment of the file; `entries` and `lines` are the numbers
     /// before it.
-    pub(super) fn append(&mut self, other: Side, entries: u32, lines: u64, file: u16) {
+    pub(super) fn append(&mut self, other: Diagnostics, entries: u32, lines: u64, file: u16) {
         let later = |ix: Ix| Ix(ix.0 + entries);
         self.tools.extend(other.tools.iter().map(|tool| ToolRef { entry: later(tool.entry), ..*tool }));
-        self.notes.extend(other.notes.iter().map(|noted| Noted {
+        self.notes.extend(other.notes.iter().map(|noted| Note {
             entry: later(noted.entry),
             line: u32::try_from(u64::from(noted.line) + lines).unwrap_or(u32::MAX),
             file,
@@ -232,25 +232,25 @@ impl Side {
     pub(super) fn other(&mut self, line: &Line<'_>, kind: OtherKind, entries: Ix, file: u16, claude: bool) {
         let fields = &line.fields;
         let Some(ty) = fields.str(Field::Type).filter(|_| line.shape == Shape::Object) else { return };
-        let mut note = |kind, key| self.notes.push(Noted::of(line, kind, entries, file, key));
+        let mut note = |kind, key| self.notes.push(Note::new(line, kind, entries, file, key));
         if kind == OtherKind::Header {
-            return note(NotedKind::Header, fields.str(Field::Id).map_or(Key::NONE, Str::key));
+            return note(NoteKind::Header, fields.str(Field::Id).map_or(Key::NONE, Str::key));
         }
         if !claude {
             return;
         }
         if let Some(id) = fields.str(Field::Uuid).filter(|id| !id.raw.is_empty()) {
-            note(NotedKind::StrayId, id.key());
+            note(NoteKind::StrayId, id.key());
         } else if matches!(ty.raw, b"user" | b"assistant" | b"system" | b"attachment") {
-            note(NotedKind::TurnWithoutId, Key::NONE);
+            note(NoteKind::TurnWithoutId, Key::NONE);
         }
-        if ty.is("summary")
+        if ty.equals("summary")
             && let Some(leaf) = fields.str(Field::LeafUuid)
         {
-            note(NotedKind::Summary, leaf.key());
+            note(NoteKind::Summary, leaf.key());
         }
         if let Some(id) = fields.str(Field::SnapshotId).filter(|id| !id.raw.is_empty()) {
-            note(NotedKind::Snapshot, id.key());
+            note(NoteKind::Snapshot, id.key());
         }
     }
 }
@@ -266,9 +266,9 @@ fn names_a_file(content: Str<'_>) -> bool {
     FINDER.find(&content.raw[..content.raw.len().min(START)]).is_some()
 }
 
-impl Noted {
-    fn of(line: &Line<'_>, kind: NotedKind, entry: Ix, file: u16, key: Key) -> Noted {
+impl Note {
+    fn new(line: &Line<'_>, kind: NoteKind, entry: Ix, file: u16, key: Key) -> Note {
         let number = u32::try_from(line.number).unwrap_or(u32::MAX);
-        Noted { kind, entry, file, line: number, offset: line.offset, len: line.len, key }
+        Note { kind, entry, file, line: number, offset: line.offset, len: line.len, key }
     }
 }

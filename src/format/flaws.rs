@@ -183,7 +183,7 @@ fn is_truthy(value: &[u8]) -> bool {
 pub fn flaws(format: Format, line: &[u8]) -> Vec<Flaw> {
     let mut found = Finder { format, out: Vec::new() };
     if is_known(format) {
-        found.line(&Members::of(line));
+        found.line(&Members::new(line));
     }
     found.out
 }
@@ -260,7 +260,7 @@ impl Finder {
             let words = format!("`message` is {}, not an object", sort(message));
             return self.push(FlawKind::NoMessage, words, Cure::SetAside);
         };
-        let message = Members::of(object);
+        let message = Members::new(object);
         let role = match message.string("role") {
             Some(role) if !role.trim().is_empty() && is_role(self.format, &role) => role,
             Some(role) if !role.trim().is_empty() => {
@@ -395,7 +395,7 @@ impl Finder {
 
     /// Checks for calls without an id, a name, or arguments.
     fn calls(&mut self, list: &[u8], path: &'static [&'static str]) {
-        let items: Vec<Members<'_>> = each_item(list).map(Members::of).collect();
+        let items: Vec<Members<'_>> = each_item(list).map(Members::new).collect();
         let (chimera, omp) = (self.format == Format::Chimera, self.omp());
         let is_call = |item: &Members<'_>| chimera || item.text("type") == "toolCall";
         // oh-my-pi leaves out calls without an id or a name, and crashes on those that are not
@@ -501,7 +501,7 @@ fn blocks(items: &[&[u8]]) -> Vec<u8> {
 
 /// Returns a list in which a field of the selected items is set to a value.
 fn with_field(list: &[u8], field: &str, value: &[u8], wants: impl Fn(&Members<'_>) -> bool) -> Vec<u8> {
-    let items = each_item(list).map(|item| match wants(&Members::of(item)) {
+    let items = each_item(list).map(|item| match wants(&Members::new(item)) {
         true => set_field(item, &[field], value).unwrap_or_else(|| item.to_vec()),
         false => item.to_vec(),
     });

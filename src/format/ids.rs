@@ -27,11 +27,11 @@ impl Ids {
 
     /// Creates a generator of ids from a seed, for reproducible results.
     pub fn seeded(seed: &str) -> Ids {
-        Ids { seed: Some(Key::of(format!("seed of ids: {seed}").as_bytes()).0), ..Ids::random() }
+        Ids { seed: Some(Key::hash(format!("seed of ids: {seed}").as_bytes()).0), ..Ids::random() }
     }
 
     /// Creates a generator of ids from a seed if there is one, or else of random ids.
-    pub fn of(seed: Option<&str>) -> Ids {
+    pub fn seeded_or_random(seed: Option<&str>) -> Ids {
         seed.map_or_else(Ids::random, Ids::seeded)
     }
 
@@ -53,7 +53,7 @@ impl Ids {
     pub fn avoiding(&mut self, taken: &[Key], make: impl Fn(&mut Ids) -> String) -> String {
         loop {
             let id = make(self);
-            let key = Key::of(id.as_bytes());
+            let key = Key::hash(id.as_bytes());
             if !self.is_taken(key, taken) && self.made.insert(key) {
                 return id;
             }
@@ -123,7 +123,7 @@ mod tests {
             let mut ids = Ids::seeded("x");
             (0..10).map(|_| ids.entry(Format::Pi, &[])).collect()
         };
-        let taken: Vec<Key> = first[..9].iter().map(|id| Key::of(id.as_bytes())).collect();
+        let taken: Vec<Key> = first[..9].iter().map(|id| Key::hash(id.as_bytes())).collect();
         let mut ids = Ids::seeded("x");
         assert_eq!(ids.entry(Format::Pi, &taken), first[9]);
         assert_ne!(Ids::seeded("y").entry(Format::Pi, &[]), first[0]);

@@ -18,7 +18,7 @@ pub const MOST_PIXELS: u32 = 8000;
 pub const MOST_BASE64: u64 = 5 * 1024 * 1024;
 
 /// Examines all images on a line: strings whose key is `data`.
-pub fn look(line: &[u8]) -> Seen {
+pub fn inspect(line: &[u8]) -> Seen {
     let mut seen = Seen::default();
     for at in memchr::memmem::find_iter(line, b"\"data\"") {
         let rest = line[at + 6..].trim_ascii_start();
@@ -204,15 +204,15 @@ mod tests {
         );
         let read = |from: u64, len: usize| Ok(line.as_bytes()[from as usize..from as usize + len].to_vec());
         let seen = look_piecewise(line.len() as u64, read).unwrap();
-        assert_eq!(seen, look(line.as_bytes()));
+        assert_eq!(seen, inspect(line.as_bytes()));
         assert_eq!(seen, Seen { oversize: 2, blob: false });
     }
 
     #[test]
     fn only_pictures_are_looked_at() {
         let line = br#"{"data":"x","content":[{"type":"image","data" : "iVBORw0KGgoAAAANSUhEUgAAIygAAAABCAIAAAA="}]}"#;
-        assert_eq!(look(line), Seen { oversize: 1, blob: false });
-        assert_eq!(look(br#"{"data":"blob:sha256:00"}"#), Seen { oversize: 0, blob: true });
-        assert_eq!(look(br#"{"data":"iVBORw0KGgoAAAANSUhEUgAAACgAAAABCAIAAAA="}"#), Seen::default());
+        assert_eq!(inspect(line), Seen { oversize: 1, blob: false });
+        assert_eq!(inspect(br#"{"data":"blob:sha256:00"}"#), Seen { oversize: 0, blob: true });
+        assert_eq!(inspect(br#"{"data":"iVBORw0KGgoAAAANSUhEUgAAACgAAAABCAIAAAA="}"#), Seen::default());
     }
 }

@@ -111,7 +111,7 @@ impl Labels {
     }
 
     /// Returns the label of an entry.
-    pub fn of(&self, ix: Ix) -> Option<&str> {
+    pub fn label(&self, ix: Ix) -> Option<&str> {
         let at = self.in_force.binary_search_by_key(&ix, |(ix, _)| *ix).ok()?;
         Some(self.lines.get(self.in_force[at].1 as usize).text)
     }
@@ -122,7 +122,7 @@ impl Labels {
     }
 
     /// Returns the entries with a given label, in file order.
-    pub fn named<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Ix> + 's {
+    pub fn entries<'s>(&'s self, name: &'s str) -> impl Iterator<Item = Ix> + 's {
         self.all().filter(move |(_, line)| line.text == name).map(|(ix, _)| ix)
     }
 }

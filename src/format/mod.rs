@@ -28,7 +28,7 @@ mod write;
 pub use addition::Addition;
 pub use content::{Block, Content, Usage, blocks, blocks_of_item, call_words};
 pub use detect::{Detected, detect, detect_in_blocks, has_line};
-pub use diagnostics::{Noted, NotedKind, Side, ToolRef};
+pub use diagnostics::{Diagnostics, Note, NoteKind, ToolRef};
 pub use ids::Ids;
 pub use labels::{LabelLine, LabelLines, Labels};
 pub use layout::{Layout, Sidecar, Transcript, agent_of, is_agents, main_of};
@@ -168,7 +168,7 @@ impl Format {
 
 /// The role of a line in its format.
 #[derive(Clone, Copy, Debug)]
-pub enum Place<'l> {
+pub enum LineVerdict<'l> {
     /// An entry of the tree.
     Entry(Link<'l>),
     /// A line about the session that is not part of the tree.
@@ -219,7 +219,7 @@ pub trait Dialect: Sync {
     /// contains.
     ///
     /// Uses the fields that the reader extracted; only lines of rare kinds are parsed again.
-    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l>;
+    fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l>;
 
     /// Returns which of several entries with the same id counts for the real program.
     fn copies(&self) -> Copies {

@@ -79,7 +79,7 @@ pub(super) fn faults_of(line: &Line<'_>) -> impl Iterator<Item = LineFault> {
 
 /// Lines that may be parts of one object.
 #[derive(Default)]
-pub(super) struct Spread {
+pub(super) struct Multiline {
     held: VecDeque<Raw>,
     bytes: usize,
     open: Option<Nest>,
@@ -88,7 +88,7 @@ pub(super) struct Spread {
     vain: usize,
 }
 
-impl Spread {
+impl Multiline {
     /// Takes a line, or refuses it: if no object is open and the line does not begin one.
     pub fn takes(&mut self, line: &Line<'_>) -> bool {
         if self.held.is_empty() && (self.vain > VAIN || !may_begin(line)) {

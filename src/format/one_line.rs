@@ -1,6 +1,6 @@
 //! Classifies single lines without their session.
 
-use super::{Format, Gathered, Place};
+use super::{Format, Gathered, LineVerdict};
 use crate::json::Reader;
 use crate::model::Kind;
 
@@ -16,7 +16,7 @@ impl OneLine {
     pub fn kind(&mut self, format: Format, line: &[u8]) -> Option<Kind> {
         let mut kind = None;
         let mut place = |line: &crate::json::Line<'_>| {
-            if let Place::Entry(link) = format.dialect().place(line, &mut Gathered::default()) {
+            if let LineVerdict::Entry(link) = format.dialect().classify(line, &mut Gathered::default()) {
                 kind = Some(link.kind);
             }
         };

@@ -40,7 +40,7 @@ impl Rows {
     #[inline]
     pub(super) fn line(&mut self, line: &Line<'_>, entry: u32) -> bool {
         let fields = &line.fields;
-        let is_side = fields.str(Field::AppendMode).is_some_and(|mode| mode.is("side"));
+        let is_side = fields.str(Field::AppendMode).is_some_and(|mode| mode.equals("side"));
         if is_side {
             self.sides.push(entry);
         }
@@ -56,7 +56,7 @@ impl Rows {
         let mode = fields.get(Field::AppendMode);
         let is_known_mode = match mode {
             Value::Absent => true,
-            Value::String(mode) => mode.is("side"),
+            Value::String(mode) => mode.equals("side"),
             _ => false,
         };
         let target = reference(fields.get(Field::TargetId));
@@ -237,7 +237,7 @@ mod tests {
     fn path(rows: &[&str]) -> String {
         let session = session(rows);
         let names = |ix: Ix| {
-            let of = |name: &&str| session.entries.key(ix) == Key::of(name.as_bytes());
+            let of = |name: &&str| session.entries.key(ix) == Key::hash(name.as_bytes());
             let names = rows.iter().map(|row| row.split('<').next().unwrap()).chain(["mark"]);
             names.collect::<Vec<_>>().into_iter().find(of).unwrap().to_owned()
         };

@@ -8,7 +8,7 @@
 //! path silently. Unknown types are entries like all others.
 
 use super::session::{Gathered, Head, Header, OtherKind, Pointer, Session};
-use super::{Addition, Dialect, Format, LabelLine, Link, New, Object, ParentRef, Place};
+use super::{Addition, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_member, string_of};
 use crate::model::{Clock, Flags, Key, Kind, Span, Time};
 
@@ -105,26 +105,26 @@ impl Marks {
 }
 
 impl Dialect for Pi {
-    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+    fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         match line.shape {
             Shape::Object => {}
             Shape::Scalar => {
                 let falsy = matches!(line.bytes, Some(b"null" | b"0" | b"false" | b"\"\""));
                 gathered.last_without_id |= !falsy && gathered.header.is_some();
-                return Place::Unknown;
+                return LineVerdict::Unknown;
             }
-            _ => return Place::Unknown,
+            _ => return LineVerdict::Unknown,
         }
         let fields = &line.fields;
         let ty = fields.str(Field::Type);
-        if ty.is_some_and(|ty| ty.is("session")) {
+        if ty.is_some_and(|ty| ty.equals("session")) {
             header(line, gathered);
-            return Place::Other(OtherKind::Header);
+            return LineVerdict::Other(OtherKind::Header);
         }
-        if ty.is_some_and(|ty| ty.is("title")) && line.number == 1 {
+        if ty.is_some_and(|ty| ty.equals("title")) && line.number == 1 {
             gathered.marks.omp = true;
             gathered.name = title(line);
-            return Place::Other(OtherKind::Title);
+            return LineVerdict::Other(OtherKind::Title);
         }
         let id = match self.ids {
             Ids::None => None,
@@ -140,9 +140,9 @@ impl Dialect for Pi {
         let (mut kind, flags) = kind(line, ty, gathered);
         // Only the design document and earlier formats have these.
         let is_summary = match self.ids {
-            Ids::None => ty.is_some_and(|ty| ty.is("stack_pop")),
+            Ids::None => ty.is_some_and(|ty| ty.equals("stack_pop")),
             Ids::Id => false,
-            Ids::Uuid => ty.is_some_and(|ty| ty.is("stack_summary")),
+            Ids::Uuid => ty.is_some_and(|ty| ty.equals("stack_summary")),
         };
         if is_summary {
             kind = Kind::Summary;
@@ -157,7 +157,7 @@ impl Dialect for Pi {
             Ids::Id => matches!(fields.get(Field::Id), Value::Number(_)),
             Ids::Uuid => matches!(fields.get(Field::Uuid), Value::Number(_)),
         };
-        Place::Entry(Link {
+        LineVerdict::Entry(Link {
             id,
             is_number,
             parent,
@@ -193,7 +193,7 @@ impl Dialect for Pi {
     }
 
     fn marker(&self, new: &New<'_>, from: Option<&[u8]>, to: Option<&[u8]>) -> Option<Vec<u8>> {
-        let data = Object::of(Format::Pi).id("from", from).id("to", to).end();
+        let data = Object::begin(Format::Pi).id("from", from).id("to", to).end();
         let entry = self.entry("custom", new)?;
         Some(entry.text("customType", "bough.switch").raw("data", &data).line())
     }
@@ -221,8 +221,8 @@ impl Dialect for Pi {
         let entry = self.entry(ty, new)?;
         Some(match addition {
             Addition::Prompt { text } => {
-                let block = Object::of(Format::Pi).text("type", "text").text("text", text).end();
-                let message = Object::of(Format::Pi)
+                let block = Object::begin(Format::Pi).text("type", "text").text("text", text).end();
+                let message = Object::begin(Format::Pi)
                     .text("role", "user")
                     .raw("content", &[b"[", &block[..], b"]"].concat())
                     .raw("timestamp", new.now.0.to_string().as_bytes());
@@ -268,7 +268,7 @@ impl Pi {
         if self.ids != Ids::Id {
             return None;
         }
-        let entry = Object::of(Format::Pi).text("type", ty).text("id", new.id);
+        let entry = Object::begin(Format::Pi).text("type", ty).text("id", new.id);
         Some(entry.id("parentId", new.parent).text("timestamp", &new.now.iso()))
     }
 }
@@ -427,7 +427,10 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
         b"branch_summary" => Kind::Summary,
         b"custom" => {
             flags.set(Flags::BOOKKEEPING, true);
-            flags.set(Flags::MARKER, fields.str(Field::CustomType).is_some_and(|ty| ty.is("bough.switch")));
+            flags.set(
+                Flags::MARKER,
+                fields.str(Field::CustomType).is_some_and(|ty| ty.equals("bough.switch")),
+            );
             gathered.marks.openclaw |= line.number > 1 && is_openclaws_type(fields.get(Field::CustomType));
             Kind::Custom
         }
@@ -435,7 +438,7 @@ fn kind(line: &Line<'_>, ty: Option<Str<'_>>, gathered: &mut Gathered) -> (Kind,
             // oh-my-pi considers a turn as begun by the user if it is a skill that the user
             // invoked, or a prompt of a collaborator; everything else was added by the program.
             let ty = fields.str(Field::CustomType);
-            let begins = ty.is_some_and(|ty| ty.is("skill-prompt") || ty.is("collab-prompt"));
+            let begins = ty.is_some_and(|ty| ty.equals("skill-prompt") || ty.equals("collab-prompt"));
             let by =
                 line.bytes.filter(|_| begins).and_then(|bytes| crate::json::value(bytes, &["attribution"]));
             flags.set(Flags::META, by != Some(b"\"user\""));
@@ -470,7 +473,7 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
             let ended = fields.str(Field::StopReason);
             flags.set(
                 Flags::ENDED_BADLY,
-                ended.is_some_and(|reason| !reason.is("stop") && !reason.is("toolUse")),
+                ended.is_some_and(|reason| !reason.equals("stop") && !reason.equals("toolUse")),
             );
             Kind::Assistant
         }
@@ -497,8 +500,8 @@ fn message(line: &Line<'_>, gathered: &mut Gathered) -> (Kind, Flags) {
 struct OpenClaw;
 
 impl Dialect for OpenClaw {
-    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
-        dialect(Format::Pi).place(line, gathered)
+    fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
+        dialect(Format::Pi).classify(line, gathered)
     }
 
     fn head(&self, session: &Session) -> Head {
@@ -516,16 +519,16 @@ impl Dialect for OpenClaw {
 struct V4;
 
 impl Dialect for V4 {
-    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+    fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         let fields = &line.fields;
         if line.shape != Shape::Object {
-            return Place::Unknown;
+            return LineVerdict::Unknown;
         }
         let says = |key: &str| string(line, key).unwrap_or_default();
         match fields.str(Field::Kind).map_or(&b""[..], |kind| kind.raw) {
             b"header" => {
                 header(line, gathered);
-                return Place::Other(OtherKind::Header);
+                return LineVerdict::Other(OtherKind::Header);
             }
             b"entry" => {
                 let ty = fields.str(Field::Type);
@@ -537,7 +540,7 @@ impl Dialect for V4 {
                 let (kind, flags) = kind(line, ty, gathered);
                 let time = time(fields.get(Field::Timestamp), &mut gathered.clock);
                 let is_number = false;
-                return Place::Entry(Link {
+                return LineVerdict::Entry(Link {
                     id,
                     is_number,
                     parent,
@@ -550,17 +553,17 @@ impl Dialect for V4 {
                 });
             }
             b"lane" if says("lane") == "main" => stand_at(key(line, "leafId"), line, gathered),
-            b"fact" if says("fact") == "name" => named(&says("name"), gathered),
+            b"fact" if says("fact") == "name" => note_name(&says("name"), gathered),
             b"fact" if says("fact") == "label" => labelled(&says("targetId"), &says("label"), line, gathered),
             b"value" => match (says("namespace").as_str(), says("key").as_str()) {
                 ("pi.branch.tip", "main") => stand_at(key(line, "value"), line, gathered),
-                ("pi.session.name", _) => named(&says("value"), gathered),
+                ("pi.session.name", _) => note_name(&says("value"), gathered),
                 ("pi.entry.label", target) => labelled(target, &says("value"), line, gathered),
                 _ => {}
             },
             _ => {}
         }
-        Place::Other(OtherKind::Note)
+        LineVerdict::Other(OtherKind::Note)
     }
 
     fn head(&self, session: &Session) -> Head {
@@ -577,7 +580,7 @@ impl Dialect for V4 {
 
 /// Returns the id that a string field names.
 fn key(line: &Line<'_>, field: &str) -> Option<Key> {
-    string(line, field).filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes()))
+    string(line, field).filter(|id| !id.is_empty()).map(|id| Key::hash(id.as_bytes()))
 }
 
 /// Sets the leaf; the previous leaf is discarded.
@@ -586,11 +589,11 @@ fn stand_at(target: Option<Key>, line: &Line<'_>, gathered: &mut Gathered) {
     gathered.pointers.push(Pointer { line: line.number, before: gathered.entries, target, explicit: None });
 }
 
-fn named(name: &str, gathered: &mut Gathered) {
+fn note_name(name: &str, gathered: &mut Gathered) {
     gathered.name = Some(name.to_owned()).filter(|name| !name.is_empty());
 }
 
 fn labelled(target: &str, text: &str, line: &Line<'_>, gathered: &mut Gathered) {
-    let target = Key::of(target.as_bytes());
+    let target = Key::hash(target.as_bytes());
     gathered.labels.push(LabelLine { entry: None, line: line.number, target, text });
 }

@@ -4,9 +4,9 @@ mod append;
 
 pub use append::Segment;
 
-use super::diagnostics::Side;
-use super::multiline::{LineFault, Spread, faults_of};
-use super::{Format, LabelLines, Labels, Link, ParentRef, Place, Program};
+use super::diagnostics::Diagnostics;
+use super::multiline::{LineFault, Multiline, faults_of};
+use super::{Format, LabelLines, Labels, LineVerdict, Link, ParentRef, Program};
 use crate::json::{Ending, Field, Line, Notes, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
     Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
@@ -59,7 +59,7 @@ pub struct Session {
     /// HEAD before the last switch, as far as the operation log knows it.
     pub previous: Previous,
     /// Tool calls, and references in rare lines; only if requested.
-    pub side: Option<Side>,
+    pub side: Option<Diagnostics>,
     /// Facts about a transcript of Claude Code; empty for other formats.
     pub claude: super::claude::Facts,
     /// Whether the tree is that of Claude Code's thread, and not that of the links as they are stored.
@@ -226,9 +226,9 @@ pub struct Builder {
     files: Vec<FileFacts>,
     partial: bool,
     copies: Option<Copies>,
-    side: Option<Side>,
+    side: Option<Diagnostics>,
     strays: bool,
-    spread: Spread,
+    spread: Multiline,
     /// Reads again the lines that were held.
     again: Option<Reader>,
 }
@@ -254,7 +254,7 @@ impl Builder {
             copies: None,
             side: None,
             strays: false,
-            spread: Spread::default(),
+            spread: Multiline::default(),
             again: None,
         }
     }
@@ -272,7 +272,7 @@ impl Builder {
 
     /// Requests that tool calls and references in rare lines are collected, too: [`Session::side`].
     pub fn side(&mut self) {
-        self.side = Some(Side::default());
+        self.side = Some(Diagnostics::default());
     }
 
     /// Requests that a line with a `uuid` and a session counts as an entry, whatever its type, as
@@ -334,7 +334,7 @@ impl Builder {
             {
                 self.each_write(line, bytes);
             }
-            _ => self.place(line),
+            _ => self.add_line(line),
         }
     }
 
@@ -344,8 +344,8 @@ impl Builder {
         let mut reader = self.again.take().unwrap_or_default();
         for item in each_item(list) {
             reader.restart(line.offset + place_in(list, item).start as u64, line.number - 1);
-            reader.feed(item, |line| self.place(line));
-            reader.finish(|line| self.place(line));
+            reader.feed(item, |line| self.add_line(line));
+            reader.finish(|line| self.add_line(line));
         }
         self.again = Some(reader);
     }
@@ -365,7 +365,7 @@ impl Builder {
                     self.joined(line, raw.start, raw.lines, &faults);
                 }
                 let headed = self.gathered.header.is_some();
-                self.place(line);
+                self.add_line(line);
                 if many {
                     super::pi::note_joined(&mut self.gathered, headed);
                 }
@@ -413,16 +413,16 @@ impl Builder {
     }
 
     /// Makes an entry of a line, or something else.
-    fn place(&mut self, line: &Line<'_>) {
+    fn add_line(&mut self, line: &Line<'_>) {
         if line.shape == Shape::Blank {
             return self.other(line, OtherKind::Blank);
         }
         let usable = matches!(line.shape, Shape::Object | Shape::Scalar);
         let headed = self.gathered.header.is_some();
-        let place = self.format.dialect().place(line, &mut self.gathered);
+        let place = self.format.dialect().classify(line, &mut self.gathered);
         match place {
-            Place::Entry(link) => self.entry(line, &link),
-            Place::Other(kind) => {
+            LineVerdict::Entry(link) => self.entry(line, &link),
+            LineVerdict::Other(kind) => {
                 if self.strays
                     && kind == OtherKind::Note
                     && let Some(link) = stray(line)
@@ -434,7 +434,7 @@ impl Builder {
                 }
                 self.other(line, kind);
             }
-            Place::Unknown => {
+            LineVerdict::Unknown => {
                 if usable {
                     self.fault(line, FaultKind::NoEntry);
                 }

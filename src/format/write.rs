@@ -25,7 +25,7 @@ pub struct Object {
 impl Object {
     /// Starts an object in the spelling of `format`'s program: compact like JavaScript, or with
     /// spaces and only ASCII like Python.
-    pub fn of(format: Format) -> Object {
+    pub fn begin(format: Format) -> Object {
         Object { bytes: vec![b'{'], escapes: format.escapes() }
     }
 

@@ -2,11 +2,11 @@
 
 use super::finding::{Finding, Findings};
 use super::lines::classify::Probe;
-use super::lines::recover::{Mending, pass};
+use super::lines::recover::{Recovery, pass};
 use super::rope::{Patched, Text};
-use super::scan::{from_utf16, scan, scan_as_agent, told};
+use super::scan::{detect_format, from_utf16, scan, scan_as_agent};
 use super::table::{Check, Set};
-use super::{Around, checks};
+use super::{Surroundings, checks};
 use crate::format::{Detected, Format, Program, Session};
 use crate::model::{Copies, Ix, Key, Source};
 use std::io;
@@ -31,7 +31,7 @@ pub struct Examined {
     /// representing it.
     pub(super) session: Session,
     pub(super) text: Text,
-    pub(super) mending: Mending,
+    pub(super) recovery: Recovery,
 }
 
 impl Examined {
@@ -51,7 +51,7 @@ pub(super) struct Position {
 
 /// A HEAD that a repair aims to keep.
 #[derive(Clone, Copy)]
-pub(super) struct Aim {
+pub(super) struct ProvedHead {
     pub head: Option<Ix>,
     /// The number of entries on its path.
     pub depth: usize,
@@ -62,7 +62,7 @@ pub(super) struct Aim {
 }
 
 impl Position {
-    fn of(session: &Session) -> Position {
+    fn read(session: &Session) -> Position {
         Position { head: session.head.exact.map(|head| session.entries.key(head)), depth: session.depth() }
     }
 }
@@ -94,27 +94,27 @@ pub fn examine(
     source: &dyn Source,
     len: u64,
     format: Option<Format>,
-    around: &dyn Around,
+    around: &dyn Surroundings,
 ) -> Result<Examined, Unreadable> {
     let mut text = Text::whole(len);
-    let mut mending = Mending::default();
+    let mut recovery = Recovery::default();
     if session.is_none()
         && let Some(recoded) = from_utf16(&Patched { text: &text, base: source, file: 0 })?
     {
-        mending.findings.push(Finding::of_file(Check::Utf16, "the file is UTF-16, but agents read UTF-8"));
-        mending.recoded(len, recoded.len());
+        recovery.findings.push(Finding::of_file(Check::Utf16, "the file is UTF-16, but agents read UTF-8"));
+        recovery.recoded(len, recoded.len());
         text = recoded;
     }
     let may_be_blank = session.as_ref().is_none_or(|session| session.entries.is_empty());
     if may_be_blank && is_blank(&Patched { text: &text, base: source, file: 0 })? {
-        return Ok(empty(len, text, mending));
+        return Ok(empty(len, text, recovery));
     }
     let read = |session: &Session| (session.loaded(), session.tree.standing().count());
     let (reachable, read_entries) = match &session {
         Some(session) => read(session),
-        None => match told(&Patched { text: &text, base: source, file: 0 })? {
+        None => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
             // A file from a pipe is read here for the first time; agents do not read UTF-16.
-            Detected::Format(format) if mending.findings.is_empty() => {
+            Detected::Format(format) if recovery.findings.is_empty() => {
                 read(&scan_as_agent(format, &Patched { text: &text, base: source, file: 0 })?)
             }
             _ => (0, 0),
@@ -122,7 +122,7 @@ pub fn examine(
     };
     let program = match &session {
         Some(session) => session.program,
-        None => match told(&Patched { text: &text, base: source, file: 0 })? {
+        None => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
             Detected::Foreign(program) => Some(program),
             _ => None,
         },
@@ -130,7 +130,7 @@ pub fn examine(
     let mut told_format = match (format, &session) {
         (Some(format), _) => format,
         (None, Some(session)) => session.format,
-        (None, None) => match told(&Patched { text: &text, base: source, file: 0 })? {
+        (None, None) => match detect_format(&Patched { text: &text, base: source, file: 0 })? {
             Detected::Format(format) => format,
             Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
             // If all lines are damaged, the format is detected after they were recovered.
@@ -152,7 +152,7 @@ pub fn examine(
         for _ in 0..PASSES {
             let mut probe = Probe::new(session.format);
             let Some(better) =
-                pass(&Patched { text: &text, base: source, file: 0 }, &session, &mut probe, &mut mending)?
+                pass(&Patched { text: &text, base: source, file: 0 }, &session, &mut probe, &mut recovery)?
             else {
                 break;
             };
@@ -160,8 +160,8 @@ pub fn examine(
                 before = Some((
                     session.format,
                     match first_counts(&session) {
-                        true => Position::of(&session),
-                        false => Position::of(&scan(
+                        true => Position::read(&session),
+                        false => Position::read(&scan(
                             session.format,
                             &Patched { text: &text, base: source, file: 0 },
                         )?),
@@ -171,7 +171,7 @@ pub fn examine(
             text = better;
             // The reader's result stays: no other format is repaired.
             if untold {
-                match told(&Patched { text: &text, base: source, file: 0 })? {
+                match detect_format(&Patched { text: &text, base: source, file: 0 })? {
                     Detected::Format(format) => told_format = format,
                     Detected::Foreign(program) => return Err(Unreadable::Foreign(program)),
                     _ => return Err(Unreadable::Unknown),
@@ -180,7 +180,9 @@ pub fn examine(
             session = scan(told_format, &Patched { text: &text, base: source, file: 0 })?;
         }
     }
-    if untold && !matches!(told(&Patched { text: &text, base: source, file: 0 })?, Detected::Format(_)) {
+    if untold
+        && !matches!(detect_format(&Patched { text: &text, base: source, file: 0 })?, Detected::Format(_))
+    {
         return Err(Unreadable::Unknown);
     }
     if !first_counts(&session) {
@@ -188,9 +190,9 @@ pub fn examine(
     }
     session.program = session.program.or(program);
     let mut findings = Findings::default();
-    mending.findings.iter().cloned().for_each(|finding| findings.push(finding));
+    recovery.findings.iter().cloned().for_each(|finding| findings.push(finding));
     let patched = Patched { text: &text, base: source, file: 0 };
-    checks::all(&session, &patched, around, &mending.deep, &mut findings)?;
+    checks::all(&session, &patched, around, &recovery.deep, &mut findings)?;
     findings.sort();
     if session.program.is_some() {
         findings.list.iter_mut().for_each(|finding| finding.mendable = false);
@@ -201,7 +203,7 @@ pub fn examine(
     let reachable = reachable.min(entries);
     // Read as another format, the lines had other links.
     let before = before.filter(|(format, _)| *format == session.format).map(|(_, position)| position);
-    let before = before.unwrap_or_else(|| Position::of(&session));
+    let before = before.unwrap_or_else(|| Position::read(&session));
     Ok(Examined {
         format: session.format,
         findings,
@@ -212,7 +214,7 @@ pub fn examine(
         before,
         session,
         text,
-        mending,
+        recovery,
     })
 }
 
@@ -225,13 +227,21 @@ impl Examined {
     /// Returns the HEADs that a repair may aim to keep, the best first: the agent's HEAD, if a
     /// recovered line leads it to a shorter path; and that of the session with its lines recovered,
     /// which is the minimum.
-    pub(super) fn aims(&self) -> impl Iterator<Item = Aim> {
-        let whole =
-            Aim { head: self.session.head.exact, depth: self.session.depth(), stood: false, exact: false };
+    pub(super) fn aims(&self) -> impl Iterator<Item = ProvedHead> {
+        let whole = ProvedHead {
+            head: self.session.head.exact,
+            depth: self.session.depth(),
+            stood: false,
+            exact: false,
+        };
         let stood = self.before.head.filter(|_| self.before.depth > whole.depth);
         let stood = stood.and_then(|head| self.session.find(head));
-        let stood =
-            stood.map(|head| Aim { head: Some(head), depth: self.before.depth, stood: true, exact: false });
+        let stood = stood.map(|head| ProvedHead {
+            head: Some(head),
+            depth: self.before.depth,
+            stood: true,
+            exact: false,
+        });
         stood.into_iter().chain([whole])
     }
 
@@ -264,7 +274,7 @@ fn is_blank(source: &Patched<'_>) -> io::Result<bool> {
     Ok(blank)
 }
 
-fn empty(len: u64, text: Text, mending: Mending) -> Examined {
+fn empty(len: u64, text: Text, recovery: Recovery) -> Examined {
     let mut findings = Findings::default();
     findings.push(Finding::of_file(Check::EmptyFile, "the file contains only blank lines"));
     let mut builder = crate::format::Builder::new(Format::Pi);
@@ -280,7 +290,7 @@ fn empty(len: u64, text: Text, mending: Mending) -> Examined {
         before: Position::default(),
         session,
         text,
-        mending,
+        recovery,
     }
 }
 
@@ -288,23 +298,23 @@ fn empty(len: u64, text: Text, mending: Mending) -> Examined {
 pub(super) fn look_through(
     source: &Patched<'_>,
     usual: Format,
-    around: &dyn Around,
+    around: &dyn Surroundings,
 ) -> io::Result<Option<(Session, Findings)>> {
     if source.text.len() == 0 {
         return Ok(None);
     }
-    let format = match told(source)? {
+    let format = match detect_format(source)? {
         Detected::Format(format) => format,
         // The user may have chosen the format.
         _ => usual,
     };
     let session = scan(format, source)?;
     let mut findings = Findings::default();
-    let mut mending = Mending::default();
+    let mut recovery = Recovery::default();
     let mut probe = Probe::new(session.format);
-    pass(source, &session, &mut probe, &mut mending)?;
-    mending.findings.into_iter().for_each(|finding| findings.push(finding));
-    checks::all(&session, source, around, &mending.deep, &mut findings)?;
+    pass(source, &session, &mut probe, &mut recovery)?;
+    recovery.findings.into_iter().for_each(|finding| findings.push(finding));
+    checks::all(&session, source, around, &recovery.deep, &mut findings)?;
     findings.sort();
     Ok(Some((session, findings)))
 }

@@ -41,7 +41,7 @@ impl Finding {
 
     /// Returns whether it can be repaired, by default or on request.
     pub fn is_mendable(&self) -> bool {
-        self.mendable && self.check.mend() != super::Mend::No
+        self.mendable && self.check.mend() != super::RepairMode::No
     }
 }
 

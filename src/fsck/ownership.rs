@@ -40,7 +40,7 @@ mod tests {
 
     #[test]
     fn an_id_is_owned_by_the_first_session_that_has_it() {
-        let keys = |ids: &str| ids.split(' ').map(|id| Key::of(id.as_bytes())).collect::<Vec<_>>();
+        let keys = |ids: &str| ids.split(' ').map(|id| Key::hash(id.as_bytes())).collect::<Vec<_>>();
         let (a, b, c) = (keys("1 2 3"), keys("2 3 4 4"), keys("4 5"));
         let found = ownership(&[("a", &a), ("b", &b), ("c", &c)]);
         let words: Vec<_> = found.iter().map(|(at, finding)| (*at, finding.message.as_str())).collect();

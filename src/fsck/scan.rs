@@ -45,7 +45,7 @@ pub(super) fn each_block(source: &Patched<'_>, mut each: impl FnMut(&[u8])) -> i
 }
 
 /// Detects the format of a text from its first lines.
-pub(super) fn told(source: &Patched<'_>) -> io::Result<Detected> {
+pub(super) fn detect_format(source: &Patched<'_>) -> io::Result<Detected> {
     const FIRST: u64 = 16 << 10;
     detect_in_blocks(None, |offset, block| {
         let len = FIRST.min(source.text.len() - offset);

@@ -4,7 +4,7 @@ use crate::model::Key;
 use std::collections::HashSet;
 
 /// The surroundings of a session file: its name, and the files that it may depend on.
-pub trait Around {
+pub trait Surroundings {
     /// Returns the name of the file without its suffix; empty if it has none.
     fn stem(&self) -> &str;
 
@@ -31,9 +31,9 @@ pub trait Around {
 }
 
 /// A file of which only the name is known.
-pub struct Alone<'n>(pub &'n str);
+pub struct NoSurroundings<'n>(pub &'n str);
 
-impl Around for Alone<'_> {
+impl Surroundings for NoSurroundings<'_> {
     fn stem(&self) -> &str {
         self.0
     }

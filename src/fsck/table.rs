@@ -15,7 +15,7 @@ pub enum Level {
 
 impl Level {
     /// Returns the name of the level.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Level::Info => "info",
             Level::Warning => "warning",
@@ -26,7 +26,7 @@ impl Level {
 
 /// Whether the findings of a check can be repaired.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Mend {
+pub enum RepairMode {
     /// There is no repair.
     No,
     /// Every repair includes it.
@@ -35,13 +35,13 @@ pub enum Mend {
     OnRequest,
 }
 
-impl Mend {
+impl RepairMode {
     /// Returns a short description.
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
-            Mend::No => "no",
-            Mend::ByDefault => "by default",
-            Mend::OnRequest => "on request",
+            RepairMode::No => "no",
+            RepairMode::ByDefault => "by default",
+            RepairMode::OnRequest => "on request",
         }
     }
 }
@@ -56,7 +56,7 @@ pub struct Row {
     /// How bad a finding is.
     pub level: Level,
     /// Whether it can be repaired.
-    pub mend: Mend,
+    pub mend: RepairMode,
     /// What it finds, in one sentence.
     pub what: &'static str,
     /// What it means, where it comes from, and what a repair does.
@@ -78,7 +78,7 @@ macro_rules! checks {
             check: Check::$name,
             id: $id,
             level: Level::$level,
-            mend: Mend::$mend,
+            mend: RepairMode::$mend,
             what: $what,
             why: $why,
             strategies: &[$($($strategy),+)?],
@@ -443,12 +443,12 @@ impl Check {
     }
 
     /// Returns whether its findings can be repaired.
-    pub fn mend(self) -> Mend {
+    pub fn mend(self) -> RepairMode {
         self.row().mend
     }
 
     /// Returns the check with a name.
-    pub fn named(id: &str) -> Option<Check> {
+    pub fn from_id(id: &str) -> Option<Check> {
         CHECKS.iter().find(|row| row.id == id).map(|row| row.check)
     }
 }
@@ -505,7 +505,7 @@ mod tests {
         assert_eq!(CHECKS.len(), Check::COUNT);
         for (at, row) in CHECKS.iter().enumerate() {
             assert_eq!(row.check as usize, at);
-            assert_eq!(Check::named(row.id), Some(row.check));
+            assert_eq!(Check::from_id(row.id), Some(row.check));
             assert!(row.what.ends_with('.') && row.why.ends_with('.'), "{}", row.id);
             assert!(row.id.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-'), "{}", row.id);
             assert!(!row.why.contains("  "), "{}", row.id);

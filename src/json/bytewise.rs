@@ -267,7 +267,7 @@ impl Machine {
             State::Escape { key } => self.escape(byte, key),
             State::Unicode { key, digits } => self.unicode(byte, key, digits),
             State::Number(number) => return usize::from(self.number(number, byte, found)),
-            State::Word(word, read) => self.word(word, read, byte, found),
+            State::Word(word, read) => self.in_word(word, read, byte, found),
             State::Value | State::FirstItem | State::FirstKey | State::Key | State::Colon | State::Behind
                 if space => {}
             State::FirstItem if byte == b']' => self.close(),
@@ -381,7 +381,7 @@ impl Machine {
             Wanted::Nothing => {}
             // There was no room left for its copy.
             Wanted::Field(_) | Wanted::InBlock(_) if copied && self.copy_most == 0 => {}
-            Wanted::Field(field) => found.put(field, Slot { sort, stretch }),
+            Wanted::Field(field) => found.note(field, Slot { sort, stretch }),
             Wanted::InBlock(member) => {
                 let string = (sort == Sort::String).then_some(stretch);
                 found.in_block(member, &self.copies, string, sort == Sort::Null);
@@ -468,15 +468,15 @@ impl Machine {
         let key = super::decode(&self.copies[self.copy_from..]);
         let place = self.open.last().expect("an object has a key").place;
         let field = match place {
-            Place::Top => AT_TOP.of(key.as_bytes()),
-            Place::Message => IN_MESSAGE.of(key.as_bytes()),
-            Place::Result => IN_RESULT.of(key.as_bytes()),
+            Place::Top => AT_TOP.get(key.as_bytes()),
+            Place::Message => IN_MESSAGE.get(key.as_bytes()),
+            Place::Result => IN_RESULT.get(key.as_bytes()),
             _ => None,
         };
         self.wanted = match field {
             Some(field) => Wanted::Field(field),
             None if place == Place::Block => {
-                IN_BLOCK.of(key.as_bytes()).map_or(Wanted::Nothing, Wanted::InBlock)
+                IN_BLOCK.get(key.as_bytes()).map_or(Wanted::Nothing, Wanted::InBlock)
             }
             None => Wanted::Nothing,
         };
@@ -520,7 +520,7 @@ impl Machine {
         true
     }
 
-    fn word(&mut self, word: &'static [u8], read: usize, byte: u8, found: &mut Found) {
+    fn in_word(&mut self, word: &'static [u8], read: usize, byte: u8, found: &mut Found) {
         if word[read] != byte {
             return self.flaw(self.began, "expected a value");
         }

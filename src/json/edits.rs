@@ -36,7 +36,7 @@ pub struct FieldChange {
 
 impl<'l> Edits<'l> {
     /// Starts with no changes. Returns `None` if the line is not an object.
-    pub fn of(line: &'l [u8]) -> Option<Edits<'l>> {
+    pub fn begin(line: &'l [u8]) -> Option<Edits<'l>> {
         let members = members(line)?;
         let gone = vec![false; members.len()];
         Some(Edits { line, members, gone, changes: Vec::new(), added: Vec::new() })
@@ -49,12 +49,12 @@ impl<'l> Edits<'l> {
 
     /// Returns the bytes of a member's value; if the key is repeated, the last one.
     pub fn value(&self, key: &str) -> Option<&'l [u8]> {
-        Some(&self.line[self.at(key)?])
+        Some(&self.line[self.value_range(key)?])
     }
 
     /// Returns the byte range of a member's value in the line; if the key is repeated, the last
     /// one.
-    pub fn at(&self, key: &str) -> Option<Range<usize>> {
+    pub fn value_range(&self, key: &str) -> Option<Range<usize>> {
         self.members.iter().rfind(|member| member.key == key).map(|member| member.value_at.clone())
     }
 
@@ -205,7 +205,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn members_come_and_go_and_nothing_else() {
         let check = |line: &str, edit: &dyn Fn(&mut Edits<'_>), wanted: &str| {
-            let mut edits = Edits::of(line.as_bytes()).unwrap();
+            let mut edits = Edits::begin(line.as_bytes()).unwrap();
             edit(&mut edits);
             assert_eq!(std::str::from_utf8(&edits.apply()).unwrap(), wanted, "{line}");
         };

@@ -196,14 +196,14 @@ impl<'l> Str<'l> {
     #[inline(always)]
     fn eight(self) -> Option<Key> {
         let eight = <[u8; 8]>::try_from(self.raw).ok()?;
-        (!string::holds(u64::from_le_bytes(eight), b'\\')).then(|| Key::of(&eight))
+        (!string::holds(u64::from_le_bytes(eight), b'\\')).then(|| Key::hash(&eight))
     }
 
     #[inline(never)]
     fn other_key(self) -> Key {
         match string::is_escaped(self.raw) {
-            true => Key::of(&self.resolved()),
-            false => Key::of(self.raw),
+            true => Key::hash(&self.resolved()),
+            false => Key::hash(self.raw),
         }
     }
 
@@ -213,7 +213,7 @@ impl<'l> Str<'l> {
         if let Some(key) = self.eight() {
             return (key, None);
         }
-        let of = |id: &[u8]| (Key::of(id), id.first_chunk().filter(|_| id.len() > 8).copied());
+        let of = |id: &[u8]| (Key::hash(id), id.first_chunk().filter(|_| id.len() > 8).copied());
         match string::is_escaped(self.raw) {
             true => of(&self.resolved()),
             false => of(self.raw),
@@ -222,7 +222,7 @@ impl<'l> Str<'l> {
 
     /// Returns whether the string is `wanted`.
     #[inline]
-    pub fn is(self, wanted: &str) -> bool {
+    pub fn equals(self, wanted: &str) -> bool {
         let wanted_bytes = wanted.as_bytes();
         // Escapes make the spelling longer, and each begins with a backslash.
         let may_be_spelled = self.raw.len() > wanted.len()
@@ -330,15 +330,15 @@ pub enum BlockKind {
 impl BlockKind {
     /// Returns the kind that a block's `type` names.
     #[inline]
-    fn of(ty: Str<'_>) -> BlockKind {
-        match BlockKind::named(ty.raw) {
-            BlockKind::Other if string::is_escaped(ty.raw) => BlockKind::named(&ty.resolved()),
+    fn from_str(ty: Str<'_>) -> BlockKind {
+        match BlockKind::from_name(ty.raw) {
+            BlockKind::Other if string::is_escaped(ty.raw) => BlockKind::from_name(&ty.resolved()),
             kind => kind,
         }
     }
 
     #[inline]
-    fn named(ty: &[u8]) -> BlockKind {
+    fn from_name(ty: &[u8]) -> BlockKind {
         match ty {
             b"text" => BlockKind::Text,
             b"thinking" | b"redacted_thinking" | b"redactedThinking" => BlockKind::Thinking,
@@ -532,7 +532,7 @@ impl Found {
 
     /// Stores the value of a field.
     #[inline]
-    pub(super) fn put(&mut self, field: Field, slot: Slot) {
+    pub(super) fn note(&mut self, field: Field, slot: Slot) {
         self.present |= 1 << field as u32;
         self.slots[field as usize] = slot;
     }
@@ -621,7 +621,7 @@ impl Found {
         let string = at.map(|at| Str { raw: &bytes[at.from as usize..at.to as usize] });
         match member {
             InBlock::Type if block.call => {}
-            InBlock::Type => block.kind = string.map_or(BlockKind::Other, BlockKind::of),
+            InBlock::Type => block.kind = string.map_or(BlockKind::Other, BlockKind::from_str),
             InBlock::Id => block.id = at,
             InBlock::UseId => block.use_id = at,
             InBlock::Name => block.name = at,

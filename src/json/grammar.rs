@@ -50,7 +50,7 @@ impl<'b> Grammar<'b> {
             self.passed += 1;
         }
         self.passed += 1;
-        self.walk.mark(self.passed - 1).at()
+        self.walk.mark(self.passed - 1).offset()
     }
 }
 
@@ -66,39 +66,40 @@ struct Walk<'b> {
 impl Walk<'_> {
     fn top(self, at: usize, found: &mut Found) -> Step<usize> {
         self.object(at, |at, key| {
-            let Some(field) = AT_TOP.at(self.bytes, key) else { return self.skip(at) };
+            let Some(field) = AT_TOP.get_at(self.bytes, key) else { return self.skip(at) };
             found.forget(field);
             let behind = match (field, self.byte(at)) {
                 (Field::Message, b'{') => self.message(at, found)?,
                 (Field::ToolUseResult, b'{') => {
-                    self.object(at, |at, key| match IN_RESULT.at(self.bytes, key) {
+                    self.object(at, |at, key| match IN_RESULT.get_at(self.bytes, key) {
                         Some(field) => self.value(at, field, found),
                         None => self.skip(at),
                     })?
                 }
                 _ => return self.value(at, field, found),
             };
-            found.put(field, Slot { sort: Sort::Object, stretch: Stretch::default() });
+            found.note(field, Slot { sort: Sort::Object, stretch: Stretch::default() });
             Some(behind)
         })
     }
 
     fn message(self, at: usize, found: &mut Found) -> Step<usize> {
         self.object(at, |at, key| {
-            let Some(field) = IN_MESSAGE.at(self.bytes, key) else { return self.skip(at) };
+            let Some(field) = IN_MESSAGE.get_at(self.bytes, key) else { return self.skip(at) };
             found.forget(field);
             let behind = match (field, self.byte(at)) {
                 (Field::Content, b'[') => self.blocks(at, false, found)?,
                 (Field::ToolCalls, b'[') => self.blocks(at, true, found)?,
                 (Field::Usage, b'{') => {
                     let behind = self.skip_container(at)?;
-                    let (from, to) = (self.mark(at).at() as u32, self.mark(behind - 1).at() as u32 + 1);
-                    found.put(field, Slot { sort: Sort::Object, stretch: Stretch { from, to } });
+                    let (from, to) =
+                        (self.mark(at).offset() as u32, self.mark(behind - 1).offset() as u32 + 1);
+                    found.note(field, Slot { sort: Sort::Object, stretch: Stretch { from, to } });
                     return Some(behind);
                 }
                 _ => return self.value(at, field, found),
             };
-            found.put(field, Slot { sort: Sort::List, stretch: Stretch::default() });
+            found.note(field, Slot { sort: Sort::List, stretch: Stretch::default() });
             Some(behind)
         })
     }
@@ -108,7 +109,7 @@ impl Walk<'_> {
             b'{' => {
                 found.block(call);
                 self.object(at, |at, key| {
-                    let Some(member) = IN_BLOCK.at(self.bytes, key) else { return self.skip(at) };
+                    let Some(member) = IN_BLOCK.get_at(self.bytes, key) else { return self.skip(at) };
                     let first = self.byte(at);
                     let (behind, string) = match first {
                         b'"' => (at + 2, Some(self.string(at))),
@@ -142,7 +143,7 @@ impl Walk<'_> {
             b'{' => (self.skip_container(at)?, Sort::Object),
             b'[' => (self.skip_container(at)?, Sort::List),
             first => {
-                let from = self.mark(at).at();
+                let from = self.mark(at).offset();
                 stretch = Stretch { from: from as u32, to: (from + scalar(&self.bytes[from..])?) as u32 };
                 let sort = match first {
                     b'n' => Sort::Null,
@@ -153,7 +154,7 @@ impl Walk<'_> {
                 (at + 1, sort)
             }
         };
-        found.put(field, Slot { sort, stretch });
+        found.note(field, Slot { sort, stretch });
         Some(behind)
     }
 
@@ -171,7 +172,7 @@ impl Walk<'_> {
     /// Returns the range of a string, given its opening quote: the next mark is the closing quote.
     #[inline(always)]
     fn string(self, at: usize) -> Stretch {
-        Stretch { from: self.mark(at).at() as u32 + 1, to: self.mark(at + 1).at() as u32 }
+        Stretch { from: self.mark(at).offset() as u32 + 1, to: self.mark(at + 1).offset() as u32 }
     }
 
     /// Reads the members of an object. `member` reads their values, and is given the range of the
@@ -198,7 +199,7 @@ impl Walk<'_> {
     fn key(self, at: usize) -> Step<(usize, Stretch)> {
         // An object is followed at least by a line feed.
         let [open, close, colon] = self.marks[at..].first_chunk()?.map(Mark);
-        let key = Stretch { from: open.at() as u32 + 1, to: close.at() as u32 };
+        let key = Stretch { from: open.offset() as u32 + 1, to: close.offset() as u32 };
         (open.byte() == b'"' && colon.byte() == b':').then_some((at + 3, key))
     }
 
@@ -231,7 +232,7 @@ impl Walk<'_> {
     /// Skips a number or word.
     #[inline(always)]
     fn skip_scalar(self, at: usize) -> Step<usize> {
-        scalar(&self.bytes[self.mark(at).at()..]).map(|_| at + 1)
+        scalar(&self.bytes[self.mark(at).offset()..]).map(|_| at + 1)
     }
 
     /// Skips an object or list with everything in it, without recursion.

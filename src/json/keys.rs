@@ -49,7 +49,7 @@ impl<T: Copy> Keys<T> {
             while at < keys.len() {
                 let (name, meaning) = keys[at];
                 let start = start(name.as_bytes());
-                let place = place(multiplier, start);
+                let place = slot_of(multiplier, start);
                 if slots[place].meaning.is_some() {
                     continue 'next;
                 }
@@ -63,12 +63,12 @@ impl<T: Copy> Keys<T> {
 
     /// Returns the meaning of a key, given its range between the quotes.
     #[inline(always)]
-    pub(super) fn at(&self, bytes: &[u8], key: Stretch) -> Option<T> {
+    pub(super) fn get_at(&self, bytes: &[u8], key: Stretch) -> Option<T> {
         let (from, to) = (key.from as usize, key.to as usize);
         if let (Some(mask), Some(sixteen)) = (MASKS.get(to - from), bytes[from..].first_chunk::<16>()) {
             let [low, high] = halves(sixteen);
             let start = [low & mask[0], high & mask[1]];
-            let slot = &self.slots[place(self.multiplier, start)];
+            let slot = &self.slots[slot_of(self.multiplier, start)];
             if slot.start == start {
                 return slot.meaning;
             }
@@ -83,18 +83,18 @@ impl<T: Copy> Keys<T> {
     /// Looks up a key that is long, contains escapes, or is near the end of the bytes.
     #[inline(never)]
     fn other(&self, raw: &[u8]) -> Option<T> {
-        if string::is_escaped(raw) { self.of(string::decode(raw).as_bytes()) } else { self.of(raw) }
+        if string::is_escaped(raw) { self.get(string::decode(raw).as_bytes()) } else { self.get(raw) }
     }
 
     /// Returns the meaning of a key.
-    pub(super) fn of(&self, key: &[u8]) -> Option<T> {
-        let place = place(self.multiplier, start(key));
+    pub(super) fn get(&self, key: &[u8]) -> Option<T> {
+        let place = slot_of(self.multiplier, start(key));
         self.slots[place].meaning.filter(|_| self.names[place] == key)
     }
 }
 
 #[inline(always)]
-const fn place(multiplier: u64, [low, high]: Start) -> usize {
+const fn slot_of(multiplier: u64, [low, high]: Start) -> usize {
     ((low ^ high).wrapping_mul(multiplier) >> (64 - SLOTS.trailing_zeros())) as usize
 }
 
@@ -125,7 +125,7 @@ mod tests {
         let check = |raw: &str, meaning: Option<u8>| {
             // At the end of the bytes, and followed by others.
             for text in [format!("\"{raw}"), format!("\"{raw}\":\"id and so on\"")] {
-                assert_eq!(KEYS.at(text.as_bytes(), Stretch { from: 1, to: 1 + raw.len() as u32 }), meaning, "{text}");
+                assert_eq!(KEYS.get_at(text.as_bytes(), Stretch { from: 1, to: 1 + raw.len() as u32 }), meaning, "{text}");
             }
         };
         check("",                                    Some(0));

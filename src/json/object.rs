@@ -81,7 +81,7 @@ pub struct Members<'l>(Vec<(Cow<'l, str>, &'l [u8])>);
 
 impl<'l> Members<'l> {
     /// Splits an object, under the same conditions as [`each_member`].
-    pub fn of(object: &'l [u8]) -> Members<'l> {
+    pub fn new(object: &'l [u8]) -> Members<'l> {
         Members(each_member(object).collect())
     }
 
@@ -202,7 +202,7 @@ mod tests {
     #[test]
     fn the_last_of_repeated_keys_counts() {
         let object = br#"{"a":"x","b":[1],"\u0061":"y\n","c":1}"#;
-        let members = Members::of(object);
+        let members = Members::new(object);
         for key in ["a", "b", "c", "d"] {
             assert_eq!(member(object, key), members.get(key), "{key}");
             assert_eq!(text(object, key), members.text(key), "{key}");

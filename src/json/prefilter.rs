@@ -8,7 +8,7 @@ use std::fmt::Write;
 /// A text is searched as it is spelled without escapes. In addition, any `\u` escape of one of its
 /// characters makes its line a candidate. So no line is missed, however its writer spells strings,
 /// and few lines are read in vain.
-pub struct Sieve {
+pub struct Prefilter {
     spelled: Finder,
     escape: memmem::Finder<'static>,
     /// The UTF-16 code units of all characters of the texts, sorted.
@@ -35,17 +35,17 @@ pub fn is_plain(character: char) -> bool {
     character >= ' ' && !matches!(character, '"' | '\\' | '/' | '\u{FFFD}')
 }
 
-impl Sieve {
-    /// Creates a sieve for one text: it drops lines without the longest run of plain characters of
+impl Prefilter {
+    /// Creates a prefilter for one text: it drops lines without the longest run of plain characters of
     /// that text. Returns `None` if the text has no plain character.
-    pub fn for_text(text: &str) -> Option<Sieve> {
+    pub fn for_text(text: &str) -> Option<Prefilter> {
         let longest = text.split(|character| !is_plain(character)).max_by_key(|run| run.len())?;
-        Sieve::new(&[longest.chars().map(|character| vec![character]).collect()])
+        Prefilter::new(&[longest.chars().map(|character| vec![character]).collect()])
     }
 
-    /// Creates a sieve for texts of plain characters ([`is_plain`]); it keeps lines with any of
+    /// Creates a prefilter for texts of plain characters ([`is_plain`]); it keeps lines with any of
     /// them. Returns `None` if one of the texts is empty, because then every line is a candidate.
-    pub fn new(texts: &[Run]) -> Option<Sieve> {
+    pub fn new(texts: &[Run]) -> Option<Prefilter> {
         let texts: Vec<&[Vec<char>]> = texts.iter().map(|text| &text[..text.len().min(LONGEST)]).collect();
         let usable = |text: &&[Vec<char>]| {
             !text.is_empty()
@@ -61,8 +61,8 @@ impl Sieve {
         units.dedup();
         let longest = texts.iter().map(|text| longest_spelling(text)).max().unwrap_or(0);
         let narrow = units.last().is_some_and(|unit| *unit < 0x100);
-        Some(Sieve {
-            spelled: Finder::of(&texts)?,
+        Some(Prefilter {
+            spelled: Finder::new(&texts)?,
             escape: memmem::Finder::new(if narrow { &b"\\u00"[..] } else { b"\\u" }),
             units,
             overlap: longest.max(6) - 1,
@@ -124,7 +124,7 @@ impl Sieve {
 }
 
 impl Finder {
-    fn of(texts: &[&[Vec<char>]]) -> Option<Finder> {
+    fn new(texts: &[&[Vec<char>]]) -> Option<Finder> {
         if let [text] = texts
             && text.iter().all(|place| place.len() == 1)
         {
@@ -167,10 +167,10 @@ mod tests {
         let check = |texts: &str, line: &str, wanted: bool| {
             let run = |text: &str| text.chars().map(|c| vec![c]).collect::<Run>();
             let texts: Vec<Run> = texts.split('|').map(run).collect();
-            let sieve = Sieve::new(&texts).unwrap();
-            assert_eq!(sieve.find(line.as_bytes(), 0).is_some(), wanted, "{line}");
+            let prefilter = Prefilter::new(&texts).unwrap();
+            assert_eq!(prefilter.find(line.as_bytes(), 0).is_some(), wanted, "{line}");
             let mut found = false;
-            sieve.each(line.as_bytes(), |_| { found = true; None });
+            prefilter.each(line.as_bytes(), |_| { found = true; None });
             assert_eq!(found, wanted, "{line}");
         };
         check("needle",    r#"{"a":"a needle"}"#,           true);
@@ -190,26 +190,26 @@ mod tests {
 
     #[test]
     fn of_a_text_the_longest_plain_stretch_is_looked_for() {
-        let sieve = Sieve::for_text("a/café \"b\"").unwrap();
-        assert!(sieve.find(br#"{"name":"a\/caf\u00e9 \"b\""}"#, 0).is_some());
-        assert!(sieve.find(br#"{"name":"a/cafe \"b\""}"#, 0).is_none());
-        assert!(Sieve::for_text("/\"").is_none());
-        assert!(Sieve::for_text("").is_none());
+        let prefilter = Prefilter::for_text("a/café \"b\"").unwrap();
+        assert!(prefilter.find(br#"{"name":"a\/caf\u00e9 \"b\""}"#, 0).is_some());
+        assert!(prefilter.find(br#"{"name":"a/cafe \"b\""}"#, 0).is_none());
+        assert!(Prefilter::for_text("/\"").is_none());
+        assert!(Prefilter::for_text("").is_none());
     }
 
     #[test]
     fn texts_that_have_a_third_spelling_are_not_taken() {
-        assert!(Sieve::new(&[vec![vec!['/']]]).is_none());
-        assert!(Sieve::new(&[vec![]]).is_none());
-        assert!(Sieve::new(&[]).is_none());
+        assert!(Prefilter::new(&[vec![vec!['/']]]).is_none());
+        assert!(Prefilter::new(&[vec![]]).is_none());
+        assert!(Prefilter::new(&[]).is_none());
     }
 
     #[test]
     fn any_of_several_characters_may_stand_at_a_place() {
-        let sieve = Sieve::new(&[vec![vec!['k', 'K', '\u{212A}'], vec!['o', 'O']]]).unwrap();
+        let prefilter = Prefilter::new(&[vec![vec!['k', 'K', '\u{212A}'], vec!['o', 'O']]]).unwrap();
         for text in ["xKO", "\u{212A}o", r"\u212ao", r"\u006bo"] {
-            assert!(sieve.find(text.as_bytes(), 0).is_some(), "{text}");
+            assert!(prefilter.find(text.as_bytes(), 0).is_some(), "{text}");
         }
-        assert!(sieve.find(b"kp", 0).is_none());
+        assert!(prefilter.find(b"kp", 0).is_none());
     }
 }

@@ -10,18 +10,18 @@ pub struct Ancestry {
 
 impl Ancestry {
     /// Walks the tree once.
-    pub fn of(tree: &Tree, entries: usize) -> Ancestry {
+    pub fn build(tree: &Tree, entries: usize) -> Ancestry {
         let mut span = vec![(0, 0); entries];
         let mut clock = 0;
         // An entry is visited on the way down, and again, marked, on the way up.
         let mut todo: Vec<(Ix, bool)> = tree.roots().map(|root| (root, false)).collect();
         while let Some((ix, done)) = todo.pop() {
             if done {
-                span[ix.at()].1 = clock;
+                span[ix.index()].1 = clock;
                 continue;
             }
             clock += 1;
-            span[ix.at()].0 = clock;
+            span[ix.index()].0 = clock;
             todo.push((ix, true));
             todo.extend(tree.children(ix).map(|child| (child, false)));
         }
@@ -30,12 +30,12 @@ impl Ancestry {
 
     /// Returns whether `above` is `below` or one of its ancestors.
     pub fn is_above(&self, above: Ix, below: Ix) -> bool {
-        let ((from, to), (at, _)) = (self.span[above.at()], self.span[below.at()]);
+        let ((from, to), (at, _)) = (self.span[above.index()], self.span[below.index()]);
         from > 0 && (from..=to).contains(&at)
     }
 
     /// Returns the nearest of several ancestors of one entry.
     pub fn nearest(&self, above: impl Iterator<Item = Ix>) -> Option<Ix> {
-        above.max_by_key(|ix| self.span[ix.at()].0)
+        above.max_by_key(|ix| self.span[ix.index()].0)
     }
 }

@@ -10,7 +10,7 @@ pub struct Ix(pub u32);
 
 impl Ix {
     /// Returns the index into a slice.
-    pub fn at(self) -> usize {
+    pub fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -66,7 +66,7 @@ impl Kind {
     ];
 
     /// Returns the name of the kind, as in `--kind` and `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Kind::User => "user",
             Kind::Assistant => "assistant",
@@ -91,8 +91,8 @@ impl Kind {
     }
 
     /// Returns the kind with this name.
-    pub fn named(word: &str) -> Option<Kind> {
-        Kind::ALL.into_iter().find(|kind| kind.word() == word)
+    pub fn from_name(word: &str) -> Option<Kind> {
+        Kind::ALL.into_iter().find(|kind| kind.name() == word)
     }
 }
 
@@ -258,7 +258,7 @@ impl Entries {
     /// take more than a hundred gigabytes here, indexes would start again at 0.
     pub fn push(&mut self, entry: &Entry<'_>) -> Ix {
         let ix = self.key.len() as u32;
-        let ty = self.types.place(entry.ty, u8::MAX as usize) as u8;
+        let ty = self.types.intern(entry.ty, u8::MAX as usize) as u8;
         self.push_session(ix, entry.session);
         if entry.group.is_some() || !self.group.is_empty() {
             lengthen(&mut self.group, ix, self.expected, Key::NONE);
@@ -295,10 +295,10 @@ impl Entries {
         }
         if self.session.is_empty() && ix > 0 {
             // The entries before this one name none.
-            self.sessions.place(b"", u16::MAX as usize);
+            self.sessions.intern(b"", u16::MAX as usize);
         }
         lengthen(&mut self.session, ix, self.expected, 0);
-        let known = self.sessions.place(session, u16::MAX as usize);
+        let known = self.sessions.intern(session, u16::MAX as usize);
         self.session.push(known as u16);
     }
 
@@ -322,7 +322,7 @@ impl Entries {
             .types
             .list
             .iter()
-            .map(|ty| self.types.place(ty.as_bytes(), u8::MAX as usize) as u8)
+            .map(|ty| self.types.intern(ty.as_bytes(), u8::MAX as usize) as u8)
             .collect();
         self.rows.extend(other.rows.iter().map(|row| Row { ty: types[usize::from(row.ty)], ..*row }));
         self.key.extend_from_slice(&other.key);
@@ -381,7 +381,7 @@ impl Entries {
 
     /// Returns the line of an entry, without its ending.
     pub fn span(&self, ix: Ix) -> Span {
-        let row = &self.rows[ix.at()];
+        let row = &self.rows[ix.index()];
         Span { file: self.file(ix), offset: row.offset, len: u64::from(row.len) }
     }
 
@@ -421,7 +421,7 @@ impl Entries {
 
     /// Returns the id of an entry, as a key.
     pub fn key(&self, ix: Ix) -> Key {
-        self.key[ix.at()]
+        self.key[ix.index()]
     }
 
     /// Returns the id of an entry, or the first eight bytes of a longer one; empty if it has none.
@@ -431,7 +431,7 @@ impl Entries {
 
     /// Returns the first eight bytes of an entry's id, if it is at least that long.
     pub fn first_eight(&self, ix: Ix) -> Option<[u8; 8]> {
-        match self.start.get(ix.at()) {
+        match self.start.get(ix.index()) {
             Some(start) if self.flags(ix).has(Flags::LONG_ID) => Some(*start),
             _ => self.key(ix).eight(),
         }
@@ -440,7 +440,7 @@ impl Entries {
     /// Returns the id that an entry names as its parent, whether or not such an entry exists.
     pub fn parent_key(&self, ix: Ix) -> Option<Key> {
         if !self.flags(ix).has(Flags::APART) {
-            return Some(self.key[ix.at() - 1]);
+            return Some(self.key[ix.index() - 1]);
         }
         let at = self.apart.binary_search_by_key(&ix.0, |(entry, _)| *entry).ok()?;
         Some(self.apart[at].1).filter(|parent| parent.is_some())
@@ -454,7 +454,7 @@ impl Entries {
             apart.extend(std::iter::from_fn(|| before.next_if(|(entry, _)| *entry < ix.0)));
             before.next_if(|(entry, _)| *entry == ix.0);
             apart.push((ix.0, parent.unwrap_or(Key::NONE)));
-            self.rows[ix.at()].flags.set(Flags::APART, true);
+            self.rows[ix.index()].flags.set(Flags::APART, true);
         }
         apart.extend(before);
         self.apart = apart;
@@ -474,23 +474,23 @@ impl Entries {
 
     /// Returns the time of an entry.
     pub fn time(&self, ix: Ix) -> Time {
-        self.rows[ix.at()].time
+        self.rows[ix.index()].time
     }
 
     /// Returns the kind of an entry.
     pub fn kind(&self, ix: Ix) -> Kind {
-        self.rows[ix.at()].kind
+        self.rows[ix.index()].kind
     }
 
     /// Returns the type of an entry, as stored. In a session with more than 255 types, the surplus
     /// types are replaced by the last one that had room.
     pub fn ty(&self, ix: Ix) -> &str {
-        &self.types.list[usize::from(self.rows[ix.at()].ty)]
+        &self.types.list[usize::from(self.rows[ix.index()].ty)]
     }
 
     /// Returns the index of an entry's type in [`Entries::types`].
     pub fn type_at(&self, ix: Ix) -> usize {
-        usize::from(self.rows[ix.at()].ty)
+        usize::from(self.rows[ix.index()].ty)
     }
 
     /// Returns the types, in the order of first occurrence; the first 255 if there are more.
@@ -500,12 +500,12 @@ impl Entries {
 
     /// Returns the further properties of an entry.
     pub fn flags(&self, ix: Ix) -> Flags {
-        self.rows[ix.at()].flags
+        self.rows[ix.index()].flags
     }
 
     /// Returns the session that an entry names, if the format writes it on every line.
     pub fn session(&self, ix: Ix) -> Option<&str> {
-        let known = *self.session.get(ix.at())?;
+        let known = *self.session.get(ix.index())?;
         Some(&self.sessions.list[usize::from(known)])
             .filter(|session| !session.is_empty())
             .map(String::as_str)
@@ -519,14 +519,14 @@ impl Entries {
     /// Returns the index of an entry's session in [`Entries::sessions`], if the format writes it on
     /// every line.
     pub fn session_at(&self, ix: Ix) -> Option<usize> {
-        let known = usize::from(*self.session.get(ix.at())?);
+        let known = usize::from(*self.session.get(ix.index())?);
         (!self.sessions.list[known].is_empty()).then_some(known)
     }
 
     /// Returns the reply that an entry is a part of, if the format writes one reply on several
     /// lines.
     pub fn group(&self, ix: Ix) -> Key {
-        self.group.get(ix.at()).copied().unwrap_or(Key::NONE)
+        self.group.get(ix.index()).copied().unwrap_or(Key::NONE)
     }
 }
 
@@ -559,7 +559,7 @@ impl Names {
 
     /// Returns the index of a name, and adds the name if there is room; otherwise returns the last
     /// index.
-    fn place(&mut self, name: &[u8], most: usize) -> usize {
+    fn intern(&mut self, name: &[u8], most: usize) -> usize {
         let mark = Names::mark(name);
         for (at, known) in self.few.iter().enumerate() {
             // For a short name, the mark contains all of it.
@@ -578,7 +578,7 @@ impl Names {
         let text = match String::from_utf8_lossy(name) {
             Cow::Borrowed(text) => text.to_owned(),
             // Names are stored as they are shown.
-            Cow::Owned(shown) => return self.place(shown.as_bytes(), most),
+            Cow::Owned(shown) => return self.intern(shown.as_bytes(), most),
         };
         let at = self.list.len();
         if at == most {
@@ -659,13 +659,13 @@ mod tests {
         all.extend((0..20).map(long));
         for _ in 0..2 {
             for (at, name) in all.iter().enumerate() {
-                assert_eq!(names.place(name, usize::MAX), at, "{}", String::from_utf8_lossy(name));
+                assert_eq!(names.intern(name, usize::MAX), at, "{}", String::from_utf8_lossy(name));
             }
         }
         // A name that is not UTF-8 is stored as it is shown.
-        let broken = names.place(b"x\xFF", usize::MAX);
-        assert_eq!(names.place(b"x\xFE", usize::MAX), broken);
-        assert_eq!(names.place("x\u{FFFD}".as_bytes(), usize::MAX), broken);
-        assert_eq!(names.place(b"one too many", all.len() + 1), all.len());
+        let broken = names.intern(b"x\xFF", usize::MAX);
+        assert_eq!(names.intern(b"x\xFE", usize::MAX), broken);
+        assert_eq!(names.intern("x\u{FFFD}".as_bytes(), usize::MAX), broken);
+        assert_eq!(names.intern(b"one too many", all.len() + 1), all.len());
     }
 }

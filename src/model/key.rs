@@ -17,7 +17,7 @@ impl Key {
 
     /// Returns the key of an id, given as a string with escapes resolved.
     #[inline]
-    pub fn of(id: &[u8]) -> Key {
+    pub fn hash(id: &[u8]) -> Key {
         match id.try_into() {
             Ok(eight) => Key(u64::from_le_bytes(eight)),
             Err(_) => Key::of_other(id),
@@ -29,7 +29,7 @@ impl Key {
     pub fn of_number(id: &[u8]) -> Key {
         let n = id.len();
         if n >= 8 {
-            return Key::of(&[b"\x08", id].concat());
+            return Key::hash(&[b"\x08", id].concat());
         }
         let mut bytes = [0; 8];
         bytes[..n].copy_from_slice(id);
@@ -49,11 +49,11 @@ impl Key {
         let mut hash = 0x9E37_79B9_7F4A_7C15 ^ n as u64;
         let mut at = 0;
         while at + 16 <= n {
-            hash = fold(word(id, at) ^ 0xA076_1D64_78BD_642F, word(id, at + 8) ^ hash);
+            hash = fold(load_word(id, at) ^ 0xA076_1D64_78BD_642F, load_word(id, at + 8) ^ hash);
             at += 16;
         }
         let first = n.saturating_sub(16);
-        Key(fold(word(id, first) ^ 0xE703_7ED1_A0B4_28DB, word(id, n - 8) ^ hash))
+        Key(fold(load_word(id, first) ^ 0xE703_7ED1_A0B4_28DB, load_word(id, n - 8) ^ hash))
     }
 
     /// Returns the id itself, if it is at most eight bytes long. For the key of a longer id the
@@ -85,7 +85,7 @@ impl Key {
     }
 }
 
-fn word(bytes: &[u8], at: usize) -> u64 {
+fn load_word(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
 }
 
@@ -103,11 +103,11 @@ mod tests {
         let ids: &[&[u8]] = &[b"a", b"ab", b"abcdefg", b"abcdefgh", b"abcdefghi", b""];
         for (at, one) in ids.iter().enumerate() {
             for other in &ids[at + 1..] {
-                assert_ne!(Key::of(one), Key::of(other), "{one:?} {other:?}");
+                assert_ne!(Key::hash(one), Key::hash(other), "{one:?} {other:?}");
             }
-            assert!(Key::of(one).is_some());
+            assert!(Key::hash(one).is_some());
             if one.len() < 8 || one == b"abcdefgh" {
-                assert_eq!(Key::of(one).short_id(), *one);
+                assert_eq!(Key::hash(one).short_id(), *one);
             }
         }
     }

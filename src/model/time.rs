@@ -48,7 +48,7 @@ impl Clock {
     /// Parses a time like [`parse_time`].
     #[inline]
     pub fn read(&mut self, text: &[u8]) -> Time {
-        match words(text) {
+        match load_words(text) {
             Some(words) if words[0] == self.month => {
                 in_month(self.days, words).unwrap_or_else(|| parse_time(text))
             }
@@ -66,12 +66,12 @@ impl Clock {
 /// Parses a time in the usual spelling, `2026-03-02T00:00:00.000Z`; returns `None` for any other
 /// spelling, right or wrong.
 fn usual(text: &[u8]) -> Option<Time> {
-    let words = words(text)?;
+    let words = load_words(text)?;
     in_month(days_before(words[0])?, words)
 }
 
 #[inline(always)]
-fn words(text: &[u8]) -> Option<&[[u8; 8]; 3]> {
+fn load_words(text: &[u8]) -> Option<&[[u8; 8]; 3]> {
     <&[u8; 24]>::try_from(text).ok()?.as_chunks().0.try_into().ok()
 }
 

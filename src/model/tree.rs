@@ -139,13 +139,13 @@ impl Tree {
     /// Returns the parent of an entry; `None` for a root, an orphan, and an entry at which a cycle
     /// is cut.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
-        let parent = self.parent[ix.at()];
+        let parent = self.parent[ix.index()];
         (parent < MISSING).then_some(Ix(parent))
     }
 
     /// Returns the target of an entry's link.
     pub fn link(&self, ix: Ix) -> Parent {
-        match self.parent[ix.at()] {
+        match self.parent[ix.index()] {
             MISSING => Parent::Missing,
             NONE => match self.rings.binary_search_by_key(&ix.0, |(from, _)| *from) {
                 Ok(at) => Parent::Ring(Ix(self.rings[at].1)),
@@ -158,8 +158,8 @@ impl Tree {
     /// Returns the children of an entry, in file order. The first call costs a pass over all
     /// entries.
     pub fn children(&self, ix: Ix) -> impl DoubleEndedIterator<Item = Ix> + ExactSizeIterator + '_ {
-        let children = self.children.get_or_init(|| Children::of(&self.parent));
-        let (from, to) = (children.first[ix.at()] as usize, children.first[ix.at() + 1] as usize);
+        let children = self.children.get_or_init(|| Children::build(&self.parent));
+        let (from, to) = (children.first[ix.index()] as usize, children.first[ix.index() + 1] as usize);
         children.list[from..to].iter().map(|child| Ix(*child))
     }
 
@@ -172,7 +172,7 @@ impl Tree {
             }
             bits
         });
-        has_children[ix.at() / 64] >> (ix.0 % 64) & 1 == 0
+        has_children[ix.index() / 64] >> (ix.0 % 64) & 1 == 0
     }
 
     /// Returns the entries without a parent, including orphans and cut cycles, in file order.
@@ -182,7 +182,7 @@ impl Tree {
 
     /// Returns the entries whose parent is not in the session, in file order.
     pub fn orphans(&self) -> impl Iterator<Item = Ix> + '_ {
-        self.standing().filter(|ix| self.parent[ix.at()] == MISSING)
+        self.standing().filter(|ix| self.parent[ix.index()] == MISSING)
     }
 
     /// Returns the entries at which a cycle of links was cut, in file order.
@@ -256,7 +256,7 @@ impl Tree {
 }
 
 impl Children {
-    fn of(parent: &[u32]) -> Children {
+    fn build(parent: &[u32]) -> Children {
         let mut first = vec![0u32; parent.len() + 2];
         for parent in parent.iter().filter(|parent| **parent < MISSING) {
             first[*parent as usize + 2] += 1;
@@ -308,7 +308,7 @@ impl Seen {
 
     /// Adds a key; returns false if it was added before or, rarely, if it collides with another.
     fn insert(&mut self, key: Key) -> bool {
-        let (word, bit) = self.place(key);
+        let (word, bit) = self.slot_of(key);
         let is_new = self.words[word] & bit == 0;
         self.words[word] |= bit;
         is_new
@@ -316,11 +316,11 @@ impl Seen {
 
     /// Returns whether a key was added, or another that collides with it.
     pub(crate) fn has(&self, key: Key) -> bool {
-        let (word, bit) = self.place(key);
+        let (word, bit) = self.slot_of(key);
         self.words[word] & bit != 0
     }
 
-    fn place(&self, key: Key) -> (usize, u64) {
+    fn slot_of(&self, key: Key) -> (usize, u64) {
         let bit = spread(key) as usize & (self.words.len() * 64 - 1);
         (bit / 64, 1 << (bit % 64))
     }
@@ -347,7 +347,7 @@ impl Found {
 struct Wanted {
     table: Vec<(Key, u32)>,
     /// A bitmap that rejects nearly all of the unwanted keys.
-    sieve: Vec<u64>,
+    prefilter: Vec<u64>,
 }
 
 impl Wanted {
@@ -355,11 +355,11 @@ impl Wanted {
         let count = keys.clone().count();
         let slots = (count * 2).next_power_of_two().max(8);
         let mut wanted =
-            Wanted { table: vec![(Key::NONE, NONE); slots], sieve: vec![0; (slots * 16 / 64).max(1)] };
+            Wanted { table: vec![(Key::NONE, NONE); slots], prefilter: vec![0; (slots * 16 / 64).max(1)] };
         for key in keys {
             let hash = spread(key);
             let bit = wanted.bit(hash);
-            wanted.sieve[bit / 64] |= 1 << (bit % 64);
+            wanted.prefilter[bit / 64] |= 1 << (bit % 64);
             let mut slot = hash as usize & (slots - 1);
             while wanted.table[slot].1 != NONE && wanted.table[slot].0 != key {
                 slot = (slot + 1) & (slots - 1);
@@ -370,13 +370,13 @@ impl Wanted {
     }
 
     fn bit(&self, hash: u64) -> usize {
-        (hash >> 32) as usize & (self.sieve.len() * 64 - 1)
+        (hash >> 32) as usize & (self.prefilter.len() * 64 - 1)
     }
 
     /// Returns whether a key may be among the wanted ones; few others pass.
     fn passes(&self, hash: u64) -> bool {
         let bit = self.bit(hash);
-        self.sieve[bit / 64] >> (bit % 64) & 1 == 1
+        self.prefilter[bit / 64] >> (bit % 64) & 1 == 1
     }
 
     fn slot(&self, key: Key) -> Option<usize> {
@@ -398,7 +398,7 @@ impl Wanted {
         if self.table.iter().all(|(_, ix)| *ix == NONE) {
             return repeated;
         }
-        // The keys that pass the sieve are collected first, because the branch can't be predicted.
+        // The keys that pass the filter are collected first, because the branch can't be predicted.
         let mut passed = [0u16; 1024];
         for (number, some) in keys.chunks(passed.len()).enumerate() {
             let from = number * passed.len();
@@ -486,9 +486,9 @@ mod tests {
                 offset: line as u64,
                 len: 1,
                 line: line as u64 + 1,
-                key: Key::of(id.as_bytes()),
+                key: Key::hash(id.as_bytes()),
                 start: None,
-                parent: if parent.is_empty() { Key::NONE } else { Key::of(parent.as_bytes()) },
+                parent: if parent.is_empty() { Key::NONE } else { Key::hash(parent.as_bytes()) },
                 follows: false,
                 time: Time::NONE,
                 kind: Kind::User,
@@ -503,7 +503,7 @@ mod tests {
 
     fn names(text: &str, ixs: impl Iterator<Item = Ix>) -> String {
         let ids: Vec<&str> = text.split(';').map(|item| item.trim().split('<').next().unwrap()).collect();
-        ixs.map(|ix| ids[ix.at()]).collect::<Vec<_>>().join(" ")
+        ixs.map(|ix| ids[ix.index()]).collect::<Vec<_>>().join(" ")
     }
 
     #[test]
@@ -512,7 +512,7 @@ mod tests {
         let check = |text: &str, leaf: &str, path: &str| {
             let entries = entries(text);
             let tree = Tree::build(&entries, Copies::Last);
-            let leaf = entries.all().rfind(|ix| entries.key(*ix) == Key::of(leaf.as_bytes())).unwrap();
+            let leaf = entries.all().rfind(|ix| entries.key(*ix) == Key::hash(leaf.as_bytes())).unwrap();
             assert_eq!(names(text, tree.path(leaf).into_iter()), path, "{text}");
         };
         //     entries in file order        leaf  path
@@ -574,7 +574,7 @@ mod tests {
     fn the_rule_for_copies_decides_which_links_count() {
         let entries = entries("a; b<a; c<b; b<c");
         let first = Tree::build(&entries, Copies::First);
-        let [b, lost] = [Key::of(b"b"), Key::of(b"lost")];
+        let [b, lost] = [Key::hash(b"b"), Key::hash(b"lost")];
         let find = |tree: &Tree, keys: &[Key]| -> Vec<Option<Ix>> {
             let found = tree.find_all(&entries, keys.iter().copied());
             keys.iter().map(|key| found.entry(*key)).collect()
@@ -618,6 +618,6 @@ mod tests {
         assert_eq!(tree.leaves().collect::<Vec<_>>(), [leaf]);
         assert_eq!(tree.ancestors(leaf).count() as u64, count);
         assert_eq!(tree.subtree(Ix(0)).len() as u64, count);
-        assert_eq!(tree.depths()[leaf.at()] as u64, count);
+        assert_eq!(tree.depths()[leaf.index()] as u64, count);
     }
 }

@@ -2,9 +2,9 @@
 //! compaction.
 
 use super::switch::{self, Lines};
-use super::{Error, Whole, cherry_pick, revision};
+use super::{Error, Snapshot, cherry_pick, revision};
 use crate::context::{Context, Dropped, Why};
-use crate::format::claude::graph::Loader;
+use crate::format::claude::graph::ClaudeGraph;
 use crate::format::claude::rows;
 use crate::format::{Addition, Content, Format, Ids, New, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
@@ -37,7 +37,7 @@ pub struct Append {
 ///
 /// Fails if the format can't store such an entry, or if the agent would not continue from it.
 pub fn plan(
-    whole: Whole<'_>,
+    whole: Snapshot<'_>,
     payload: Payload<'_>,
     parent: Option<Ix>,
     fresh: &mut Ids,
@@ -114,7 +114,7 @@ pub fn plan(
 }
 
 /// Returns the entries that a compaction after `parent` keeps, from `keep` on.
-fn kept_entries(whole: Whole<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec<Ix>, Error> {
+fn kept_entries(whole: Snapshot<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec<Ix>, Error> {
     let session = whole.session;
     let path = parent.map(|parent| session.whole_path(parent)).unwrap_or_default();
     let Some(first) = path.iter().position(|ix| *ix == keep) else {
@@ -125,7 +125,7 @@ fn kept_entries(whole: Whole<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec<Ix
     };
     let replaced = |dropped: &Dropped| dropped.entry == keep && matches!(dropped.why, Why::Compacted { .. });
     if session.format != Format::Chimera
-        && Context::at(session, whole.source, parent)?.dropped.iter().any(replaced)
+        && Context::build(session, whole.source, parent)?.dropped.iter().any(replaced)
     {
         return Err(Error::NoPlace {
             what: format!(
@@ -155,14 +155,14 @@ fn kept_entries(whole: Whole<'_>, parent: Option<Ix>, keep: Ix) -> Result<Vec<Ix
 
 /// Returns how many tokens the model had seen, according to the last reply on the path that stores
 /// it; 0 if none does.
-fn tokens_before(whole: Whole<'_>, parent: Ix) -> io::Result<u64> {
+fn tokens_before(whole: Snapshot<'_>, parent: Ix) -> io::Result<u64> {
     let session = whole.session;
     for ix in session.tree.ancestors(parent) {
         match session.entries.kind(ix) {
             Kind::Compaction => break,
             Kind::Assistant if !session.entries.flags(ix).has(Flags::ENDED_BADLY) => {
                 let line = whole.line(ix)?;
-                let usage = Content::of(session.format, &line).usage();
+                let usage = Content::read(session.format, &line).usage();
                 if let Some(tokens) = usage.map(|usage| usage.tokens()).filter(|tokens| *tokens > 0) {
                     return Ok(tokens);
                 }
@@ -176,7 +176,7 @@ fn tokens_before(whole: Whole<'_>, parent: Ix) -> io::Result<u64> {
 /// Adds the lines of a transcript of Claude Code; returns the id of the new entry, and that of
 /// HEAD.
 fn claude_rows(
-    whole: Whole<'_>,
+    whole: Snapshot<'_>,
     addition: Addition<'_>,
     parent: Option<Ix>,
     kept: &[Ix],
@@ -205,7 +205,11 @@ fn claude_rows(
     let mut head = entry.clone();
     let prompt = match addition {
         Addition::Prompt { text } => {
-            lines.put(rows::prompt(envelope, &entry, raw.as_deref(), text, None), &entry, "is a new entry");
+            lines.push_made(
+                rows::prompt(envelope, &entry, raw.as_deref(), text, None),
+                &entry,
+                "is a new entry",
+            );
             Some(text.chars().take(200).collect())
         }
         Addition::CustomMessage { ty, text, hidden } => {
@@ -215,7 +219,7 @@ fn claude_rows(
                     instead: Some("add `--hidden`, or append a message".into()),
                 });
             }
-            lines.put(
+            lines.push_made(
                 rows::prompt(envelope, &entry, raw.as_deref(), text, Some(ty)),
                 &entry,
                 "is a new entry",
@@ -236,8 +240,8 @@ fn claude_rows(
                 tokens_before,
             };
             let [above, below] = rows::compaction(envelope, made);
-            lines.put(above, &boundary, "marks the compaction");
-            lines.put(below, &entry, "is the summary");
+            lines.push_made(above, &boundary, "marks the compaction");
+            lines.push_made(below, &entry, "is the summary");
             let turns = || kept.iter().zip(&ids).rev();
             if let Some((_, id)) = turns().find(|(ix, _)| session.entries.kind(**ix).is_turn()) {
                 head.clone_from(id);
@@ -277,7 +281,7 @@ fn claude_rows(
 /// the new entry and the wanted turns.
 fn try_lines(
     session: &Session,
-    whole: Whole<'_>,
+    whole: Snapshot<'_>,
     new: &[u8],
     entry: &str,
     head: &str,
@@ -290,14 +294,14 @@ fn try_lines(
     }
     bytes.extend_from_slice(new);
     let Some(trial) = Session::read(&bytes) else { return Ok(false) };
-    let find = |id: &str| trial.find(crate::model::Key::of(id.as_bytes()));
+    let find = |id: &str| trial.find(crate::model::Key::hash(id.as_bytes()));
     if trial.head.entry.is_none() || trial.head.entry != find(head) {
         return Ok(false);
     }
-    let mut loader = Loader::new(&trial);
-    let leaf = loader.leaf();
+    let mut graph = ClaudeGraph::new(&trial);
+    let leaf = graph.leaf();
     let Some(from) = leaf.from else { return Ok(false) };
-    let steps = loader.sent_trunk(from);
+    let steps = graph.sent_trunk(from);
     let is_sent = |key| steps.iter().any(|step| trial.entries.key(step.entry) == key);
     let turns = wanted.iter().filter(|ix| session.entries.kind(**ix).is_turn());
     Ok(find(entry).is_some_and(|ix| is_sent(trial.entries.key(ix)))

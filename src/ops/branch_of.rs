@@ -6,16 +6,16 @@ use crate::model::Ix;
 
 /// For each entry, one of the branches that contain it: that of HEAD if possible, or else the one
 /// whose tip was written last.
-pub struct Owners {
+pub struct BranchOf {
     tip: Vec<u32>,
     head: Option<Ix>,
 }
 
 const NONE: u32 = u32::MAX;
 
-impl Owners {
+impl BranchOf {
     /// Costs a pass over the entries.
-    pub fn of(session: &Session) -> Owners {
+    pub fn build(session: &Session) -> BranchOf {
         let (entries, tree) = (&session.entries, &session.tree);
         let mut tip = vec![NONE; entries.len()];
         let mut own = |leaf: Ix| {
@@ -24,8 +24,8 @@ impl Owners {
             // tip.
             let mut known = None;
             for ix in tree.ancestors(leaf) {
-                if tip[ix.at()] != NONE {
-                    known = known.or(Some(tip[ix.at()]));
+                if tip[ix.index()] != NONE {
+                    known = known.or(Some(tip[ix.index()]));
                     break;
                 }
                 if known.is_none() && filter::conversation(session, ix) {
@@ -34,7 +34,7 @@ impl Owners {
                 above.push(ix);
             }
             for ix in above {
-                tip[ix.at()] = known.unwrap_or(leaf.0);
+                tip[ix.index()] = known.unwrap_or(leaf.0);
             }
         };
         let head = session.head.entry;
@@ -42,14 +42,14 @@ impl Owners {
             own(leaf);
         }
         tree.leaves().rev().for_each(&mut own);
-        let head = head.map(|head| tip[head.at()]).filter(|tip| *tip != NONE).map(Ix);
-        Owners { tip, head }
+        let head = head.map(|head| tip[head.index()]).filter(|tip| *tip != NONE).map(Ix);
+        BranchOf { tip, head }
     }
 
     /// Returns the last entry of the branch that is not bookkeeping; `None` for a copy of an entry
     /// that is not part of the tree.
     pub fn tip(&self, entry: Ix) -> Option<Ix> {
-        self.tip.get(entry.at()).filter(|tip| **tip != NONE).map(|tip| Ix(*tip))
+        self.tip.get(entry.index()).filter(|tip| **tip != NONE).map(|tip| Ix(*tip))
     }
 
     /// Returns whether an entry is on the path to HEAD.
@@ -82,10 +82,10 @@ mod tests {
     fn an_entry_is_shown_with_one_branch() {
         let check = |text: &str, wanted: &str| {
             let session = session(text);
-            let owners = Owners::of(&session);
+            let owners = BranchOf::build(&session);
             let ids: Vec<&str> = text.split(';').map(|item| item.trim().split('<').next().unwrap()).collect();
             let shown = |ix: Ix| {
-                let tip = owners.tip(ix).map_or("-", |tip| ids[tip.at()]);
+                let tip = owners.tip(ix).map_or("-", |tip| ids[tip.index()]);
                 format!("{tip}{}", if owners.on_head(ix) { "*" } else { "" })
             };
             assert_eq!(session.entries.all().map(shown).collect::<Vec<_>>().join(" "), wanted, "{text}");

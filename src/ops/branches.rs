@@ -62,7 +62,7 @@ pub fn count(session: &Session, source: &dyn Source) -> io::Result<usize> {
 /// Returns the number of branches of the conversation in a tree over the entries of a session.
 fn count_in(session: &Session, tree: &Tree) -> usize {
     let forest = forest(session, tree, Of::Conversation);
-    let ways = Ways::of(&forest, session);
+    let ways = Ways::build(&forest, session);
     ways.tips().count()
 }
 
@@ -70,7 +70,7 @@ fn count_in(session: &Session, tree: &Tree) -> usize {
 fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     let entries = &session.entries;
     let forest = forest(session, tree, of);
-    let ways = Ways::of(&forest, session);
+    let ways = Ways::build(&forest, session);
     // If there are several leaves below a tip, the last one counts, unless another is that of HEAD.
     let mut leaf_of: HashMap<Ix, Ix> = HashMap::new();
     for leaf in tree.leaves().chain(session.head.leaf) {
@@ -80,20 +80,20 @@ fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     }
     let mut depth = vec![0u32; entries.len()];
     for ix in forest.parents_first() {
-        depth[ix.at()] = 1 + forest.parent(ix).map_or(0, |parent| depth[parent.at()]);
+        depth[ix.index()] = 1 + forest.parent(ix).map_or(0, |parent| depth[parent.index()]);
     }
     let position = session.end().or(session.head.leaf).and_then(|ix| forest.at_or_above(ix));
     let mut prompts = HashMap::new();
     let tips = ways.tips().map(|tip| {
         let leaf = leaf_of.get(&tip).copied().unwrap_or(tip);
         let (first, fork_point) = ways.first_of_its_own(tip);
-        let shared = fork_point.map_or(0, |ix| depth[ix.at()]);
+        let shared = fork_point.map_or(0, |ix| depth[ix.index()]);
         Branch {
             tip,
             leaf,
             current: position == Some(tip),
-            entries: depth[tip.at()] as usize,
-            own: (depth[tip.at()] - shared) as usize,
+            entries: depth[tip.index()] as usize,
+            own: (depth[tip.index()] - shared) as usize,
             fork_point,
             first: entries.time(first),
             last: entries.time(tip),
@@ -112,17 +112,17 @@ struct Ways<'f> {
 }
 
 impl<'f> Ways<'f> {
-    fn of(forest: &'f Forest<'f>, session: &'f Session) -> Ways<'f> {
+    fn build(forest: &'f Forest<'f>, session: &'f Session) -> Ways<'f> {
         let mut children = vec![0u8; session.entries.len()];
         for parent in forest.children_first().filter_map(|ix| forest.parent(ix)) {
-            let children = &mut children[parent.at()];
+            let children = &mut children[parent.index()];
             *children = (*children + 1).min(2);
         }
         Ways { forest, session, children }
     }
 
     fn from(&self, ix: Ix) -> u8 {
-        self.children[ix.at()]
+        self.children[ix.index()]
     }
 
     /// Returns the entries of the forest below which no branch continues, in file order.
@@ -170,11 +170,11 @@ pub fn points(session: &Session, of: Of) -> Vec<(Ix, usize)> {
     let mut children = vec![0u32; session.entries.len()];
     for ix in forest.children_first() {
         if let Some(parent) = forest.parent(ix) {
-            children[parent.at()] += 1;
+            children[parent.index()] += 1;
         }
     }
-    let points = session.entries.all().filter(|ix| children[ix.at()] > 1);
-    points.map(|ix| (ix, children[ix.at()] as usize)).collect()
+    let points = session.entries.all().filter(|ix| children[ix.index()] > 1);
+    points.map(|ix| (ix, children[ix.index()] as usize)).collect()
 }
 
 fn forest<'t>(session: &Session, tree: &'t Tree, of: Of) -> Forest<'t> {
@@ -224,7 +224,7 @@ pub(super) mod tests {
     fn branches_end_where_the_conversation_does() {
         let check = |text: &str, wanted: &str| {
             let (names, session) = session(text);
-            let name = |ix: Ix| names[ix.at()].as_str();
+            let name = |ix: Ix| names[ix.index()].as_str();
             let got: Vec<String> = list(&session, Of::Conversation)
                 .iter()
                 .map(|branch| format!(

@@ -78,7 +78,7 @@ impl Mode {
                     entries.kind(ix) == Kind::User || by_user
                 }
             }
-            Mode::LabeledOnly => session.labels.of(ix).is_some(),
+            Mode::LabeledOnly => session.labels.label(ix).is_some(),
             Mode::All => true,
         }
     }

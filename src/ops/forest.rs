@@ -65,12 +65,12 @@ impl<'t> Forest<'t> {
 
     /// Returns whether an entry is shown.
     pub fn shows(&self, ix: Ix) -> bool {
-        self.at_or_above[ix.at()] == ix.0
+        self.at_or_above[ix.index()] == ix.0
     }
 
     /// Returns the nearest shown entry from `ix` upward, including `ix`.
     pub fn at_or_above(&self, ix: Ix) -> Option<Ix> {
-        let found = self.at_or_above[ix.at()];
+        let found = self.at_or_above[ix.index()];
         (found != NONE).then_some(Ix(found))
     }
 
@@ -106,7 +106,7 @@ fn children_first(tree: &Tree, count: usize) -> Vec<u32> {
     let mut waiting = vec![0u32; count];
     for ix in 0..count as u32 {
         if let Some(parent) = tree.parent(Ix(ix)) {
-            waiting[parent.at()] += 1;
+            waiting[parent.index()] += 1;
         }
     }
     // An entry whose children come before it in the file follows the last of them.
@@ -114,12 +114,12 @@ fn children_first(tree: &Tree, count: usize) -> Vec<u32> {
     let mut passed = vec![false; count];
     for from in (0..count as u32).rev() {
         let mut at = Some(Ix(from));
-        while let Some(ix) = at.filter(|ix| waiting[ix.at()] == 0 && ix.0 >= from && !passed[ix.at()]) {
-            passed[ix.at()] = true;
+        while let Some(ix) = at.filter(|ix| waiting[ix.index()] == 0 && ix.0 >= from && !passed[ix.index()]) {
+            passed[ix.index()] = true;
             order.push(ix.0);
             at = tree.parent(ix);
             if let Some(parent) = at {
-                waiting[parent.at()] -= 1;
+                waiting[parent.index()] -= 1;
             }
         }
     }
@@ -143,9 +143,9 @@ pub(super) mod tests {
                 offset: line as u64,
                 len: 1,
                 line: line as u64 + 1,
-                key: Key::of(id.as_bytes()),
+                key: Key::hash(id.as_bytes()),
                 start: None,
-                parent: if parent.is_empty() { Key::NONE } else { Key::of(parent.as_bytes()) },
+                parent: if parent.is_empty() { Key::NONE } else { Key::hash(parent.as_bytes()) },
                 follows: false,
                 time: Time::NONE,
                 kind: Kind::User,
@@ -164,12 +164,12 @@ pub(super) mod tests {
     fn hidden_entries_are_looked_through() {
         let check = |text: &str, wanted: &str| {
             let (names, entries, tree) = session(text);
-            let forest = Forest::new(&tree, entries.len(), |ix| !names[ix.at()].starts_with('.'));
+            let forest = Forest::new(&tree, entries.len(), |ix| !names[ix.index()].starts_with('.'));
             let got: Vec<String> = forest
                 .children_first()
                 .map(|ix| match forest.parent(ix) {
-                    Some(parent) => format!("{}<{}", names[ix.at()], names[parent.at()]),
-                    None => names[ix.at()].clone(),
+                    Some(parent) => format!("{}<{}", names[ix.index()], names[parent.index()]),
+                    None => names[ix.index()].clone(),
                 })
                 .collect();
             assert_eq!(got.join(" "), wanted, "{text}");

@@ -64,7 +64,7 @@ impl ShortIds {
     ///
     /// The first call for a long id costs two passes over the first bytes of all ids; an id that
     /// shares its first eight bytes with another is returned complete.
-    pub fn of(&self, session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
+    pub fn short_id(&self, session: &Session, source: &dyn Source, ix: Ix) -> io::Result<String> {
         let start = session.entries.id_start(ix);
         if start.is_empty() {
             return Ok(format!("line:{}", session.entries.line(ix)));

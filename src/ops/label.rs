@@ -1,14 +1,14 @@
 //! Labels entries.
 
 use super::switch::Lines;
-use super::{Error, Whole};
+use super::{Error, Snapshot};
 use crate::format::{Format, Ids, LabelLine, Session};
 use crate::model::{Flags, Ix, Key, Kind, Plan, Time};
 use std::collections::HashMap;
 
 /// A change of labels.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Wish<'a> {
+pub enum LabelOptions<'a> {
     /// Set a label on an entry.
     Set {
         /// The name.
@@ -29,7 +29,12 @@ pub enum Wish<'a> {
 ///
 /// If labels are entries, the new line is a child of the current leaf, whatever it names: below the
 /// named entry it would switch branches.
-pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Result<Plan, Error> {
+pub fn plan(
+    whole: Snapshot<'_>,
+    options: LabelOptions<'_>,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Plan, Error> {
     let session = whole.session;
     super::appendable(session)?;
     if session.head.leaf.is_none()
@@ -47,10 +52,10 @@ pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Res
     }
     let mut plan = Plan { verb: "label".into(), keep_times: true, ..Plan::default() };
     let mut lines = Lines::new(whole, fresh, now)?;
-    match wish {
-        Wish::Set { name, target, take } => set(whole, &mut lines, name, target, take)?,
-        Wish::Clear { target } => {
-            if session.labels.of(target).is_none() {
+    match options {
+        LabelOptions::Set { name, target, take } => set(whole, &mut lines, name, target, take)?,
+        LabelOptions::Clear { target } => {
+            if session.labels.label(target).is_none() {
                 let revision = whole.name(target)?;
                 return Err(Error::Unresolved { revision, why: "it has no label".into() });
             }
@@ -63,7 +68,7 @@ pub fn plan(whole: Whole<'_>, wish: Wish<'_>, fresh: &mut Ids, now: Time) -> Res
 
 /// Adds the lines that set a label on an entry; none if it already has the label.
 pub(super) fn set(
-    whole: Whole<'_>,
+    whole: Snapshot<'_>,
     lines: &mut Lines<'_>,
     name: &str,
     target: Ix,
@@ -85,7 +90,7 @@ pub(super) fn set(
             instead: Some("`bough fsck --repair` adds missing ids".into()),
         });
     }
-    let others: Vec<Ix> = session.labels.named(name).filter(|ix| *ix != target).collect();
+    let others: Vec<Ix> = session.labels.entries(name).filter(|ix| *ix != target).collect();
     if let Some(other) = others.first()
         && !take
     {
@@ -94,7 +99,7 @@ pub(super) fn set(
     for other in others {
         lines.label(other, None)?;
     }
-    if session.labels.of(target) != Some(name) {
+    if session.labels.label(target) != Some(name) {
         lines.label(target, Some(name))?;
     }
     Ok(())

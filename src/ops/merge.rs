@@ -1,6 +1,6 @@
 //! Copies the part of another branch that the path to HEAD lacks, as entries or as one summary.
 
-use super::Whole;
+use super::Snapshot;
 use super::cherry_pick::{Picked, Refusal};
 use crate::format::tools::tool_ids;
 use crate::format::{Format, Ids, New};
@@ -27,7 +27,7 @@ pub enum Bring {
 ///
 /// Such copies are recognized by the record of their origin, or by being equal in all bytes except
 /// those that a copy changes.
-pub fn missing(side: Whole<'_>, tip: Ix) -> io::Result<Bring> {
+pub fn missing(side: Snapshot<'_>, tip: Ix) -> io::Result<Bring> {
     let session = side.session;
     let path = session.whole_path(tip);
     // Copied entries may be after HEAD, from where the agent continues: notes of Claude Code.
@@ -40,7 +40,7 @@ pub fn missing(side: Whole<'_>, tip: Ix) -> io::Result<Bring> {
     if session.head.entry.is_some_and(|head| path.contains(&head)) {
         return Ok(Bring::Ahead);
     }
-    let known = Known::of(side, ours)?;
+    let known = Known::collect(side, ours)?;
     let brought = known.among(side, theirs)?;
     let is_left = |(at, ix): (usize, &Ix)| !brought[at] && !session.entries.flags(*ix).has(Flags::MARKER);
     let left: Vec<Picked> = theirs
@@ -62,7 +62,7 @@ struct Known {
 }
 
 impl Known {
-    fn of(side: Whole<'_>, ours: &[Ix]) -> io::Result<Known> {
+    fn collect(side: Snapshot<'_>, ours: &[Ix]) -> io::Result<Known> {
         let mut known = Known { origins: HashSet::new(), lines: HashMap::new() };
         let mut line = Vec::new();
         for ix in ours {
@@ -77,13 +77,13 @@ impl Known {
                     _ => continue,
                 },
             };
-            known.origins.extend(origins.into_iter().flatten().map(|id| Key::of(id.as_bytes())));
+            known.origins.extend(origins.into_iter().flatten().map(|id| Key::hash(id.as_bytes())));
         }
         Ok(known)
     }
 
     /// Returns which entries of the other side are already on ours.
-    fn among(mut self, side: Whole<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
+    fn among(mut self, side: Snapshot<'_>, theirs: &[Ix]) -> io::Result<Vec<bool>> {
         let entries = &side.session.entries;
         let mut line = Vec::new();
         let mut out = Vec::with_capacity(theirs.len());
@@ -152,7 +152,7 @@ fn kept_of(format: Format, line: &[u8]) -> u64 {
 ///
 /// Fails if the format has no entry for that.
 pub fn squash(
-    side: Whole<'_>,
+    side: Snapshot<'_>,
     tip: Ix,
     onto: Option<Ix>,
     summary: &str,

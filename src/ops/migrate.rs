@@ -60,7 +60,7 @@ pub enum Form {
 
 impl Form {
     /// Returns the version as text: `version 1`.
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Form::V1 => "version 1",
             Form::V2 => "version 2",
@@ -295,18 +295,19 @@ impl Work<'_> {
                 _ => None,
             };
             self.edit(ix, |edits, options| {
-                had_ids |= edits.at("id").is_some() && edits.at("parentId").is_some();
+                had_ids |= edits.value_range("id").is_some() && edits.value_range("parentId").is_some();
                 if !keep {
-                    edits.set("id", &quoted(&names[ix.at()], Escapes::Needed));
-                    let parent = ix.at().checked_sub(1).map(|before| quoted(&names[before], Escapes::Needed));
+                    edits.set("id", &quoted(&names[ix.index()], Escapes::Needed));
+                    let parent =
+                        ix.index().checked_sub(1).map(|before| quoted(&names[before], Escapes::Needed));
                     edits.set("parentId", parent.as_deref().unwrap_or(b"null"));
                 }
                 if let Some(back) = popped {
                     // The popped part becomes a separate branch, and this its summary.
                     let name = |ix: Option<usize>| ix.map(|ix| quoted(&names[ix], Escapes::Needed));
-                    let before = name(ix.at().checked_sub(1));
+                    let before = name(ix.index().checked_sub(1));
                     edits.set("type", b"\"branch_summary\"");
-                    edits.set("parentId", name(back.at().checked_sub(1)).as_deref().unwrap_or(b"null"));
+                    edits.set("parentId", name(back.index().checked_sub(1)).as_deref().unwrap_or(b"null"));
                     edits.set("fromId", before.as_deref().unwrap_or(b"\"root\""));
                     edits.remove("backToIndex");
                 }
@@ -314,7 +315,7 @@ impl Work<'_> {
                     edits.remove("firstKeptEntryIndex");
                 }
                 if let Kept::Entry(kept) = kept {
-                    edits.set("firstKeptEntryId", &quoted(&names[kept.at()], Escapes::Needed));
+                    edits.set("firstKeptEntryId", &quoted(&names[kept.index()], Escapes::Needed));
                 }
                 if options.to >= 3 {
                     rename_role(edits);
@@ -424,7 +425,7 @@ impl Work<'_> {
                     header_id = header_id.or(string_of(&self.line, "uuid"));
                     self.edit_line(span, number, String::new(), |edits, options| {
                         edits.set("version", options.to.to_string().as_bytes());
-                        if edits.at("id").is_none() {
+                        if edits.value_range("id").is_none() {
                             edits.rename("uuid", "id");
                         } else {
                             edits.remove("uuid");
@@ -451,7 +452,7 @@ impl Work<'_> {
                 for (old, new) in
                     [("uuid", "id"), ("parentUuid", "parentId"), ("firstKeptEntryUuid", "firstKeptEntryId")]
                 {
-                    if edits.at(old).is_some() {
+                    if edits.value_range(old).is_some() {
                         edits.remove(new);
                         edits.rename(old, new);
                     }
@@ -464,7 +465,7 @@ impl Work<'_> {
                 }
                 if edits.value("type") == Some(b"\"stack_summary\"") {
                     edits.set("type", b"\"branch_summary\"");
-                    if edits.at("fromId").is_none() {
+                    if edits.value_range("fromId").is_none() {
                         let from = edits.value("parentUuid").filter(|id| *id != b"null" && !under_header);
                         edits.set("fromId", from.unwrap_or(b"\"root\""));
                     }
@@ -500,7 +501,7 @@ impl Work<'_> {
     ) -> io::Result<()> {
         let line = std::mem::take(&mut self.line);
         // Any entry or header was read as an object.
-        let Some(mut edits) = Edits::of(&line) else {
+        let Some(mut edits) = Edits::begin(&line) else {
             self.line = line;
             return Ok(());
         };
@@ -566,7 +567,8 @@ enum Kept {
 
 fn rename_role(edits: &mut Edits<'_>) {
     let is_message = edits.value("type").is_some_and(|ty| ty == b"\"message\"");
-    let (true, Some(at), Some(message)) = (is_message, edits.at("message"), edits.value("message")) else {
+    let (true, Some(at), Some(message)) = (is_message, edits.value_range("message"), edits.value("message"))
+    else {
         return;
     };
     let Some(inside) = members(message) else { return };

@@ -30,10 +30,10 @@ pub mod thread;
 pub mod tool_calls;
 pub mod turns;
 
-pub use branch_of::Owners;
+pub use branch_of::BranchOf;
 pub use error::Error;
 pub use forest::Forest;
-pub use snapshot::Whole;
+pub use snapshot::Snapshot;
 
 use crate::format::{Format, OtherKind, Session};
 use crate::json::ENDS_IN_STRING;

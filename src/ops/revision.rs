@@ -22,7 +22,7 @@
 //! | `root`, `roots`, `leaves`, `all` | the first entry of the thread; sets |
 
 use super::turns::{Prompt, Thread};
-use super::{Error, Whole};
+use super::{Error, Snapshot};
 use crate::format::{Content, Format, Previous, Session, claude};
 use crate::model::{Flags, Ix, Key, Kind, Source, Tree};
 use std::cell::OnceCell;
@@ -31,13 +31,13 @@ type Result<T> = std::result::Result<T, Error>;
 
 /// A session whose entries are named, with its thread as soon as that is asked for.
 struct Names<'s> {
-    whole: Whole<'s>,
+    whole: Snapshot<'s>,
     thread: OnceCell<Thread<'s>>,
 }
 
 impl<'s> Names<'s> {
     fn new(session: &'s Session, source: &'s dyn Source) -> Names<'s> {
-        Names { whole: Whole { session, source }, thread: OnceCell::new() }
+        Names { whole: Snapshot { session, source }, thread: OnceCell::new() }
     }
 
     fn thread(&self) -> Result<&Thread<'s>> {
@@ -60,7 +60,7 @@ const WORDS: usize = 60;
 /// Returns the one entry that a revision names; a set of another size is an error.
 ///
 /// Costs a pass over the ids for a prefix, and over the texts for `:/`.
-pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix> {
+pub fn resolve_one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix> {
     let names = &Names::new(session, source);
     let found = expression(names, revision)?;
     match found.as_slice() {
@@ -71,17 +71,17 @@ pub fn one(session: &Session, source: &dyn Source, revision: &str) -> Result<Ix>
 }
 
 /// Returns the error for a revision that could be any of several entries, some of which are shown.
-pub fn ambiguous(whole: Whole<'_>, revision: &str, several: &[Ix]) -> std::io::Result<Error> {
+pub fn ambiguous(whole: Snapshot<'_>, revision: &str, several: &[Ix]) -> std::io::Result<Error> {
     let session = whole.session;
     let shown = |ix: &Ix| {
         let line = whole.line(*ix)?;
-        let words = Content::of(session.format, &line).summary();
+        let words = Content::read(session.format, &line).summary();
         let mut words: String = words.split_whitespace().collect::<Vec<_>>().join(" ");
         if let Some((at, _)) = words.char_indices().nth(WORDS) {
             words.truncate(at);
             words.push('…');
         }
-        let kind = session.entries.kind(*ix).word();
+        let kind = session.entries.kind(*ix).name();
         Ok(format!("{}  {kind:<9}  {words}", whole.name(*ix)?))
     };
     let candidates = several.iter().take(SHOWN).map(shown).collect::<std::io::Result<_>>()?;
@@ -106,7 +106,7 @@ pub fn set(session: &Session, source: &dyn Source, revisions: &[String]) -> Resu
 
 /// Returns whether an argument names a set (a range, or a word such as `leaves`) and not one entry.
 pub fn is_set(session: &Session, source: &dyn Source, revision: &str) -> Result<bool> {
-    Ok(named(&Names::new(session, source), revision)?.is_none()
+    Ok(whole_name(&Names::new(session, source), revision)?.is_none()
         && (matches!(revision, "roots" | "leaves" | "all") || cut(revision).is_some()))
 }
 
@@ -138,7 +138,7 @@ pub fn head(session: &Session) -> Result<Ix> {
 
 fn expression(names: &Names<'_>, text: &str) -> Result<Vec<Ix>> {
     let session = names.whole.session;
-    if let Some(ix) = named(names, text)? {
+    if let Some(ix) = whole_name(names, text)? {
         return Ok(vec![ix]);
     }
     let tree = &session.tree;
@@ -271,7 +271,7 @@ fn resolve<'t>(names: &Names<'_>, text: &'t str) -> Result<std::result::Result<I
             Some(may_be_name) => may_be_name,
             None => *may_be_name.insert(begins_a_name(whole, rest)?),
         };
-        if is_looked_up && let Some(ix) = named(names, rest)? {
+        if is_looked_up && let Some(ix) = whole_name(names, rest)? {
             break ix;
         }
         if let Some(wanted) = rest.strip_prefix(":/") {
@@ -312,7 +312,7 @@ fn resolve<'t>(names: &Names<'_>, text: &'t str) -> Result<std::result::Result<I
 const LONG_NAME: usize = 64;
 
 /// Returns whether an id or a label has the same first bytes as a long word.
-fn begins_a_name(whole: Whole<'_>, word: &str) -> Result<bool> {
+fn begins_a_name(whole: Snapshot<'_>, word: &str) -> Result<bool> {
     let session = whole.session;
     let word = ["id:", "label:"].iter().find_map(|sort| word.strip_prefix(sort)).unwrap_or(word);
     let start = &word.as_bytes()[..word.len().min(LONG_NAME)];
@@ -325,7 +325,7 @@ fn begins_a_name(whole: Whole<'_>, word: &str) -> Result<bool> {
 }
 
 /// The entry that a word names as a whole.
-fn named(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
+fn whole_name(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
     let (whole, session) = (names.whole, names.whole.session);
     let no = |why: &str| Error::Unresolved { revision: word.into(), why: why.into() };
     match word {
@@ -360,7 +360,7 @@ fn named(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
                 };
             }
             "label" => {
-                let found = session.labels.named(rest).collect();
+                let found = session.labels.entries(rest).collect();
                 return only(whole, word, found);
             }
             "turn" => {
@@ -390,7 +390,7 @@ fn named(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
     if let Some(ix) = find(session, word) {
         return Ok(Some(ix));
     }
-    let labeled = session.labels.named(word).collect();
+    let labeled = session.labels.entries(word).collect();
     if let Some(ix) = only(whole, word, labeled)? {
         return Ok(Some(ix));
     }
@@ -400,7 +400,7 @@ fn named(names: &Names<'_>, word: &str) -> Result<Option<Ix>> {
     }
 }
 
-fn only(whole: Whole<'_>, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
+fn only(whole: Snapshot<'_>, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
     match found.as_slice() {
         [] => Ok(None),
         [ix] => Ok(Some(*ix)),
@@ -411,11 +411,11 @@ fn only(whole: Whole<'_>, word: &str, found: Vec<Ix>) -> Result<Option<Ix>> {
 /// Returns the entry with an id, which may be a number.
 fn find(session: &Session, id: &str) -> Option<Ix> {
     let number = || session.find(Key::of_number(id.as_bytes())).filter(|_| id.parse::<f64>().is_ok());
-    session.find(Key::of(id.as_bytes())).or_else(number)
+    session.find(Key::hash(id.as_bytes())).or_else(number)
 }
 
 /// Returns the entry whose id begins with `prefix`, of at least `fewest` bytes.
-fn by_id(whole: Whole<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
+fn by_id(whole: Snapshot<'_>, word: &str, prefix: &str, fewest: usize) -> Result<Ix> {
     let session = whole.session;
     if let Some(ix) = find(session, prefix) {
         return Ok(ix);
@@ -477,7 +477,7 @@ pub fn is_prompt(session: &Session, ix: Ix) -> bool {
 }
 
 /// Returns the newest entry whose text contains or matches the given text.
-fn by_text(whole: Whole<'_>, revision: &str, wanted: &str) -> Result<Ix> {
+fn by_text(whole: Snapshot<'_>, revision: &str, wanted: &str) -> Result<Ix> {
     let session = whole.session;
     let pattern = match wanted.strip_prefix("re:") {
         Some(pattern) => pattern.to_owned(),
@@ -493,7 +493,7 @@ fn by_text(whole: Whole<'_>, revision: &str, wanted: &str) -> Result<Ix> {
             continue;
         }
         whole.read(ix, &mut line)?;
-        if pattern.is_match(&crate::format::Content::of(session.format, &line).text) {
+        if pattern.is_match(&crate::format::Content::read(session.format, &line).text) {
             return Ok(ix);
         }
     }

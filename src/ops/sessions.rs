@@ -57,7 +57,7 @@ pub fn summary(session: &Session, source: &dyn Source) -> io::Result<Summary> {
         summary.prompt = session.claude.first_prompt.clone();
     } else if let Some(entry) = first(&|ix| revision::is_prompt(session, ix)) {
         source.read(session.span(entry), &mut line)?;
-        summary.prompt = Some(Content::of(session.format, &line).summary());
+        summary.prompt = Some(Content::read(session.format, &line).summary());
     }
     if !session.partial {
         summary.counts = Some(Counts {

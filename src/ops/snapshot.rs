@@ -7,14 +7,14 @@ use std::io;
 
 /// A session with the bytes of its lines.
 #[derive(Clone, Copy)]
-pub struct Whole<'s> {
+pub struct Snapshot<'s> {
     /// The session.
     pub session: &'s Session,
     /// Its bytes.
     pub source: &'s dyn Source,
 }
 
-impl Whole<'_> {
+impl Snapshot<'_> {
     /// Returns the line of an entry.
     pub fn line(self, ix: Ix) -> io::Result<Vec<u8>> {
         self.source.bytes(self.session.span(ix))

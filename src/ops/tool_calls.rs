@@ -10,7 +10,7 @@ const FAR: usize = 64;
 /// How many replies with calls are cached.
 const REMEMBERED: usize = 16;
 
-/// Returns whether everything was read that [`Calls::of`] needs for `entries`: the calls that their
+/// Returns whether everything was read that [`ToolCalls::call_text`] needs for `entries`: the calls that their
 /// results belong to, or all entries that may contain them. For a session that was read in part,
 /// uses the side columns.
 pub fn are_known(session: &Session, mut entries: impl Iterator<Item = Ix>) -> bool {
@@ -38,14 +38,20 @@ pub fn are_known(session: &Session, mut entries: impl Iterator<Item = Ix>) -> bo
 
 /// Finds the calls of results, and caches the last replies that it read.
 #[derive(Default)]
-pub struct Calls {
+pub struct ToolCalls {
     read: VecDeque<(Ix, Vec<(String, String)>)>,
 }
 
-impl Calls {
+impl ToolCalls {
     /// Returns the call of the first result in an entry, as text (`bash cargo test`); empty if it
     /// is not found.
-    pub fn of(&mut self, session: &Session, source: &dyn Source, ix: Ix, content: &Content<'_>) -> String {
+    pub fn call_text(
+        &mut self,
+        session: &Session,
+        source: &dyn Source,
+        ix: Ix,
+        content: &Content<'_>,
+    ) -> String {
         let Some(wanted) = content.answers().next() else { return String::new() };
         for above in session.tree.ancestors(ix).skip(1).take(FAR) {
             if !session.entries.flags(above).has(Flags::CALL) {
@@ -66,7 +72,7 @@ impl Calls {
         // If the line can't be read, there is no text; the code that prints the entry itself
         // reports the error.
         let line = source.bytes(session.span(ix)).unwrap_or_default();
-        let content = Content::of(session.format, &line);
+        let content = Content::read(session.format, &line);
         let calls = content.calls().map(|(id, name, arguments)| (id.to_owned(), call_words(name, arguments)));
         if self.read.len() == REMEMBERED {
             self.read.pop_front();

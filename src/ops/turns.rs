@@ -1,7 +1,7 @@
 //! How entries and prompts are counted: along the thread, as `log` shows it, without bookkeeping.
 
 use super::grep::queued::{Queue, Queued};
-use super::{Whole, revision, thread};
+use super::{Snapshot, revision, thread};
 use crate::format::{Content, Format, OtherKind, Session};
 use crate::model::{Flags, Ix, Kind, Tree};
 use std::collections::HashMap;
@@ -9,7 +9,7 @@ use std::io;
 
 /// The thread of a session: Claude Code's entries linearized, those of other formats as their links are stored.
 pub struct Thread<'s> {
-    whole: Whole<'s>,
+    whole: Snapshot<'s>,
     built: Option<(Tree, thread::Reading)>,
 }
 
@@ -40,7 +40,7 @@ pub struct Turn {
 
 impl<'s> Thread<'s> {
     /// Builds the thread. Costs as much as `log` for Claude Code, and nothing for other formats.
-    pub fn new(whole: Whole<'s>) -> io::Result<Thread<'s>> {
+    pub fn new(whole: Snapshot<'s>) -> io::Result<Thread<'s>> {
         let session = whole.session;
         let is_built = session.format != Format::Claude || session.is_thread || session.partial;
         let built = match is_built {
@@ -150,7 +150,7 @@ impl<'s> Thread<'s> {
 
     /// The prompts that are only in the input queue: their lines, how many entries are before them, and their texts.
     fn queued(&self) -> io::Result<Vec<(u64, u32, Queued)>> {
-        let Whole { session, source } = self.whole;
+        let Snapshot { session, source } = self.whole;
         if session.format != Format::Claude || session.partial {
             return Ok(Vec::new());
         }
@@ -184,9 +184,9 @@ impl<'s> Thread<'s> {
 }
 
 /// Returns what the user typed in a prompt: a command of Claude Code as it was typed, and nothing of what was put before it.
-pub fn typed_text(whole: Whole<'_>, ix: Ix) -> io::Result<String> {
+pub fn typed_text(whole: Snapshot<'_>, ix: Ix) -> io::Result<String> {
     let line = whole.line(ix)?;
-    let content = Content::of(whole.session.format, &line);
+    let content = Content::read(whole.session.format, &line);
     let typed = match whole.session.format {
         Format::Claude => crate::format::claude::typed_in(&content),
         _ => None,
@@ -195,7 +195,7 @@ pub fn typed_text(whole: Whole<'_>, ix: Ix) -> io::Result<String> {
 }
 
 /// Returns the last entry that the paths to two entries have in common, in the thread; `None` if they have none.
-pub fn merge_base(whole: Whole<'_>, one: Ix, other: Ix) -> io::Result<Option<Ix>> {
+pub fn merge_base(whole: Snapshot<'_>, one: Ix, other: Ix) -> io::Result<Option<Ix>> {
     let thread = Thread::new(whole)?;
     let (one, other) = (thread.path_to(one), thread.path_to(other));
     let shared = &one[..Tree::shared(&one, &other)];
@@ -205,7 +205,7 @@ pub fn merge_base(whole: Whole<'_>, one: Ix, other: Ix) -> io::Result<Option<Ix>
 
 /// Returns how many entries of the thread `log` shows at and before HEAD.
 pub fn shown_count(session: &Session, source: &dyn crate::model::Source) -> io::Result<usize> {
-    Ok(Thread::new(Whole { session, source })?.shown().len())
+    Ok(Thread::new(Snapshot { session, source })?.shown().len())
 }
 
 #[cfg(test)]
@@ -250,8 +250,8 @@ mod tests {
         let check = |text: &str, wanted: &str| {
             let (names, session, bytes) = session(text);
             let source = Table(vec![bytes]);
-            let thread = Thread::new(Whole { session: &session, source: &source }).unwrap();
-            let name = |ix: Ix| names[ix.at()].clone();
+            let thread = Thread::new(Snapshot { session: &session, source: &source }).unwrap();
+            let name = |ix: Ix| names[ix.index()].clone();
             let turns = thread.turns().unwrap();
             let turns = turns.iter().map(|turn| {
                 let prompt = match &turn.prompt {

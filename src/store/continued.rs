@@ -154,7 +154,7 @@ mod tests {
 
     const ID: &str = "5e550001-0000-4000-8000-0000000000b2.jsonl";
 
-    fn of(agent: &'static str, name: &str, text: &str) -> Continued {
+    fn setting(agent: &'static str, name: &str, text: &str) -> Continued {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join(name);
         fs::write(&path, text).unwrap();
@@ -165,7 +165,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn claude_code_passes_over_some() {
         let check = |name: &str, text: &str, wanted: Continued| {
-            assert_eq!(of("claude", name, text), wanted, "{name}: {}", &text[..text.len().min(200)]);
+            assert_eq!(setting("claude", name, text), wanted, "{name}: {}", &text[..text.len().min(200)]);
         };
         let turn = r#"{"parentUuid":null,"isSidechain":false,"type":"user","message":{"role":"user","content":"x"},"uuid":"u"}"#;
         let with = |member: &str| turn.replacen('{', &format!("{{{member},"), 1);
@@ -209,7 +209,7 @@ mod tests {
         let prompt = r#"{"type":"message","id":"u","parentId":null,"timestamp":"2026-10-01T09:00:02.000Z","message":{"role":"user","content":"x"}}"#;
         let titled = header.replace(r#""cwd""#, r#""title":"a title","cwd""#);
         let check = |agent, lines: &[&str], wanted: bool| {
-            assert_eq!(of(agent, "2026_s.jsonl", &(lines.join("\n") + "\n")) == Continued::Opened, wanted, "{lines:?}");
+            assert_eq!(setting(agent, "2026_s.jsonl", &(lines.join("\n") + "\n")) == Continued::Opened, wanted, "{lines:?}");
         };
         check("omp", &[header, model],         false);
         check("omp", &[header, model, prompt], true);

@@ -49,7 +49,7 @@ pub enum Error {
         word: String,
     },
     /// The session's own file is gone, but something is left of it.
-    #[error("{}", left.words())]
+    #[error("{}", left.sentence())]
     Lost {
         /// What is left.
         left: super::remains::Remains,

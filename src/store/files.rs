@@ -42,7 +42,7 @@ impl Files {
     /// is opened when it is read.
     pub fn attach(&mut self, path: &Path) -> io::Result<u16> {
         let number = u16::try_from(self.files.len()).map_err(|_| io::ErrorKind::FileTooLarge)?;
-        let stamp = Stamp::of(&File::open(path)?)?;
+        let stamp = Stamp::take(&File::open(path)?)?;
         self.add(path.to_owned(), Content::Closed, Some(stamp));
         Ok(number)
     }

@@ -3,7 +3,7 @@
 use super::Error;
 use super::read::search;
 use crate::format::{Detected, Format, detect, is_agents, main_of};
-use crate::json::{self, Sieve};
+use crate::json::{self, Prefilter};
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -35,7 +35,7 @@ pub struct Found {
 impl Found {
     /// Returns the file at a path, or a folder that [`below`] returned in place of a file, or
     /// `None` if there is neither.
-    pub fn at(path: PathBuf) -> Option<Found> {
+    pub fn from_path(path: PathBuf) -> Option<Found> {
         fs::metadata(&path).ok().filter(|facts| facts.is_file() || facts.is_dir())?;
         let is_link = path.is_symlink();
         Some(Found { agent: "", path, is_link, is_unlocked: false })
@@ -318,7 +318,7 @@ enum Counts {
 
 /// Returns the folder in which an agent keeps the sessions of a working directory; it may not exist
 /// yet.
-pub fn place(agent: &str, folder: &Path) -> Option<PathBuf> {
+pub fn folder_of(agent: &str, folder: &Path) -> Option<PathBuf> {
     let home = etcetera::home_dir().ok()?;
     let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     let root = match agent {
@@ -424,7 +424,7 @@ pub fn id_in_name(path: &Path) -> String {
 /// Ids are those in the file names, or in the headers of files with other names. Names are searched
 /// for in the bytes of all files, however they are spelled there. Fails if no session or several
 /// match.
-pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
+pub fn session_named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
     let all: Vec<Found> = stores.iter().flat_map(sessions).collect();
     let mut exact = Vec::new();
     let mut begins = Vec::new();
@@ -455,10 +455,10 @@ pub fn named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
     {
         return Err(Error::Lost { left });
     }
-    let sieve = Sieve::for_text(word);
+    let prefilter = Prefilter::for_text(word);
     let (mut titled, mut unread) = (Vec::new(), None);
     for found in &all {
-        match is_called(&found.path, word, sieve.as_ref()) {
+        match is_called(&found.path, word, prefilter.as_ref()) {
             Ok(true) => titled.push(found.path.clone()),
             Ok(false) => {}
             Err(error) => unread = unread.or(Some(error)),
@@ -548,9 +548,9 @@ fn one_that_says_something(word: &str, several: &[PathBuf]) -> Result<PathBuf, E
 
 /// Returns whether the session in a file has this name. Most files are ruled out without being read
 /// as a session.
-fn is_called(path: &Path, name: &str, sieve: Option<&Sieve>) -> Result<bool, Error> {
-    if let Some(sieve) = sieve {
-        match search::has(path, sieve.overlap(), |bytes| sieve.find(bytes, 0).is_some()) {
+fn is_called(path: &Path, name: &str, prefilter: Option<&Prefilter>) -> Result<bool, Error> {
+    if let Some(prefilter) = prefilter {
+        match search::has(path, prefilter.overlap(), |bytes| prefilter.find(bytes, 0).is_some()) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
             Err(source) => return Err(Error::Io { path: path.to_owned(), source }),
             Ok(false) => return Ok(false),

@@ -23,8 +23,8 @@ pub use error::Error;
 pub use files::Files;
 pub use read::end::End;
 pub use read::ends::glance;
-pub use read::search::{Taker, sift};
-pub use read::tail::{Part, open_end, open_part};
+pub use read::search::{LineSink, sift};
+pub use read::tail::{TailRequest, open_end, open_part};
 pub use read::whole::{Opened, Options, is_read_once, open, open_any, open_raw};
 pub use result_files::{ResultFile, ResultFiles};
 
@@ -59,6 +59,6 @@ pub fn create(path: &Path) -> Result<impl std::io::Write, Error> {
 }
 
 /// Writes a file that the user chose, e.g. a manual page; never a session.
-pub fn put(path: &Path, content: &[u8]) -> Result<(), Error> {
+pub fn write_file(path: &Path, content: &[u8]) -> Result<(), Error> {
     std::fs::write(path, content).map_err(|source| Error::Io { path: path.to_owned(), source })
 }

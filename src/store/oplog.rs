@@ -167,7 +167,7 @@ const TAIL: u64 = 4096;
 
 impl State {
     /// Returns the state of an open file.
-    pub(super) fn of(file: &File) -> io::Result<State> {
+    pub(super) fn read(file: &File) -> io::Result<State> {
         let facts = file.metadata()?;
         let len = facts.len();
         let tail = stamp::read_at(file, len.saturating_sub(TAIL), len.min(TAIL) as usize)?;
@@ -230,7 +230,7 @@ thread_local! {
 
 impl Log {
     /// Returns the log in a folder, which may not exist yet.
-    pub fn at(folder: impl Into<PathBuf>) -> Log {
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Log {
         Log { folder: folder.into() }
     }
 
@@ -245,7 +245,7 @@ impl Log {
             let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())?;
             Some(home.join(".local/state"))
         })?;
-        Some(Log::at(state.join("bough")))
+        Some(Log::in_folder(state.join("bough")))
     }
 
     /// Runs a function with this as the log of the user.
@@ -372,7 +372,7 @@ impl Log {
     }
 
     /// Appends lines to the log. With `sync`, they are on the disk afterwards.
-    pub(super) fn put(&self, lines: &[Line<'_>], sync: bool) -> io::Result<()> {
+    pub(super) fn append(&self, lines: &[Line<'_>], sync: bool) -> io::Result<()> {
         let mut bytes = Vec::new();
         for line in lines {
             serde_json::to_writer(&mut bytes, line)?;
@@ -464,7 +464,7 @@ impl Log {
         let backups = self.folder.join("backups");
         self.make_folder(&backups)?;
         let mut copy =
-            temp::Temp::named(backups.join(format!("new-{}", uuid::Uuid::new_v4().simple())), 0o600)?;
+            temp::Temp::create(backups.join(format!("new-{}", uuid::Uuid::new_v4().simple())), 0o600)?;
         let mut hash = Sha256::new();
         stamp::each_block(file, at, len, |block| {
             hash.update(block);

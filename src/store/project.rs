@@ -102,7 +102,7 @@ fn limit(mains: &mut Vec<Transcript>, agents: &mut Vec<Transcript>, most: usize)
 pub fn files(layout: &Layout) -> Files {
     let mut files = Files::new();
     for file in &layout.files {
-        let stamp = fs::File::open(&file.path).and_then(|file| Stamp::of(&file)).ok();
+        let stamp = fs::File::open(&file.path).and_then(|file| Stamp::take(&file)).ok();
         files.add(file.path.clone(), Content::Closed, stamp);
     }
     files

@@ -27,7 +27,7 @@ pub enum Left {
 
 impl Remains {
     /// Describes in a sentence what is left.
-    pub fn words(&self) -> String {
+    pub fn sentence(&self) -> String {
         let main = self.main.display();
         match &self.left {
             Left::Agents(count, first) => {

@@ -8,7 +8,7 @@ use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
 use super::write::stamp::Stamp;
 use super::write::steps::{self, Ready};
-use super::write::{Allow, Done, Orders, Record, Refusal, look_around, op_id, stamp};
+use super::write::{Allow, Done, Record, Refusal, WriteOptions, look_around, op_id, stamp};
 use crate::model::{Change, Time};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -26,7 +26,7 @@ pub struct Wanted {
 
 impl Wanted {
     /// Wraps an operation whose undo has not begun.
-    pub fn of(operation: Operation) -> Wanted {
+    pub fn new(operation: Operation) -> Wanted {
         Wanted { operation, begun: None }
     }
 }
@@ -56,7 +56,7 @@ pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Wanted, 
                 if operation.state == Progress::Begun && operation.undoes.is_some() && !is_undone {
                     return finish(&mut reader, operation, io);
                 }
-                return Ok(Wanted::of(operation));
+                return Ok(Wanted::new(operation));
             }
             Some(op) if operation.op_id == op => {
                 found = vec![operation];
@@ -75,7 +75,7 @@ pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Wanted, 
     match undos.remove(&operation.op_id) {
         Some(begun) if begun.state == Progress::Begun => Ok(Wanted { operation, begun: Some(begun) }),
         Some(by) => Err(Refusal::UndoneAlready { op: operation.op_id, by: by.op_id }),
-        None => Ok(Wanted::of(operation)),
+        None => Ok(Wanted::new(operation)),
     }
 }
 
@@ -92,7 +92,7 @@ fn finish(
         }
     }
     // The log was shortened: undoing the undo is the only way left.
-    Ok(Wanted::of(begun))
+    Ok(Wanted::new(begun))
 }
 
 /// Above this number of files, not all of them are held open.
@@ -103,7 +103,12 @@ const MANY: usize = 256;
 ///
 /// Refuses if a file has changed since the operation. With `force`, undoes nevertheless if the old
 /// bytes are known; newer content is backed up, and undoing the undo restores it.
-pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>) -> Result<Done, Refusal> {
+pub fn undo(
+    log: &Log,
+    wanted: &Wanted,
+    only: Option<&Path>,
+    options: &WriteOptions<'_>,
+) -> Result<Done, Refusal> {
     let operation = &wanted.operation;
     let only = only.map(Path::to_owned).or(wanted.begun.as_ref().and_then(|begun| begun.only.clone()));
     let is_wanted = |step: &&Step| only.as_ref().is_none_or(|only| step.path == *only);
@@ -112,7 +117,7 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
         return Err(Refusal::NothingToUndo { path: only });
     }
     // A truncated line that the interrupted undo appended can be removed.
-    for step in wanted.begun.iter().flat_map(|begun| &begun.steps).filter(|_| !orders.dry_run) {
+    for step in wanted.begun.iter().flat_map(|begun| &begun.steps).filter(|_| !options.dry_run) {
         if step.kind == StepKind::Append && ends_in_piece(step) {
             take_back(step, Some(log));
         }
@@ -128,7 +133,7 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
         if guards.contains_key(&*step.path) {
             continue;
         }
-        if let Some(guard) = guard_of(step, operation, orders)? {
+        if let Some(guard) = guard_of(step, operation, options)? {
             guards.insert(&step.path, guard);
         }
         if guards.len() > MANY {
@@ -138,13 +143,13 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
     let holds_all = steps.len() <= MANY;
     for step in &steps {
         let found = find_file(step, operation.state == Progress::Begun)?;
-        if let Some(stamp) = look(log, operation, step, found, orders.force)?
+        if let Some(stamp) = inspect(log, operation, step, found, options.force)?
             && seen.insert((&step.path, step.kind == StepKind::Cut))
         {
             todo.push((step, stamp));
         }
     }
-    if orders.dry_run {
+    if options.dry_run {
         return Ok(Done::default());
     }
     for step in steps.iter().filter(|_| operation.state == Progress::Begun) {
@@ -156,13 +161,13 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
             let todo: HashSet<&Path> = todo.iter().map(|(step, _)| &*step.path).collect();
             let mut begun = begun.clone();
             begun.steps.retain(|step| !todo.contains(&*step.path));
-            Record::resume(orders, begun)
+            Record::resume(options, begun)
         }
-        None => Record::of(
-            orders,
+        None => Record::begin(
+            options,
             Operation {
-                op_id: op_id(orders.now),
-                time: orders.now.iso(),
+                op_id: op_id(options.now),
+                time: options.now.iso(),
                 command: "undo".into(),
                 file: only.clone().unwrap_or_else(|| operation.file.clone()),
                 format: operation.format.clone(),
@@ -184,16 +189,16 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
             Some(guard) => Some(guard),
             None if holds_all => None,
             None => {
-                guard = guard_of(step, operation, orders)?;
+                guard = guard_of(step, operation, options)?;
                 guard.as_ref()
             }
         };
-        match reverse(Some(log), operation, step, guard, stamp.as_ref(), orders, &mut record) {
+        match reverse(Some(log), operation, step, guard, stamp.as_ref(), options, &mut record) {
             Ok(step) => ready.push((number, step)),
             Err(refusal) => return Err(record.fail(refusal)),
         }
     }
-    let done = record.carry_out(ready, orders, |_| Ok(()))?;
+    let done = record.carry_out(ready, options, |_| Ok(()))?;
     let done = record.end(done)?;
     // Last of all: files that are restored before may have to be created in these folders.
     for step in &steps {
@@ -204,18 +209,22 @@ pub fn undo(log: &Log, wanted: &Wanted, only: Option<&Path>, orders: &Orders<'_>
 
 /// Locks the file of a step, and checks whether it may be changed; returns `None` if it does not
 /// exist.
-fn guard_of(step: &Step, operation: &Operation, orders: &Orders<'_>) -> Result<Option<Guard>, Refusal> {
+fn guard_of(
+    step: &Step,
+    operation: &Operation,
+    options: &WriteOptions<'_>,
+) -> Result<Option<Guard>, Refusal> {
     let may_be_missing = matches!(step.kind, StepKind::Create | StepKind::Remove);
     if may_be_missing && fs::symlink_metadata(&step.path).is_err() {
         return Ok(None);
     }
     let omp = operation.format == "omp";
     let path = &step.path;
-    let mut guard = if orders.dry_run { Guard::look(path)? } else { Guard::take(path, omp, orders.force)? };
+    let mut guard = if options.dry_run { Guard::look(path)? } else { Guard::take(path, omp, options.force)? };
     let own = step.after.as_ref().map(|after| after.mtime);
-    look_around(&guard, path, step.kind != StepKind::Cut, own, orders)?;
+    look_around(&guard, path, step.kind != StepKind::Cut, own, options)?;
     let len = step.before.as_ref().map_or(0, |before| before.bytes);
-    if !orders.dry_run && step.kind == StepKind::Append && steps::is_cut_in_place(&guard, len) {
+    if !options.dry_run && step.kind == StepKind::Append && steps::is_cut_in_place(&guard, len) {
         guard.open_for_writing().map_err(|source| Refusal::Io { path: path.clone(), source })?;
     }
     Ok(Some(guard))
@@ -287,7 +296,7 @@ fn find_file(step: &Step, is_begun: bool) -> Result<Found, Refusal> {
         }
         Err(error) => return Err(io(error)),
     };
-    let stamp = Stamp::of(&file).map_err(io)?;
+    let stamp = Stamp::take(&file).map_err(io)?;
     compare(step, is_begun, &file, stamp).map_err(io)
 }
 
@@ -376,7 +385,7 @@ fn put_back_time(step: &Step) {
     let Some(before) = step.before.as_ref().filter(|_| step.kind == StepKind::Append) else { return };
     let Ok(file) = steps::open(&step.path) else { return };
     let is_before = |now: &State| now.bytes == before.bytes && now.tail == before.tail;
-    if State::of(&file).is_ok_and(|now| is_before(&now) && now.mtime != before.mtime) {
+    if State::read(&file).is_ok_and(|now| is_before(&now) && now.mtime != before.mtime) {
         // A user who may write a file of another user may not set its time.
         let _ = stamp::put_back_time(&file, before.mtime);
     }
@@ -401,7 +410,7 @@ fn is_piece(step: &Step, before: &State, after: &State, file: &File, len: u64) -
 /// Checks whether a step can be undone. Returns `None` if nothing needs to be done, or else the
 /// stamp of the file.
 #[allow(clippy::option_option, reason = "there may be something to do without a file")]
-fn look(
+fn inspect(
     log: &Log,
     operation: &Operation,
     step: &Step,
@@ -436,7 +445,7 @@ fn reverse(
     step: &Step,
     guard: Option<&Guard>,
     stamp: Option<&Stamp>,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     record: &mut Record<'_>,
 ) -> Result<Ready, Refusal> {
     let io = |source| Refusal::Io { path: step.path.clone(), source };
@@ -454,10 +463,10 @@ fn reverse(
             let len = before.bytes.saturating_sub(after.bytes);
             if stamp.bytes() > after.bytes {
                 let mut fill = |sink: &mut steps::Sink<'_>| {
-                    stamp::each_block(&guard.file, 0, after.bytes, |block| sink.put(block))?;
-                    stamp::each_block(&backup, 0, len, |block| sink.put(block))
+                    stamp::each_block(&guard.file, 0, after.bytes, |block| sink.write_all(block))?;
+                    stamp::each_block(&backup, 0, len, |block| sink.write_all(block))
                 };
-                return steps::replace(guard, stamp, &mut fill, Some(before.mtime), orders, record);
+                return steps::replace(guard, stamp, &mut fill, Some(before.mtime), options, record);
             }
             let bytes = stamp::read_at(&backup, 0, len as usize).map_err(io)?;
             steps::append_again(guard, stamp, bytes, before.mtime)
@@ -465,17 +474,17 @@ fn reverse(
         (StepKind::Replace, Some((guard, stamp)), Some(before), _) => {
             let backup = backup()?;
             let mut fill = |sink: &mut steps::Sink<'_>| {
-                stamp::each_block(&backup, 0, before.bytes, |block| sink.put(block))
+                stamp::each_block(&backup, 0, before.bytes, |block| sink.write_all(block))
             };
-            steps::replace(guard, stamp, &mut fill, Some(before.mtime), orders, record)
+            steps::replace(guard, stamp, &mut fill, Some(before.mtime), options, record)
         }
         (StepKind::Create, Some((guard, stamp)), _, _) => steps::remove(guard, stamp, record),
         (StepKind::Remove, _, Some(before), _) => {
             let backup = backup()?;
             let mut fill = |sink: &mut steps::Sink<'_>| {
-                stamp::each_block(&backup, 0, before.bytes, |block| sink.put(block))
+                stamp::each_block(&backup, 0, before.bytes, |block| sink.write_all(block))
             };
-            steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, orders, record)
+            steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, options, record)
         }
         _ => Err(Refusal::NoSuchOperation { op: operation.op_id.clone() }),
     }
@@ -492,7 +501,7 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
             Found::After { stamp, grew: 0 } => stamp,
             _ => return Ok(false),
         };
-        let orders = Orders {
+        let options = WriteOptions {
             force: true,
             allow: Allow::default(),
             last_try: true,
@@ -516,11 +525,11 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
             only: None,
             steps: Vec::new(),
         };
-        let mut record = Record::scratch(&orders, operation.clone());
+        let mut record = Record::scratch(&options, operation.clone());
         // The file is already locked.
         let guard = if stamp.is_some() { Some(Guard::look(&step.path)?) } else { None };
-        let ready = reverse(log, &operation, step, guard.as_ref(), stamp.as_ref(), &orders, &mut record)?;
-        steps::take(ready, 0, &orders, &mut record).map_err(|failed| failed.refusal)?;
+        let ready = reverse(log, &operation, step, guard.as_ref(), stamp.as_ref(), &options, &mut record)?;
+        steps::carry_out_step(ready, 0, &options, &mut record).map_err(|failed| failed.refusal)?;
         steps::remove_folders(&step.folders);
         Ok(true)
     };

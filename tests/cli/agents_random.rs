@@ -138,7 +138,7 @@ fn ours(program: &str, bytes: &[u8]) -> Value {
     let leaf = session.head.leaf;
     let path: Vec<String> =
         leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default().into_iter().map(id).collect();
-    let context = Context::at(&session, &source, Context::position(&session)).unwrap();
+    let context = Context::build(&session, &source, Context::position(&session)).unwrap();
     if program == "chimera" {
         let messages = chimera_messages(&session, &source, &context);
         return json!({ "leaf": leaf.map(id), "path_ids": path, "context_messages": messages });

@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 pub fn messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
     let message = |message: &bough::context::Message| {
-        let said = message.said(session, source, &mut line).unwrap();
+        let said = message.read(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         json!({ "role": message.role, "text": head, "text_sha": &sha256(said.text.as_bytes())[..16] })
     };
@@ -68,7 +68,7 @@ fn what_pi_would_send_is_what_pi_says() {
         if session.format == Format::Omp {
             continue;
         }
-        let context = Context::at(&session, &source, Context::position(&session)).unwrap();
+        let context = Context::build(&session, &source, Context::position(&session)).unwrap();
         let got = messages(&session, &source, &context);
         let model = context.model().map(|model| json!({"provider": model.provider, "modelId": model.name}));
         let level = context.thinking.clone();
@@ -99,7 +99,7 @@ fn what_omp_would_send_is_what_omp_says() {
         if session.format != Format::Omp {
             continue;
         }
-        let context = Context::at(&session, &source, Context::position(&session)).unwrap();
+        let context = Context::build(&session, &source, Context::position(&session)).unwrap();
         let got = messages(&session, &source, &context);
         let models: serde_json::Map<String, Value> =
             context.models.iter().map(|(role, model)| (role.clone(), json!(model.to_string()))).collect();
@@ -129,7 +129,7 @@ fn what_omp_would_send_is_what_omp_says() {
 fn what_chimera_would_send_is_what_chimera_says() {
     for (name, path, answer) in answers("corpus/chimera", ".expected.json") {
         let Some((session, source)) = read(&path) else { continue };
-        let context = Context::at(&session, &source, Context::position(&session)).unwrap();
+        let context = Context::build(&session, &source, Context::position(&session)).unwrap();
         assert_eq!(
             json!(chimera_messages(&session, &source, &context)),
             answer["context_messages"],
@@ -142,7 +142,7 @@ fn what_chimera_would_send_is_what_chimera_says() {
 pub fn chimera_messages(session: &Session, source: &dyn Source, context: &Context) -> Vec<Value> {
     let mut line = Vec::new();
     let message = |message: &bough::context::Message| {
-        let said = message.said(session, source, &mut line).unwrap();
+        let said = message.read(session, source, &mut line).unwrap();
         let head: String = said.text.chars().take(80).collect();
         let mut calls = Vec::new();
         let mut answers = Value::Null;

@@ -2,7 +2,7 @@
 
 use crate::fsck_claude::applied;
 use bough::format::Ids;
-use bough::fsck::{self, Alone, Around, Check, Examined, Level, Repair, Wishes};
+use bough::fsck::{self, Check, Examined, Level, NoSurroundings, Repair, RepairOptions, Surroundings};
 use bough::model::{Key, Piece, Source, Table};
 use bough::store;
 use serde_json::Value;
@@ -22,10 +22,10 @@ fn cases_below(folder: &Path) -> Vec<PathBuf> {
 }
 
 fn examine(path: &Path) -> Result<(Examined, Table), fsck::Unreadable> {
-    examine_beside(path, &Alone(path.file_stem().unwrap().to_str().unwrap()))
+    examine_beside(path, &NoSurroundings(path.file_stem().unwrap().to_str().unwrap()))
 }
 
-fn examine_beside(path: &Path, around: &dyn Around) -> Result<(Examined, Table), fsck::Unreadable> {
+fn examine_beside(path: &Path, around: &dyn Surroundings) -> Result<(Examined, Table), fsck::Unreadable> {
     let bytes = fs::read(path).unwrap();
     let options = store::Options { side: true, ..store::Options::default() };
     let session = store::open(path, options).ok().map(|opened| opened.session);
@@ -66,7 +66,7 @@ fn check_findings(path: &Path) -> Result<(), String> {
         }
     }
     for (id, _) in found.iter().chain(&infos) {
-        assert!(Check::named(id).is_some());
+        assert!(Check::from_id(id).is_some());
     }
     Ok(())
 }
@@ -95,10 +95,10 @@ struct Mended {
     repair: Repair,
 }
 
-fn mend(path: &Path, wishes: &Wishes) -> Result<Mended, String> {
+fn mend(path: &Path, wishes: &RepairOptions) -> Result<Mended, String> {
     let (examined, old) = examine(path).map_err(|error| error.to_string())?;
     let stem = path.file_stem().unwrap().to_str().unwrap();
-    let repair = fsck::repair(&examined, &old, &Alone(stem), wishes, &mut Ids::seeded("1"))
+    let repair = fsck::repair(&examined, &old, &NoSurroundings(stem), wishes, &mut Ids::seeded("1"))
         .map_err(|error| error.to_string())?;
     let aside = repair.aside.iter().map(|aside| match &aside.content {
         Piece::Keep(span) => old.bytes(*span).unwrap(),
@@ -111,7 +111,7 @@ fn mend(path: &Path, wishes: &Wishes) -> Result<Mended, String> {
 fn examine_bytes(path: &Path, bytes: &[u8]) -> Examined {
     let stem = path.file_stem().unwrap().to_str().unwrap();
     let table = Table(vec![bytes.to_vec()]);
-    fsck::examine(None, &table, bytes.len() as u64, None, &Alone(stem)).unwrap()
+    fsck::examine(None, &table, bytes.len() as u64, None, &NoSurroundings(stem)).unwrap()
 }
 
 fn strings(value: &Value, out: &mut Vec<String>) {
@@ -187,7 +187,7 @@ fn check_repair(path: &Path) -> Result<(), String> {
     let wanted = &expect["repair"];
     let name = path.file_stem().unwrap().to_string_lossy().into_owned();
     let old = fs::read(path).unwrap();
-    let mended = match mend(path, &Wishes::default()) {
+    let mended = match mend(path, &RepairOptions::default()) {
         Ok(mended) => mended,
         Err(_) if wanted["must_be_unchanged"] == Value::Bool(true) => return Ok(()),
         Err(error) => return Err(format!("{name}: {error}")),
@@ -263,8 +263,14 @@ fn check_repair(path: &Path) -> Result<(), String> {
     }
     // A second repair does nothing.
     let table = Table(vec![mended.bytes.clone()]);
-    let second =
-        fsck::repair(&again, &table, &Alone(&name), &Wishes::default(), &mut Ids::seeded("2")).unwrap();
+    let second = fsck::repair(
+        &again,
+        &table,
+        &NoSurroundings(&name),
+        &RepairOptions::default(),
+        &mut Ids::seeded("2"),
+    )
+    .unwrap();
     if !second.plan.is_empty() {
         return fail("a second repair", &second.plan.changes);
     }
@@ -312,7 +318,7 @@ fn check_command(path: &Path) -> Result<(), String> {
     if planned.2 != old || planned.0 != mended.0 {
         return fail("-n", &planned);
     }
-    let wanted = match mend(path, &Wishes::default()) {
+    let wanted = match mend(path, &RepairOptions::default()) {
         Ok(mended) => mended,
         Err(_) if mended.2 == old && matches!(mended.0, Some(3 | 5)) => return Ok(()),
         Err(error) => return fail(&error, &mended),
@@ -374,7 +380,7 @@ fn each_check_has_a_case() {
             let text = fs::read_to_string(page).unwrap();
             let rows = fsck::CHECKS
                 .iter()
-                .filter(|row| text.contains(&format!(": {}: {}: ", row.level.word(), row.id)));
+                .filter(|row| text.contains(&format!(": {}: {}: ", row.level.name(), row.id)));
             shown.extend(rows.map(|row| row.id.to_owned()));
         }
     }
@@ -421,7 +427,7 @@ impl Beside {
     }
 }
 
-impl Around for Beside {
+impl Surroundings for Beside {
     fn stem(&self) -> &str {
         &self.1
     }
@@ -547,11 +553,11 @@ fn a_large_hole_is_not_held_in_memory() {
     bytes.extend_from_slice(format!("{}\n", entry("aaaa0002", "\"aaaa0001\"")).as_bytes());
     let len = bytes.len() as u64;
     let source = InParts(Table(vec![bytes]), 2 << 20);
-    let around = Alone("s");
+    let around = NoSurroundings("s");
     let examined = fsck::examine(None, &source, len, None, &around).ok().unwrap();
     assert_eq!((examined.findings.count(Check::NulBytes), examined.entries), (1, 2));
     let repair =
-        fsck::repair(&examined, &source, &around, &Wishes::default(), &mut Ids::seeded("1")).unwrap();
+        fsck::repair(&examined, &source, &around, &RepairOptions::default(), &mut Ids::seeded("1")).unwrap();
     assert_eq!((repair.left.count(Check::NulBytes), repair.proof.entries), (0, (2, 2)));
 }
 

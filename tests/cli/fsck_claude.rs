@@ -4,7 +4,7 @@
 use crate::files::project;
 use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids};
-use bough::fsck::{self, Alone, Check, Wishes};
+use bough::fsck::{self, Check, NoSurroundings, RepairOptions};
 use bough::model::{Piece, Plan, Source, Table, Target};
 use bough::store::{self, Options};
 use std::fs;
@@ -76,8 +76,9 @@ fn what_a_repair_brings_back_is_loaded() {
 
 fn mend(old: &[u8], with: &str) -> Result<Vec<u8>, String> {
     let table = Table(vec![old.to_vec()]);
-    let wishes = Wishes { with: Check::named(with).into_iter().collect(), ..Wishes::default() };
-    let around = Alone("");
+    let wishes =
+        RepairOptions { with: Check::from_id(with).into_iter().collect(), ..RepairOptions::default() };
+    let around = NoSurroundings("");
     let examined =
         fsck::examine(None, &table, old.len() as u64, None, &around).map_err(|error| error.to_string())?;
     let repair = fsck::repair(&examined, &table, &around, &wishes, &mut Ids::seeded("1"))

@@ -4,12 +4,14 @@
 
 use crate::fsck_claude::applied;
 use bough::context::{Context, Patch};
-use bough::format::claude::graph::Loader;
+use bough::format::claude::graph::ClaudeGraph;
 use bough::format::{Block, Ids, Session};
-use bough::fsck::{self, Alone, CHECKS, Check, Mend, NoRepair, Repair, Set, Unreadable, Wishes};
+use bough::fsck::{
+    self, CHECKS, Check, NoRepair, NoSurroundings, Repair, RepairMode, RepairOptions, Set, Unreadable,
+};
 use bough::model::{Change, Ix, Piece, Source, Table, Target, Time};
 use bough::store::oplog::Log;
-use bough::store::write::{self, Allow, Orders};
+use bough::store::write::{self, Allow, WriteOptions};
 use bough::store::{self, undo};
 use serde_json::Value;
 use std::collections::{HashMap, HashSet};
@@ -451,9 +453,9 @@ struct Sent {
 fn sent(session: &Session, source: &Table, at: Option<Ix>) -> Sent {
     let (mut sent, mut line) = (Sent::default(), Vec::new());
     let (mut asked, mut answered) = (HashSet::new(), HashSet::new());
-    let context = Context::at(session, source, at).unwrap();
+    let context = Context::build(session, source, at).unwrap();
     for message in context.sent().filter(|message| !message.patches.contains(&Patch::Bridged)) {
-        let said = message.said(session, source, &mut line).unwrap();
+        let said = message.read(session, source, &mut line).unwrap();
         for block in &said.blocks {
             match block {
                 Block::Call { id, .. } => {
@@ -539,7 +541,7 @@ fn all_is_sent(kind: Kind, repair: &Repair, old: &Table, new: &Table) -> Result<
     // Restored entries may be below the old end of a branch, and a compaction may be among them.
     let now: Vec<Sent> = after.tree.standing().map(|place| sent(&after, new, Some(place))).collect();
     // No branch of Claude Code leads to entries that the last compaction replaced.
-    let loader = (kind == Kind::Claude).then(|| Loader::new(&before));
+    let loader = (kind == Kind::Claude).then(|| ClaudeGraph::new(&before));
     let is_gone = |leaf: &Ix| loader.as_ref().is_some_and(|loader| loader.is_gone(*leaf));
     for leaf in before.tree.leaves().filter(|leaf| !is_gone(leaf)) {
         let was = sent(&before, old, Some(leaf));
@@ -562,7 +564,7 @@ fn a_kept_message_came_back(before: &Session, after: &Session, new: &Table) -> b
         let line: Value = serde_json::from_slice(&new.bytes(after.span(ix)).unwrap()).unwrap_or_default();
         let kept = line["compactMetadata"]["preservedMessages"]["uuids"].as_array();
         kept.into_iter().flatten().filter_map(Value::as_str).any(|id| {
-            let key = bough::model::Key::of(id.as_bytes());
+            let key = bough::model::Key::hash(id.as_bytes());
             after.find(key).is_some() && before.find(key).is_none()
         })
     })
@@ -577,15 +579,15 @@ fn run(seed: u64) -> Result<&'static str, String> {
     };
     let start = Instant::now();
     let old = Table(vec![bytes.clone()]);
-    let around = Alone("s");
+    let around = NoSurroundings("s");
     let on_request: Vec<Check> =
-        CHECKS.iter().filter(|row| row.mend == Mend::OnRequest).map(|row| row.check).collect();
+        CHECKS.iter().filter(|row| row.mend == RepairMode::OnRequest).map(|row| row.check).collect();
     let with = match chance.below(4) {
         0 => on_request.into_iter().collect(),
         1 => [on_request[chance.below(on_request.len())]].into_iter().collect(),
         _ => Set::default(),
     };
-    let wishes = Wishes { with, ..Wishes::default() };
+    let wishes = RepairOptions { with, ..RepairOptions::default() };
     let examined = match fsck::examine(None, &old, bytes.len() as u64, None, &around) {
         Ok(examined) => examined,
         Err(Unreadable::Unknown) => return Ok("no session is left"),
@@ -610,7 +612,7 @@ fn run(seed: u64) -> Result<&'static str, String> {
             Ok(second) => return fail(format!("a second repair: {:?}", second.plan.changes), &new),
             Err(error) => return fail(format!("a second repair: {error}"), &new),
         }
-        for row in CHECKS.iter().filter(|row| row.mend == Mend::ByDefault) {
+        for row in CHECKS.iter().filter(|row| row.mend == RepairMode::ByDefault) {
             let left = again
                 .findings
                 .list
@@ -699,17 +701,18 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
         Ok(opened) => (Some(opened.session), opened.files),
         Err(_) => (None, store::open_raw(&path).unwrap().0),
     };
-    let around = Alone("s");
+    let around = NoSurroundings("s");
     let Ok(examined) = fsck::examine(session, &files, bytes.len() as u64, None, &around) else {
         return Ok("no session is left");
     };
-    let repair = match fsck::repair(&examined, &files, &around, &Wishes::default(), &mut Ids::seeded("1")) {
-        Ok(repair) if repair.plan.is_empty() => return Ok("sound"),
-        Ok(repair) => repair,
-        Err(NoRepair::ReadOnly) => return Ok("read-only"),
-        Err(NoRepair::Unproven { .. }) => return Ok(REFUSED),
-        Err(error) => return fail(&error),
-    };
+    let repair =
+        match fsck::repair(&examined, &files, &around, &RepairOptions::default(), &mut Ids::seeded("1")) {
+            Ok(repair) if repair.plan.is_empty() => return Ok("sound"),
+            Ok(repair) => repair,
+            Err(NoRepair::ReadOnly) => return Ok("read-only"),
+            Err(NoRepair::Unproven { .. }) => return Ok(REFUSED),
+            Err(error) => return fail(&error),
+        };
     let wanted = applied(&repair.plan, &Table(vec![bytes.clone()]));
     let mut plan = repair.plan.clone();
     let aside = folder.path().join("aside.jsonl");
@@ -717,12 +720,12 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
         let pieces = repair.aside.iter().map(|aside| aside.content.clone()).collect();
         plan.targets.insert(0, Target::Create { path: Some(aside.clone()), pieces });
     }
-    let log = Log::at(folder.path().join("state"));
+    let log = Log::in_folder(folder.path().join("state"));
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap();
     let now = Time(now.as_millis() as i64);
     // Other tests start programs, which for a moment have all our files open: that looks like an
     // agent.
-    let orders = Orders {
+    let orders = WriteOptions {
         force: true,
         allow: Allow::default(),
         last_try: true,

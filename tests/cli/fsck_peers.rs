@@ -5,7 +5,7 @@ use crate::files::project;
 use crate::fsck_claude::applied;
 use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids, Session};
-use bough::fsck::{self, Alone, Check, Wishes};
+use bough::fsck::{self, Check, NoSurroundings, RepairOptions};
 use bough::model::{Ix, Source, Table, parse_time};
 use bough::store::{self, Opened, Options};
 use sha2::{Digest, Sha256};
@@ -56,14 +56,15 @@ fn mended(path: &Path, asked: &str) -> Vec<u8> {
     let old = Table(vec![fs::read(path).unwrap()]);
     let options = Options { side: true, ..Options::default() };
     let session = store::open(path, options).ok().map(|opened| opened.session);
-    let around = Alone(path.file_stem().unwrap().to_str().unwrap());
+    let around = NoSurroundings(path.file_stem().unwrap().to_str().unwrap());
     let examined = fsck::examine(session, &old, old.0[0].len() as u64, None, &around).unwrap();
-    let wishes = Wishes {
-        with: asked.split(',').filter_map(Check::named).collect(),
+    let wishes = RepairOptions {
+        with: asked.split(',').filter_map(Check::from_id).collect(),
         now: Some(parse_time(b"2027-01-15T12:00:00Z")),
-        ..Wishes::default()
+        ..RepairOptions::default()
     };
-    let repair = fsck::repair(&examined, &old, &around, &wishes, &mut Ids::of(Some("peers"))).unwrap();
+    let repair =
+        fsck::repair(&examined, &old, &around, &wishes, &mut Ids::seeded_or_random(Some("peers"))).unwrap();
     applied(&repair.plan, &old)
 }
 

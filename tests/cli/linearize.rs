@@ -124,7 +124,7 @@ fn answer(path: &Path) -> Value {
     let mut forks: Vec<(String, Value)> = document
         .forks
         .iter()
-        .map(|fork| (id(&fork.at), json!([id(&fork.at), ids(&fork.children), fork.rung.word()])))
+        .map(|fork| (id(&fork.at), json!([id(&fork.at), ids(&fork.children), fork.rung.name()])))
         .collect();
     forks.sort_by(|one, other| one.0.cmp(&other.0));
     out.insert("forks".into(), forks.into_iter().map(|(_, fork)| fork).collect());
@@ -276,7 +276,8 @@ fn project_shape(path: &Path) -> (String, String, String) {
     let opened = project::open(&layout, false).unwrap();
     let session = &opened.session;
     let agents = thread::agents(session, &opened.files, &layout).unwrap();
-    let anchor = |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.at());
+    let anchor =
+        |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.entry());
     let reading = thread::read_with(session, &opened.files, &anchor).unwrap();
     law(path, session, &reading);
     let name = |ix: &Ix| -> String {
@@ -302,7 +303,7 @@ fn project_shape(path: &Path) -> (String, String, String) {
     let started: Vec<String> = agents
         .iter()
         .map(|agent| {
-            let at = agent.anchored.at().map_or(String::new(), |ix| format!(" {}", name(&ix)));
+            let at = agent.anchored.entry().map_or(String::new(), |ix| format!(" {}", name(&ix)));
             let how = format!("{:?}", agent.anchored);
             let how = how.split('(').next().unwrap().to_lowercase();
             let owner = agent.owner.map_or("-".to_owned(), |owner| owner.to_string());
@@ -318,7 +319,7 @@ fn project_shape(path: &Path) -> (String, String, String) {
             Some(format!(
                 "{} {} {}{at} ({} repeated)",
                 kin.file,
-                origin.how.word(),
+                origin.how.name(),
                 origin.file,
                 kin.repeated
             ))
@@ -333,7 +334,7 @@ fn law(path: &Path, session: &Session, reading: &Reading) {
     let mut met = vec![0; session.entries.len()];
     let on_strands = reading.strands.iter().flat_map(|strand| strand.entries.iter().copied());
     for ix in on_strands.chain(reading.aside.iter().map(|aside| aside.ix)).chain(reading.shadowed()) {
-        met[ix.at()] += 1;
+        met[ix.index()] += 1;
     }
     assert!(met.iter().all(|count| *count == 1), "{}: {met:?}", path.display());
     assert!(reading.strands.iter().all(|strand| !strand.entries.is_empty()), "{}", path.display());
@@ -489,8 +490,9 @@ fn nothing_is_dropped_from_random_projects() {
             let layout = project::layout(&path).unwrap();
             let opened = project::open(&layout, true).unwrap();
             let agents = thread::agents(&opened.session, &opened.files, &layout).unwrap();
-            let anchor =
-                |file: u16| agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.at());
+            let anchor = |file: u16| {
+                agents.iter().find(|agent| agent.file == file).map(|agent| agent.anchored.entry())
+            };
             let reading = thread::read_with(&opened.session, &opened.files, &anchor).unwrap();
             law(&path, &opened.session, &reading);
             thread::family(&opened.session, &opened.files, &layout, &reading).unwrap();

@@ -189,7 +189,7 @@ fn real_files_of_version_1_are_what_pi_makes_of_them() {
         assert_eq!(session.entries.len() as u64, recorded["entry_count"].as_u64().unwrap(), "{name}");
         assert_eq!(session.path().len(), recorded["path_ids"].as_array().unwrap().len(), "{name}");
         let at = bough::context::Context::position(&session);
-        let context = bough::context::Context::at(&session, &source, at).unwrap();
+        let context = bough::context::Context::build(&session, &source, at).unwrap();
         let roles: Vec<&str> = context.messages.iter().map(|message| &*message.role).collect();
         let wanted: Vec<&str> = recorded["context_messages"]
             .as_array()

@@ -7,7 +7,7 @@ use crate::random::{config, damage, sessions};
 use crate::session_files::sessions_below;
 use crate::{place, shared};
 use bough::format::{Format, Ids, Session};
-use bough::fsck::{self, Alone, Check, Examined, Wishes};
+use bough::fsck::{self, Check, Examined, NoSurroundings, RepairOptions};
 use bough::model::{Key, Table};
 use bough::store::{self, Options};
 use proptest::prelude::*;
@@ -99,7 +99,7 @@ fn check(name: &str, bytes: &[u8], ways: bool) {
     assert_eq!(status["reachable"], total["reachable"], "{name}: the path");
     let mut faults: BTreeMap<&str, u64> = BTreeMap::new();
     for finding in &of_file.findings {
-        let check = Check::named(finding["check"].as_str().unwrap()).unwrap();
+        let check = Check::from_id(finding["check"].as_str().unwrap()).unwrap();
         if check.is_fault() {
             *faults.entry(check.id()).or_default() += 1;
         }
@@ -191,14 +191,15 @@ fn read(bytes: &[u8]) -> Option<Session> {
 fn keeps_entries(name: &str, bytes: &[u8]) {
     let Some(before) = read(bytes) else { return };
     let source = Table(vec![bytes.to_vec()]);
-    let around = Alone("session");
+    let around = NoSurroundings("session");
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("session.jsonl");
     fs::write(&path, bytes).unwrap();
     let session = store::open(&path, Options { side: true, ..Options::default() }).unwrap().session;
     let examined: Examined =
         fsck::examine(Some(session), &source, bytes.len() as u64, None, &around).expect("it was read");
-    let Ok(repair) = fsck::repair(&examined, &source, &around, &Wishes::default(), &mut Ids::seeded("7"))
+    let Ok(repair) =
+        fsck::repair(&examined, &source, &around, &RepairOptions::default(), &mut Ids::seeded("7"))
     else {
         return;
     };
@@ -207,7 +208,7 @@ fn keeps_entries(name: &str, bytes: &[u8]) {
     // An id that is a number becomes a string, and of entries with the same id the first keeps it.
     let renamed = |key: &Key| {
         let id = key.short_id();
-        *key == Key::of_number(&id) && !id.is_empty() || *key == Key::of(b"")
+        *key == Key::of_number(&id) && !id.is_empty() || *key == Key::hash(b"")
     };
     let ids = |session: &Session| -> HashSet<Key> {
         session.entries.keys().iter().copied().filter(|key| key.is_some()).collect()
@@ -221,7 +222,7 @@ fn keeps_entries(name: &str, bytes: &[u8]) {
         .list
         .iter()
         .filter(|finding| goes(finding.check))
-        .map(|finding| Key::of(finding.id.as_bytes()))
+        .map(|finding| Key::hash(finding.id.as_bytes()))
         .collect();
     // An id may contain bytes that are not UTF-8, and halves of surrogate pairs; agents read what
     // the repair writes.

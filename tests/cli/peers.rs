@@ -16,7 +16,7 @@ use bough::context::Context;
 use bough::format::{Format, Ids};
 use bough::model::{Piece, Target, parse_time};
 use bough::ops::append::{self, Payload};
-use bough::ops::{self, Whole, export, label, migrate, revision, switch};
+use bough::ops::{self, Snapshot, export, label, migrate, revision, switch};
 use bough::store::{self, Opened, Options};
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -175,15 +175,15 @@ fn compare(row: &Row<'_>, copy: &Path) -> Result<(), String> {
 /// Carries out a row; returns the file that was written, or `None` if it was refused.
 fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>, String> {
     let (session, files) = (&opened.session, &opened.files);
-    let whole = Whole { session, source: files };
+    let whole = Snapshot { session, source: files };
     let (ids, now) = (&mut Ids::seeded(SEED), parse_time(NOW.as_bytes()));
-    let target =
-        revision::one(session, files, &format!("id:{}", row.target)).map_err(|error| error.to_string())?;
+    let target = revision::resolve_one(session, files, &format!("id:{}", row.target))
+        .map_err(|error| error.to_string())?;
     let mut out = copy.to_owned();
     let plan = match row.verb {
         "switch" | "summary" => {
             let summary = (row.verb == "summary").then(|| "what was tried".to_owned());
-            let wish = switch::Wish { summary, ..switch::Wish::default() };
+            let wish = switch::SwitchOptions { summary, ..switch::SwitchOptions::default() };
             switch::plan(whole, switch::To::Entry(target), &wish, ids, now).map(|switch| switch.plan)
         }
         "append-message" | "append-note" | "append-custom" | "append-compaction" | "append-kept" => {
@@ -199,7 +199,7 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
             append::plan(whole, payload, parent, ids, now).map(|append| append.plan)
         }
         "label" => {
-            let wish = label::Wish::Set { name: "a name of bough", target, take: false };
+            let wish = label::LabelOptions::Set { name: "a name of bough", target, take: false };
             label::plan(whole, wish, ids, now)
         }
         "export" | "subtree" | "new-ids" => {
@@ -210,7 +210,7 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
                 "out.jsonl".into()
             });
             let _ = fs::remove_file(&out);
-            let wish = export::Wish {
+            let wish = export::ExportOptions {
                 entry: target,
                 subtree: row.verb == "subtree",
                 new_ids: row.verb == "new-ids",
@@ -273,7 +273,7 @@ fn said(opened: &Opened) -> (String, Vec<String>) {
         return (line.unwrap_or_default(), sent);
     }
     let path = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
-    let context = Context::at(session, files, Context::position(session)).unwrap();
+    let context = Context::build(session, files, Context::position(session)).unwrap();
     let said: Vec<String> = match session.format {
         Format::Chimera => chimera_messages(session, files, &context)
             .iter()

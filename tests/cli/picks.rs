@@ -3,7 +3,7 @@
 use bough::format::tools::{ToolRole, tool_ids};
 use bough::format::{Format, Ids, Session};
 use bough::model::{Flags, Ix, Source, Table, Target, Time};
-use bough::ops::Whole;
+use bough::ops::Snapshot;
 use bough::ops::cherry_pick::{self, Options, Picked, Picks, Refusal};
 use bough::ops::diff::{align, items};
 use bough::ops::merge::{self, Bring};
@@ -262,9 +262,9 @@ fn whole_branch(session: &Session, source: &Table, fork: Option<Ix>, leaf: Ix) -
     if session.format != Format::Claude {
         return path[from..].to_vec();
     }
-    let side = Whole { session, source };
+    let side = Snapshot { session, source };
     let wanted: HashSet<Ix> = path.iter().copied().collect();
-    let tools = cherry_pick::units::Tools::of(side, &wanted).unwrap();
+    let tools = cherry_pick::units::Tools::collect(side, &wanted).unwrap();
     let mut out: Vec<Ix> = Vec::new();
     for ix in &path[from..] {
         if !out.contains(ix) {
@@ -284,7 +284,7 @@ proptest! {
             let session = Session::read(&old).unwrap();
             prop_assert_eq!(session.format, format);
             let source = Table(vec![old.clone()]);
-            let side = Whole { session: &session, source: &source };
+            let side = Snapshot { session: &session, source: &source };
             let leaves: Vec<Ix> = session.tree.leaves().filter(|ix| !session.entries.flags(*ix).has(Flags::RESULT) || format != Format::Claude).collect();
             let Some(leaf) = leaves.get(which % leaves.len().max(1)).copied() else { continue };
             let fork = session.tree.ancestors(leaf).skip(1).find(|ix| session.tree.children(*ix).len() > 1);
@@ -302,15 +302,15 @@ proptest! {
             let again = Session::read(&new).unwrap();
             let again_source = Table(vec![new.clone()]);
             prop_assert_eq!(again.faults.len(), session.faults.len(), "{:?}", format);
-            let last = again.find(bough::model::Key::of(made.copies.last().unwrap().1.as_bytes())).unwrap();
+            let last = again.find(bough::model::Key::hash(made.copies.last().unwrap().1.as_bytes())).unwrap();
             prop_assert_eq!(again.head.entry, Some(last), "{:?}: the last copy is HEAD", format);
             let path = again.tree.path(last);
             let copies = &path[path.len() - made.copies.len()..];
-            prop_assert!(copies.iter().all(|ix| ix.at() >= session.entries.len()), "{:?}: copies hang in a row", format);
+            prop_assert!(copies.iter().all(|ix| ix.index() >= session.entries.len()), "{:?}: copies hang in a row", format);
             if let Err(why) = paired(&again, &again_source, copies) {
                 prop_assert!(false, "{:?}: {}", format, why);
             }
-            let again_side = Whole { session: &again, source: &again_source };
+            let again_side = Snapshot { session: &again, source: &again_source };
             let (one, two) = (items(side, &branch, false).unwrap(), items(again_side, copies, false).unwrap());
             prop_assert!(align(&one, &two).iter().all(|step| !step.differs()), "{:?}\n{}", format, String::from_utf8_lossy(&new));
             // If the receiving path has other calls, none occurs twice on it.
@@ -326,7 +326,7 @@ proptest! {
             let old = Writer::session(format, &turns);
             let session = Session::read(&old).unwrap();
             let source = Table(vec![old.clone()]);
-            let side = Whole { session: &session, source: &source };
+            let side = Snapshot { session: &session, source: &source };
             let leaves: Vec<Ix> = session.tree.leaves().collect();
             let tip = leaves[which % leaves.len()];
             let Bring::Entries(picked) = merge::missing(side, tip).unwrap() else { continue };
@@ -337,7 +337,7 @@ proptest! {
             let again = Session::read(&new).unwrap();
             let again_source = Table(vec![new]);
             let tip = again.find(session.entries.key(tip)).unwrap();
-            let rest = merge::missing(Whole { session: &again, source: &again_source }, tip).unwrap();
+            let rest = merge::missing(Snapshot { session: &again, source: &again_source }, tip).unwrap();
             let left_out = made.notes.iter().any(|note| matches!(note, cherry_pick::Note::LeftOut { .. }));
             prop_assert!(left_out || rest == Bring::Nothing, "{:?}: {:?}", format, rest);
             let path = again.path();

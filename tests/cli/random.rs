@@ -100,10 +100,12 @@ fn questions(opened: &Opened) {
     let short = ids::ShortIds::default();
     for ix in entries.all() {
         opened.files.read(session.span(ix), &mut line).unwrap();
-        let content = Content::of(session.format, &line);
+        let content = Content::read(session.format, &line);
         let _ = (content.summary(), content.usage(), content.calls().count());
-        let _ =
-            (ids::name(session, &opened.files, ix).unwrap(), short.of(session, &opened.files, ix).unwrap());
+        let _ = (
+            ids::name(session, &opened.files, ix).unwrap(),
+            short.short_id(session, &opened.files, ix).unwrap(),
+        );
     }
     let standing = tree.standing().count();
     if let Some(head) = session.head.entry {
@@ -119,8 +121,8 @@ fn questions(opened: &Opened) {
         let mut drawn = vec![false; entries.len()];
         for row in Graph::new(&forest, session.head.leaf).rows() {
             if let Row::Entry { ix, .. } = row {
-                assert!(!std::mem::replace(&mut drawn[ix.at()], true), "drawn twice");
-                assert!(forest.parent(ix).is_none_or(|parent| !drawn[parent.at()]), "a parent came first");
+                assert!(!std::mem::replace(&mut drawn[ix.index()], true), "drawn twice");
+                assert!(forest.parent(ix).is_none_or(|parent| !drawn[parent.index()]), "a parent came first");
             }
         }
         assert_eq!(drawn.iter().filter(|drawn| **drawn).count(), wanted);

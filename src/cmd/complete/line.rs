@@ -48,7 +48,7 @@ pub(super) fn read(command: &mut Command, mut words: Vec<OsString>) -> Vec<OsStr
     }
     let before: Vec<String> =
         words.iter().take(words.len() - 1).skip(1).map(|word| word.to_string_lossy().into_owned()).collect();
-    let _ = TYPED.set(Typed::of(command, &before, config));
+    let _ = TYPED.set(Typed::parse(command, &before, config));
     words
 }
 
@@ -145,7 +145,7 @@ fn takes_value(arg: &Arg) -> bool {
 
 impl Typed {
     /// Reads the words after the name of the program.
-    fn of(command: &Command, before: &[String], config: Config) -> Typed {
+    fn parse(command: &Command, before: &[String], config: Config) -> Typed {
         let mut typed = Typed { config, ..Typed::default() };
         let mut at = command;
         let mut options = Options::default();
@@ -252,7 +252,7 @@ mod tests {
         unalias(&command, &config, &mut all);
         let before: Vec<String> =
             all[1..all.len() - 1].iter().map(|word| word.to_string_lossy().into_owned()).collect();
-        let typed = Typed::of(&command, &before, config);
+        let typed = Typed::parse(&command, &before, config);
         assert_eq!(
             (typed.session.as_deref().unwrap_or_default(), &*typed.words.join(" ")),
             (session, words),

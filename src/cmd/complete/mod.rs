@@ -40,7 +40,7 @@ pub(super) fn help_words(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes the first word of a command as a session, if none is given yet, and other words as
 /// revisions.
-pub(super) fn words(current: &OsStr) -> Vec<CompletionCandidate> {
+pub(super) fn first_words(current: &OsStr) -> Vec<CompletionCandidate> {
     in_parts(current, |typed, current, give| {
         if with_session(typed, current, give) {
             return;
@@ -130,7 +130,7 @@ pub(super) fn operations(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Completes a kind of entry.
 pub(super) fn kinds(current: &OsStr) -> Vec<CompletionCandidate> {
-    among(current, Kind::ALL.map(Kind::word))
+    among(current, Kind::ALL.map(Kind::name))
 }
 
 /// Completes the keys of `branches --sort`.

@@ -5,7 +5,7 @@ use crate::cmd::shared::parallel;
 use crate::format::{Content, Session};
 use crate::model::{Ix, Source};
 use crate::ops::turns::{Prompt, Thread, Turn};
-use crate::ops::{Whole, branches, ids};
+use crate::ops::{Snapshot, branches, ids};
 use crate::store;
 use crate::store::{Opened, locate};
 use crate::ui::text;
@@ -150,7 +150,8 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
         labels.iter().for_each(|(name, ix)| offer(format!("label:{name}"), Some(*ix)));
     }
     offer("HEAD".into(), session.head.entry);
-    let turns = Thread::new(Whole { session, source }).and_then(|thread| thread.turns()).unwrap_or_default();
+    let turns =
+        Thread::new(Snapshot { session, source }).and_then(|thread| thread.turns()).unwrap_or_default();
     let prompt = |turn: &Turn| match turn.prompt {
         Prompt::Entry(ix) => Some(ix),
         Prompt::Queued { .. } => None,
@@ -189,7 +190,7 @@ pub(super) fn revisions(opened: &Opened, current: &str) -> Vec<CompletionCandida
     let short = ids::ShortIds::default();
     for ix in at_most(all, |ix| session.entries.id_start(ix)) {
         // A word that is longer than a short id is completed to the whole id.
-        let id = short.of(session, source, ix);
+        let id = short.short_id(session, source, ix);
         let whole = id.as_ref().is_ok_and(|id| id.len() < typed.len());
         if let Ok(id) = if whole { ids::id(session, source, ix) } else { id } {
             offer(format!("{prefix}{id}"), Some(ix));
@@ -220,12 +221,12 @@ fn labels_of(opened: &Opened) -> Vec<(String, Ix)> {
 
 /// Returns the kind of an entry, and its first words.
 fn preview(session: &Session, source: &dyn Source, ix: Ix) -> String {
-    let kind = session.entries.kind(ix).word();
+    let kind = session.entries.kind(ix).name();
     let span = session.span(ix);
     if span.len > LONG {
         return kind.to_owned();
     }
     let line = source.bytes(span).unwrap_or_default();
-    let words = text::one_line(&Content::of(session.format, &line).summary());
+    let words = text::one_line(&Content::read(session.format, &line).summary());
     format!("{kind}: {}", text::fit(&words, PREVIEW))
 }

@@ -6,7 +6,7 @@ mod site;
 
 use super::shared::config::Config;
 use super::shared::options::Global;
-use super::shared::thread_arg::{self, Manner, Read};
+use super::shared::thread_arg::{self, ReadOptions, ThreadView};
 use super::shared::words::{self, Use};
 use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
@@ -36,7 +36,7 @@ use std::path::{Path, PathBuf};
 #[command(override_usage = "bough export [OPTIONS] [SESSION] [REV|RANGE]...")]
 pub struct Args {
     /// The session, if it looks like a file; then entries and ranges
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// What to write
@@ -139,8 +139,8 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let is_page = form == Form::Html && !args.plain;
     let mut read = match is_page && !args.no_agents && !args.check {
-        true => thread_arg::read(global, named, Manner { agents: true, ..Manner::default() }, ui)?,
-        false => Read::of(session_arg::session(global, named, ui)?),
+        true => thread_arg::read(global, named, ReadOptions { agents: true, ..ReadOptions::default() }, ui)?,
+        false => ThreadView::unlinearized(session_arg::session(global, named, ui)?),
     };
     let chosen = match is_page && revisions.is_empty() {
         true => {
@@ -156,7 +156,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         redaction.learn_entries(&read.opened, &chosen)?;
     }
     if let Some(report) = &args.redact_report {
-        store::put(report, redaction.report().as_bytes())?;
+        store::write_file(report, redaction.report().as_bytes())?;
     }
     if args.check {
         redaction.tell(ui);
@@ -181,7 +181,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
     };
     match output {
-        Some(output) => store::put(output, &written)?,
+        Some(output) => store::write_file(output, &written)?,
         None if form == Form::Txt => {
             let written = String::from_utf8_lossy(&written);
             let shown = written.lines().map(text::safe).collect::<Vec<_>>().join("\n");
@@ -220,7 +220,7 @@ fn form_of(output: Option<&Path>) -> Form {
 }
 
 /// The entries to export, oldest first: the path to HEAD, or what the revisions name.
-fn chosen(read: &mut Read, revisions: &[String]) -> anyhow::Result<Vec<Ix>> {
+fn chosen(read: &mut ThreadView, revisions: &[String]) -> anyhow::Result<Vec<Ix>> {
     let opened = &read.opened;
     let mut singles = Vec::new();
     let mut sets = Vec::new();
@@ -228,7 +228,7 @@ fn chosen(read: &mut Read, revisions: &[String]) -> anyhow::Result<Vec<Ix>> {
         if revision::is_set(&opened.session, &opened.files, word)? {
             sets.push(word.clone());
         } else {
-            singles.push(revision::one(&opened.session, &opened.files, word)?);
+            singles.push(revision::resolve_one(&opened.session, &opened.files, word)?);
         }
     }
     read.join()?;
@@ -258,17 +258,17 @@ fn chosen(read: &mut Read, revisions: &[String]) -> anyhow::Result<Vec<Ix>> {
     for end in ends.into_iter().rev() {
         let path: Vec<Ix> = session.tree.ancestors(end).collect();
         for (at, ix) in path.iter().rev().enumerate() {
-            place[ix.at()] = at as u32;
+            place[ix.index()] = at as u32;
         }
     }
-    if out.iter().all(|ix| place[ix.at()] != u32::MAX) {
-        out.sort_by_key(|ix| place[ix.at()]);
+    if out.iter().all(|ix| place[ix.index()] != u32::MAX) {
+        out.sort_by_key(|ix| place[ix.index()]);
     }
     Ok(out)
 }
 
 /// Refuses to write over a file of the session.
-fn refuse_source(read: &Read, output: &Path) -> anyhow::Result<()> {
+fn refuse_source(read: &ThreadView, output: &Path) -> anyhow::Result<()> {
     let real = output.canonicalize().ok();
     let source = read.opened.files.path(0).canonicalize().ok();
     if real.is_some() && real == source {
@@ -284,7 +284,7 @@ fn refuse_source(read: &Read, output: &Path) -> anyhow::Result<()> {
 fn as_document(
     args: &Args,
     form: Form,
-    read: &Read,
+    read: &ThreadView,
     chosen: &[Ix],
     redaction: &mut Redaction,
     ui: &mut Ui,

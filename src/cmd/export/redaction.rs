@@ -66,7 +66,8 @@ impl Redaction {
                     "offset": hit.range.start, "length": hit.range.len() }));
             }
         }
-        for label in entries.iter().filter_map(|ix| session.labels.of(*ix)).chain(session.name.as_deref()) {
+        for label in entries.iter().filter_map(|ix| session.labels.label(*ix)).chain(session.name.as_deref())
+        {
             redactor.learn_text(label);
         }
         Ok(())

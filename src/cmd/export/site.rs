@@ -2,7 +2,7 @@
 
 use super::redaction::Redaction;
 use super::{Args, WhichImages};
-use crate::cmd::shared::thread_arg::Read;
+use crate::cmd::shared::thread_arg::ThreadView;
 use crate::model::{Count, Ix};
 use crate::ops::page::{self, Images, Options};
 use crate::store;
@@ -14,7 +14,7 @@ use std::path::Path;
 /// Writes the page of some entries to a file, or prints it.
 pub(super) fn page(
     args: &Args,
-    read: &Read,
+    read: &ThreadView,
     chosen: &[Ix],
     redaction: &mut Redaction,
     output: Option<&Path>,

@@ -6,11 +6,13 @@ mod surroundings;
 
 use super::shared::exit::Failures;
 use super::shared::options::Global;
-use super::shared::write::Writing;
+use super::shared::write::WriteArgs;
 use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
 use crate::format::{Format, Program};
-use crate::fsck::{self, CHECKS, Check, Examined, Findings, Level, Mend, NoRepair, Set, Unreadable, Wishes};
+use crate::fsck::{
+    self, CHECKS, Check, Examined, Findings, Level, NoRepair, RepairMode, RepairOptions, Set, Unreadable,
+};
 use crate::model::{Count, Key};
 use crate::store;
 use crate::store::oplog::Log;
@@ -87,7 +89,7 @@ pub struct Args {
     explain: Option<String>,
 
     #[command(flatten)]
-    writing: Writing,
+    writing: WriteArgs,
 }
 
 fn check_names() -> PossibleValuesParser {
@@ -105,7 +107,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         report::list_checks(ui)?;
         return Ok(Exit::Done);
     }
-    if let Some(check) = args.explain.as_deref().and_then(Check::named) {
+    if let Some(check) = args.explain.as_deref().and_then(Check::from_id) {
         report::explain(check, ui)?;
         return Ok(Exit::Done);
     }
@@ -113,31 +115,31 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let hint = "`-n` shows what `--repair` would do";
         return Err(Failure::Usage { what: "`-n` without `--repair`".into(), hint: hint.into() }.into());
     }
-    let wishes = wishes(args)?;
+    let options = options(args)?;
     let mut total = Total::default();
     let targets = targets(args, global, &mut total, ui)?;
     if targets.is_empty() && total.failures.is_empty() && !ui.look.quiet {
         ui.note("no session files found, nothing was checked");
     }
     if args.repair {
-        repair::run(args, global, &targets, &wishes, total, ui)
+        repair::run(args, global, &targets, &options, total, ui)
     } else {
-        look(args, global, &targets, &wishes, total, ui)
+        check_files(args, global, &targets, &options, total, ui)
     }
 }
 
 /// Checks all files, several at a time, and prints the findings in the order of the files.
-fn look(
+fn check_files(
     args: &Args,
     global: &Global,
     targets: &[Target],
-    wishes: &Wishes,
+    options: &RepairOptions,
     mut total: Total,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
     let progress = Progress::start("checking", targets.len(), global.quiet);
     let one = |target: &Target| {
-        let report = report(target, global, args, wishes, targets.len() > 1);
+        let report = report(target, global, args, options, targets.len() > 1);
         progress.step();
         report
     };
@@ -168,7 +170,7 @@ fn look(
     if !global.json {
         tell_equal_ids(ids, ui);
     }
-    total.hint(args, global, wishes, ui);
+    total.hint(args, global, options, ui);
     Ok(total.exit(args.strict))
 }
 
@@ -230,7 +232,7 @@ fn report(
     target: &Target,
     global: &Global,
     args: &Args,
-    wishes: &Wishes,
+    options: &RepairOptions,
     several: bool,
 ) -> Result<Report, Error> {
     let subject = Subject::open(&target.path, global)?;
@@ -247,9 +249,9 @@ fn report(
         program: examined.program(),
     };
     if examined.entries > MOST_TRIED && !global.json {
-        report.untried = examined.repairable(wishes);
-    } else if examined.findings.list.iter().any(|finding| wishes.wants(finding))
-        && let Ok(repair) = subject.repair(wishes)
+        report.untried = examined.repairable(options);
+    } else if examined.findings.list.iter().any(|finding| options.wants(finding))
+        && let Ok(repair) = subject.repair(options)
         && !repair.plan.is_empty()
     {
         report.mendable = repair.mended;
@@ -260,34 +262,34 @@ fn report(
 
 /// Returns the selected checks.
 fn selected(args: &Args) -> Set {
-    let named = |ids: &[String]| ids.iter().filter_map(|id| Check::named(id)).collect::<Set>();
+    let named = |ids: &[String]| ids.iter().filter_map(|id| Check::from_id(id)).collect::<Set>();
     let mut set = if args.only.is_empty() { Set::all() } else { named(&args.only) };
-    args.skip.iter().filter_map(|id| Check::named(id)).for_each(|check| set.remove(check));
+    args.skip.iter().filter_map(|id| Check::from_id(id)).for_each(|check| set.remove(check));
     set
 }
 
-fn wishes(args: &Args) -> anyhow::Result<Wishes> {
+fn options(args: &Args) -> anyhow::Result<RepairOptions> {
     let usage = |what: String, hint: String| Failure::Usage { what, hint };
-    let mut wishes = Wishes { now: Some(super::shared::time::now()), ..Wishes::default() };
+    let mut options = RepairOptions { now: Some(super::shared::time::now()), ..RepairOptions::default() };
     for id in &args.with {
-        let check = Check::named(id).expect("clap takes names of checks alone");
-        if check.mend() == Mend::No {
+        let check = Check::from_id(id).expect("clap takes names of checks alone");
+        if check.mend() == RepairMode::No {
             return Err(usage(
                 format!("`{id}` can't be repaired"),
                 format!("`bough fsck --explain {id}` explains why"),
             )
             .into());
         }
-        wishes.with.insert(check);
+        options.with.insert(check);
     }
     let selected = selected(args);
-    wishes.without = CHECKS.iter().map(|row| row.check).filter(|check| !selected.has(*check)).collect();
-    for check in wishes.with_checks() {
-        wishes.without.remove(check);
+    options.without = CHECKS.iter().map(|row| row.check).filter(|check| !selected.has(*check)).collect();
+    for check in options.with_checks() {
+        options.without.remove(check);
     }
     for words in &args.strategy {
         let (id, name) = words.split_once('=').unwrap_or((words, ""));
-        let check = Check::named(id).ok_or_else(|| {
+        let check = Check::from_id(id).ok_or_else(|| {
             usage(format!("unknown check `{id}`"), "`bough fsck --list-checks` lists them".into())
         })?;
         let known = check.row().strategies;
@@ -298,9 +300,9 @@ fn wishes(args: &Args) -> anyhow::Result<Wishes> {
             };
             return Err(usage(format!("`{id}` has no strategy `{name}`"), hint).into());
         }
-        wishes.strategies.push((check, name.to_owned()));
+        options.strategies.push((check, name.to_owned()));
     }
-    Ok(wishes)
+    Ok(options)
 }
 
 /// A file to check.
@@ -343,7 +345,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
                 continue;
             }
         };
-        let agents = Place::of(&path).agents_files();
+        let agents = Place::of_file(&path).agents_files();
         left.extend(leftovers_of(&path));
         left.extend(agents.iter().flat_map(|path| leftovers_of(path)));
         add(path, true);
@@ -372,7 +374,7 @@ fn tell_leftovers(left: &BTreeSet<PathBuf>, ui: &mut Ui) {
 pub(super) fn findings_of(opened: Opened, global: &Global) -> anyhow::Result<Findings> {
     let Opened { session, files } = opened;
     let len = session.files[0].bytes;
-    let place = Place::of(files.path(0));
+    let place = Place::of_file(files.path(0));
     let examined = fsck::examine(Some(session), &files, len, global.options().format, &place)?;
     Ok(examined.findings)
 }
@@ -387,7 +389,7 @@ struct Subject {
 impl Subject {
     fn open(path: &Path, global: &Global) -> Result<Subject, Error> {
         let options = Options { side: true, ..global.options() };
-        let place = Place::of(path);
+        let place = Place::of_file(path);
         let (session, files, len) = store::open_any(path, options)?;
         let examined =
             fsck::examine(session, &files, len, options.format, &place).map_err(|error| match error {
@@ -400,16 +402,16 @@ impl Subject {
         Ok(Subject { files, examined, place })
     }
 
-    fn repair(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
-        fsck::repair(&self.examined, &self.files, &self.place, wishes, &mut super::shared::write::ids())
+    fn repair(&self, options: &RepairOptions) -> Result<fsck::Repair, NoRepair> {
+        fsck::repair(&self.examined, &self.files, &self.place, options, &mut super::shared::write::ids())
     }
 
     /// Does the same; if the repair can't be verified, with the check that prevents it.
-    fn repair_or_say_why_not(&self, wishes: &Wishes) -> Result<fsck::Repair, NoRepair> {
-        self.repair(wishes).map_err(|error| match error {
+    fn repair_or_say_why_not(&self, options: &RepairOptions) -> Result<fsck::Repair, NoRepair> {
+        self.repair(options).map_err(|error| match error {
             NoRepair::Unproven { failed, .. } => {
                 let ids = &mut super::shared::write::ids();
-                let check = fsck::in_the_way(&self.examined, &self.files, &self.place, wishes, ids);
+                let check = fsck::in_the_way(&self.examined, &self.files, &self.place, options, ids);
                 NoRepair::Unproven { failed, check }
             }
             error => error,
@@ -455,7 +457,7 @@ impl Total {
         self.reachable_after += report.reachable_after;
         self.mendable += report.mendable;
         self.untried += report.untried;
-        for row in CHECKS.iter().filter(|row| row.mend == Mend::OnRequest && row.level > Level::Info) {
+        for row in CHECKS.iter().filter(|row| row.mend == RepairMode::OnRequest && row.level > Level::Info) {
             let mut found = report.findings.list.iter().filter(|finding| finding.check == row.check);
             if found.any(fsck::Finding::is_mendable) && !self.on_request.contains(&row.check) {
                 self.on_request.push(row.check);
@@ -464,7 +466,7 @@ impl Total {
     }
 
     /// Prints what the user can do.
-    fn hint(&self, args: &Args, global: &Global, wishes: &Wishes, ui: &mut Ui) {
+    fn hint(&self, args: &Args, global: &Global, options: &RepairOptions, ui: &mut Ui) {
         if self.failures.no_sessions > 0 && !ui.look.quiet {
             ui.note(format_args!(
                 "{} skipped",
@@ -501,7 +503,7 @@ impl Total {
         let asked: Vec<&str> = self
             .on_request
             .iter()
-            .filter(|check| !wishes.with.has(**check))
+            .filter(|check| !options.with.has(**check))
             .map(|check| check.id())
             .collect();
         if !asked.is_empty() {

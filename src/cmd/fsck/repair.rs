@@ -5,7 +5,7 @@ use crate::cmd::Exit;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::{time, write};
 use crate::format::Format;
-use crate::fsck::{Findings, Repair, Wishes};
+use crate::fsck::{Findings, Repair, RepairOptions};
 use crate::model::{Change, Count, Piece, Plan, Target as Written};
 use crate::store::oplog::Log;
 use crate::store::write::{Group, Refusal};
@@ -20,7 +20,7 @@ pub(super) fn run(
     args: &Args,
     global: &Global,
     targets: &[Target],
-    wishes: &Wishes,
+    options: &RepairOptions,
     mut total: Total,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
@@ -28,7 +28,7 @@ pub(super) fn run(
     // One command is one operation, however many files it changes.
     let group = Group::default();
     for target in targets {
-        match mend(args, global, target, wishes, &group, ui) {
+        match mend(args, global, target, options, &group, ui) {
             Ok((report, mended)) => {
                 total.mended = total.mended.map(|sum| sum + mended);
                 total.add(&report);
@@ -40,7 +40,7 @@ pub(super) fn run(
     group.end();
     report::total(&total, args.porcelain, ui)?;
     (total.mendable, total.untried) = (0, 0);
-    total.hint(args, global, wishes, ui);
+    total.hint(args, global, options, ui);
     Ok(total.exit(args.strict))
 }
 
@@ -55,13 +55,13 @@ fn mend(
     args: &Args,
     global: &Global,
     target: &Target,
-    wishes: &Wishes,
+    options: &RepairOptions,
     group: &Group,
     ui: &mut Ui,
 ) -> anyhow::Result<(Report, u64)> {
     let (subject, repair, side_file) = write::again(|round| {
         let subject = Subject::open(&target.path, global)?;
-        let repair = subject.repair_or_say_why_not(wishes)?;
+        let repair = subject.repair_or_say_why_not(options)?;
         if repair.plan.is_empty() {
             return Ok((subject, repair, None));
         }
@@ -72,14 +72,14 @@ fn mend(
         Ok((subject, repair, side_file))
     })?;
     if !repair.plan.is_empty() {
-        tell(&subject, &repair, side_file.as_deref(), args, ui)?;
+        print_outcome(&subject, &repair, side_file.as_deref(), args, ui)?;
     }
     let left = repair.left.only(selected(args));
     if !args.writing.dry_run {
         report::findings(&target.path, &left, args.porcelain, global, ui)?;
     }
     if !ui.look.quiet {
-        say_what_has_no_way(&subject, &left, wishes, ui);
+        say_what_has_no_way(&subject, &left, options, ui);
     }
     let report = Report {
         session: None,
@@ -96,8 +96,8 @@ fn mend(
 }
 
 /// Reports for the requested checks why findings of them are left.
-fn say_what_has_no_way(subject: &Subject, left: &Findings, wishes: &Wishes, ui: &mut Ui) {
-    for check in wishes.with_checks().filter(|check| left.count(*check) > 0) {
+fn say_what_has_no_way(subject: &Subject, left: &Findings, options: &RepairOptions, ui: &mut Ui) {
+    for check in options.with_checks().filter(|check| left.count(*check) > 0) {
         let why = match subject.format() {
             Format::PiV1 => "entries of version 1 have no ids; `bough migrate` adds them",
             _ => "no safe repair exists",
@@ -180,7 +180,7 @@ fn fresh_name(folder: &Path, of: &Path) -> PathBuf {
 }
 
 /// Reports what was done.
-fn tell(
+fn print_outcome(
     subject: &Subject,
     repair: &Repair,
     side_file: Option<&Path>,
@@ -195,7 +195,7 @@ fn tell(
         write::show(&repair.plan.changes, |_| file, ui)?;
     } else if !args.porcelain {
         for change in &repair.plan.changes {
-            told(&file.display().to_string(), change, ui)?;
+            print_change(&file.display().to_string(), change, ui)?;
         }
     }
     if let Some(side) = side_file {
@@ -222,7 +222,7 @@ fn tell(
 }
 
 /// Prints one change on one line.
-fn told(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
+fn print_change(file: &str, change: &Change, ui: &mut Ui) -> io::Result<()> {
     let cut = |value: &str| text::fit(&text::one_line(value), 48);
     let at = if change.line > 0 { format!(":{}", change.line) } else { String::new() };
     let lines = |value: &str| Count("line", "lines", value.lines().count());

@@ -26,7 +26,7 @@ pub(super) fn findings(
         } else if porcelain {
             let field = |value: &str| text::one_line(value);
             let line = finding.line;
-            let (level, check) = (finding.check.level().word(), finding.check.id());
+            let (level, check) = (finding.check.level().name(), finding.check.id());
             let (id, words) = (field(&finding.id), field(&finding.message));
             writeln!(ui.out(), "{}\t{line}\t{level}\t{check}\t{id}\t{words}", field(&file))?;
         } else if global.unshown.contains(&finding.check) {
@@ -35,10 +35,10 @@ pub(super) fn findings(
             // Hundreds of infos would bury the damage: one of each kind represents all.
             if !ui.look.quiet && !infos.contains(&finding.check) {
                 infos.push(finding.check);
-                words(&file, finding, findings.count(finding.check), ui)?;
+                print_finding(&file, finding, findings.count(finding.check), ui)?;
             }
         } else {
-            words(&file, finding, 1, ui)?;
+            print_finding(&file, finding, 1, ui)?;
         }
     }
     if unshown > 0 && !ui.look.quiet {
@@ -49,14 +49,14 @@ pub(super) fn findings(
 }
 
 /// Prints one finding that represents `count`.
-fn words(file: &str, finding: &Finding, count: u64, ui: &mut Ui) -> io::Result<()> {
+fn print_finding(file: &str, finding: &Finding, count: u64, ui: &mut Ui) -> io::Result<()> {
     let level = finding.check.level();
     let ink = match level {
         Level::Error => Ink::Error,
         Level::Warning => Ink::Warning,
         Level::Info => Ink::Quiet,
     };
-    let word = ui.paint(ink, level.word());
+    let word = ui.paint(ink, level.name());
     let at = if finding.line > 0 { format!(":{}", finding.line) } else { String::new() };
     let more = match count {
         0 | 1 => String::new(),
@@ -70,7 +70,7 @@ fn object(file: &str, finding: &Finding) -> serde_json::Value {
     let mut object = json!({
         "schema": "bough.finding/1",
         "file": file,
-        "level": finding.check.level().word(),
+        "level": finding.check.level().name(),
         "check": finding.check.id(),
         "message": finding.message,
         "repairable": finding.is_mendable(),
@@ -138,8 +138,8 @@ pub(super) fn total(total: &Total, porcelain: bool, ui: &mut Ui) -> io::Result<(
 /// Returns a check as an object.
 fn check(row: &Row) -> Value {
     json!({
-        "schema": "bough.check/1", "check": row.id, "level": row.level.word(),
-        "mended": row.mend.words(), "what": row.what, "why": row.why, "strategies": row.strategies,
+        "schema": "bough.check/1", "check": row.id, "level": row.level.name(),
+        "mended": row.mend.phrase(), "what": row.what, "why": row.why, "strategies": row.strategies,
     })
 }
 
@@ -150,7 +150,7 @@ pub(super) fn list_checks(ui: &mut Ui) -> io::Result<()> {
     }
     let width = CHECKS.iter().map(|row| row.id.len()).max().unwrap_or(0);
     for row in CHECKS {
-        let (level, repair) = (row.level.word(), row.mend.words());
+        let (level, repair) = (row.level.name(), row.mend.phrase());
         let head = format!("{level:<7}  {:<width$}  {repair:<10}  ", row.id);
         let room = ui.look.width.saturating_sub(head.len());
         let lines = match ui.look.terminal && room >= 20 {
@@ -171,15 +171,15 @@ pub(super) fn explain(check: Check, ui: &mut Ui) -> io::Result<()> {
     if ui.look.json {
         return writeln!(ui.out(), "{}", super::report::check(row));
     }
-    writeln!(ui.out(), "{} ({})", row.id, row.level.word())?;
+    writeln!(ui.out(), "{} ({})", row.id, row.level.name())?;
     for text in [row.what, row.why] {
         let lines = text::wrap(text, ui.look.width);
         writeln!(ui.out(), "\n{}", lines.join("\n"))?;
     }
     let repair = match row.mend {
-        crate::fsck::Mend::No => "There is no repair.".to_owned(),
-        crate::fsck::Mend::ByDefault => "`bough fsck --repair` repairs it.".to_owned(),
-        crate::fsck::Mend::OnRequest => format!("`bough fsck --repair --with {}` repairs it.", row.id),
+        crate::fsck::RepairMode::No => "There is no repair.".to_owned(),
+        crate::fsck::RepairMode::ByDefault => "`bough fsck --repair` repairs it.".to_owned(),
+        crate::fsck::RepairMode::OnRequest => format!("`bough fsck --repair --with {}` repairs it.", row.id),
     };
     writeln!(ui.out(), "\n{repair}")?;
     if !row.strategies.is_empty() {

@@ -1,7 +1,7 @@
 //! The surroundings of a session file in the file system.
 
 use crate::format::agent_of;
-use crate::fsck::Around;
+use crate::fsck::Surroundings;
 use crate::model::Key;
 use crate::ops::thread;
 use crate::store;
@@ -16,7 +16,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    pub(super) fn of(path: &Path) -> Place {
+    pub(super) fn of_file(path: &Path) -> Place {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         Place { path: path.to_owned(), stem: if stem == "-" { String::new() } else { stem } }
     }
@@ -32,7 +32,7 @@ impl Place {
     }
 }
 
-impl Around for Place {
+impl Surroundings for Place {
     fn stem(&self) -> &str {
         &self.stem
     }
@@ -85,7 +85,7 @@ impl Around for Place {
             let layout = project::of_session(&self.path, &mut Vec::new()).ok()?;
             let opened = project::open(&layout, false).ok()?;
             let agents = thread::agents(&opened.session, &opened.files, &layout).ok()?;
-            let placed = agents.iter().filter(|agent| agent.anchored.at().is_some());
+            let placed = agents.iter().filter(|agent| agent.anchored.entry().is_some());
             Some(
                 placed
                     .filter_map(|agent| layout.files[usize::from(agent.file)].agent())

@@ -2,7 +2,7 @@
 
 use super::Log;
 use super::print::Beside;
-use super::select::Chosen;
+use super::select::Selection;
 use crate::ops::Forest;
 use crate::ops::rows::graph::{Graph, Row};
 use crate::ops::rows::{Order, Rows};
@@ -10,20 +10,20 @@ use crate::ui::Columns;
 
 impl Log<'_> {
     /// Draws the branches.
-    pub(super) fn draw(&mut self, chosen: Chosen) -> anyhow::Result<()> {
+    pub(super) fn draw(&mut self, chosen: Selection) -> anyhow::Result<()> {
         let session = &self.opened.session;
         let (mut wanted, mut line) = (vec![false; session.entries.len()], Vec::new());
         for ix in session.entries.all() {
             let chosen = match &chosen {
-                Chosen::Nothing => true,
-                Chosen::Entries(chosen) => chosen.contains(&ix),
+                Selection::Nothing => true,
+                Selection::Entries(chosen) => chosen.contains(&ix),
             };
-            wanted[ix.at()] = chosen && self.keep.takes(self.opened, ix, &mut line)?;
+            wanted[ix.index()] = chosen && self.keep.takes(self.opened, ix, &mut line)?;
         }
         if self.args.reverse {
             return self.draw_down(&wanted);
         }
-        let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.at()]);
+        let forest = Forest::new(&session.tree, session.entries.len(), |ix| wanted[ix.index()]);
         let graph = Graph::new(&forest, self.keep.end_of_path(self.opened));
         let (mut skip, mut left) = (self.args.skip, self.args.count.unwrap_or(usize::MAX));
         let columns = Columns::new(&self.ui.look);
@@ -58,7 +58,7 @@ impl Log<'_> {
         let columns = Columns::new(&self.ui.look);
         let session = &self.opened.session;
         let order = Order::new(session, self.keep.end_of_path(self.opened));
-        let rows = Rows::new(&session.tree, &order, |ix| wanted[ix.at()]);
+        let rows = Rows::new(&session.tree, &order, |ix| wanted[ix.index()]);
         let last = self.args.skip.saturating_add(self.args.count.unwrap_or(usize::MAX)).min(rows.len());
         for row in self.args.skip..last {
             let ix = rows.entry(row);

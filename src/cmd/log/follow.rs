@@ -2,14 +2,14 @@
 
 use super::Args;
 use super::print::Printer;
-use super::select::Keep;
+use super::select::Filter;
 use crate::cmd::shared::options::Global;
 use crate::cmd::{Exit, Failure};
 use crate::format::Session;
 use crate::model::{Ix, Key};
 use crate::ops::tool_calls;
 use crate::store::write::nobody_reads;
-use crate::store::{self, End, Opened, Part};
+use crate::store::{self, End, Opened, TailRequest};
 use crate::ui::{Ui, text};
 use std::collections::HashSet;
 use std::io;
@@ -28,7 +28,7 @@ pub(super) fn follow(
     global: &Global,
     ui: &mut Ui,
     mut opened: Opened,
-    keep: &Keep,
+    keep: &Filter,
 ) -> anyhow::Result<Exit> {
     let path = opened.files.path(0).to_owned();
     if store::is_read_once(&path) {
@@ -38,7 +38,7 @@ pub(super) fn follow(
     let mut behind: Option<Behind> = None;
     // Taken before anything is printed: a program that sees the output may immediately rewrite the
     // file.
-    let mut end = End::of(&opened);
+    let mut end = End::take(&opened);
     loop {
         let new: Vec<Ix> = match &behind {
             None => {
@@ -76,7 +76,7 @@ pub(super) fn follow(
             let same = end.still_there(&path)?;
             match reopen(global, &path, same) {
                 Ok(now) => {
-                    let next = End::of(&now);
+                    let next = End::take(&now);
                     // It may have been written while it was opened.
                     if next.is_known() && end.still_there(&path)? == same {
                         break (same, now, next);
@@ -109,7 +109,7 @@ fn reopen(global: &Global, path: &Path, byte: Option<u64>) -> Result<Opened, sto
         first.is_some_and(|first| session.entries.span(first).offset < byte)
             && tool_calls::are_known(session, from(session, byte))
     };
-    let part = Part { side: true, enough: &enough, ..Part::default() };
+    let part = TailRequest { side: true, enough: &enough, ..TailRequest::default() };
     store::open_part(path, global.options(), &part)
 }
 
@@ -129,7 +129,7 @@ fn from(session: &Session, byte: u64) -> impl Iterator<Item = Ix> + '_ {
 /// Returns the kept ones of some entries, at most the first `most`.
 pub(super) fn some_of(
     opened: &Opened,
-    keep: &Keep,
+    keep: &Filter,
     entries: impl Iterator<Item = Ix>,
     most: usize,
 ) -> io::Result<Vec<Ix>> {

@@ -10,7 +10,7 @@ use super::shared::exit::Failures;
 use super::shared::options::Global;
 use super::shared::template;
 use super::shared::thread_arg;
-use super::shared::thread_arg::{Manner, Read};
+use super::shared::thread_arg::{ReadOptions, ThreadView};
 use super::shared::words::{self, Use};
 use super::{Exit, Failure, complete};
 use crate::model::{Ix, Kind};
@@ -21,7 +21,7 @@ use crate::ui::{Ink, Ui, text};
 use clap::builder::PossibleValuesParser;
 use clap_complete::engine::ArgValueCompleter;
 use print::{Printer, Reason};
-use select::{Chosen, Keep};
+use select::{Filter, Selection};
 use std::path::PathBuf;
 
 /// Show the entries on the path to HEAD, newest first
@@ -35,7 +35,7 @@ pub struct Args {
     /// The session, if it looks like a file; then revisions and ranges
     ///
     /// If no revision is given, HEAD; with `--graph`, all branches.
-    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::words))]
+    #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Print one line per entry
@@ -143,7 +143,7 @@ pub struct Args {
 const ORDERS: [&str; 2] = ["own", "document"];
 
 fn kinds() -> PossibleValuesParser {
-    PossibleValuesParser::new(Kind::ALL.map(Kind::word))
+    PossibleValuesParser::new(Kind::ALL.map(Kind::name))
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
@@ -152,10 +152,10 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     }
     let words = words::split(global, &args.words, Use::Reads)?;
     let (named, revisions) = (words.session(), &words.revisions[..]);
-    let keep = Keep::new(args)?;
+    let keep = Filter::new(args)?;
     match thread_arg::sessions(global, named) {
         Some(sessions) => each(args, &sessions, revisions, &keep, global, ui),
-        None => one(args, named, revisions, &keep, global, ui),
+        None => print_session(args, named, revisions, &keep, global, ui),
     }
 }
 
@@ -164,7 +164,7 @@ fn each(
     args: &Args,
     sessions: &[PathBuf],
     revisions: &[String],
-    keep: &Keep,
+    keep: &Filter,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
@@ -183,7 +183,7 @@ fn each(
             let name = ui.paint(Ink::Strong, text::one_line(&path));
             writeln!(ui.out(), "{space}{name}")?;
         }
-        match one(args, Some(&path), revisions, keep, global, ui) {
+        match print_session(args, Some(&path), revisions, keep, global, ui) {
             Ok(_) => {}
             Err(error) => failures.add(error, false, ui)?,
         }
@@ -192,11 +192,11 @@ fn each(
 }
 
 /// Prints one session, or a project.
-fn one(
+fn print_session(
     args: &Args,
     named: Option<&str>,
     revisions: &[String],
-    keep: &Keep,
+    keep: &Filter,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
@@ -207,19 +207,24 @@ fn one(
         return documented(args, named, keep, global, ui);
     }
     if args.skipped {
-        let read = thread_arg::read(global, named, Manner { agents: args.agents, ..Manner::default() }, ui)?;
+        let read = thread_arg::read(
+            global,
+            named,
+            ReadOptions { agents: args.agents, ..ReadOptions::default() },
+            ui,
+        )?;
         return skipped(args, &read, keep, global, ui);
     }
     if thread_arg::folder(global, named).is_some() || args.agents {
-        let manner = Manner { dag: args.dag, agents: args.agents };
+        let manner = ReadOptions { dag: args.dag, agents: args.agents };
         return together(args, revisions, thread_arg::read(global, named, manner, ui)?, keep, global, ui);
     }
     let opened = select::open_some(args, global, named, revisions, keep, ui)?;
     if args.follow {
         return follow::follow(args, global, ui, opened, keep);
     }
-    let mut read = Read::of(opened);
-    let chosen = Chosen::of(&mut read, revisions, args.dag)?;
+    let mut read = ThreadView::unlinearized(opened);
+    let chosen = Selection::resolve(&mut read, revisions, args.dag)?;
     let opened = &read.opened;
     if !has_head(opened, revisions, args, ui) {
         return Ok(Exit::Done);
@@ -252,14 +257,14 @@ fn has_head(opened: &Opened, revisions: &[String], args: &Args, ui: &mut Ui) -> 
 fn together(
     args: &Args,
     revisions: &[String],
-    mut read: Read,
-    keep: &Keep,
+    mut read: ThreadView,
+    keep: &Filter,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
     let is_project = read.is_project();
     let plain = revisions.is_empty() && !args.all && !args.graph;
-    let chosen = Chosen::of(&mut read, revisions, args.dag)?;
+    let chosen = Selection::resolve(&mut read, revisions, args.dag)?;
     let opened = &read.opened;
     if !is_project && !has_head(opened, revisions, args, ui) {
         return Ok(Exit::Done);
@@ -281,7 +286,7 @@ fn together(
 fn documented(
     args: &Args,
     named: Option<&str>,
-    keep: &Keep,
+    keep: &Filter,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {
@@ -298,7 +303,7 @@ fn documented(
         listed.push(ix);
         if args.skipped {
             let why = document.set_aside[node as usize];
-            let why = why.map_or("its parent is left out", |rung| rung.word());
+            let why = why.map_or("its parent is left out", |rung| rung.name());
             log.printer.reasons.insert(ix, Reason { rung: None, why, by: None });
         }
     }
@@ -308,14 +313,20 @@ fn documented(
 }
 
 /// Prints the entries that bough's own linearization set aside.
-fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+fn skipped(
+    args: &Args,
+    read: &ThreadView,
+    keep: &Filter,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
     let opened = &read.opened;
     let everything = keep.of_everything();
     let mut log = Log::new(args, opened, keep, global, ui);
     log.keep = &everything;
     for aside in read.aside() {
         let by = Some(log.printer.view.id(aside.by)?);
-        let reason = Reason { rung: Some(aside.why.rung()), why: aside.why.word(), by };
+        let reason = Reason { rung: Some(aside.why.rung()), why: aside.why.name(), by };
         log.printer.reasons.insert(aside.ix, reason);
     }
     log.ui.page();
@@ -330,22 +341,22 @@ fn skipped(args: &Args, read: &Read, keep: &Keep, global: &Global, ui: &mut Ui) 
 struct Log<'l> {
     args: &'l Args,
     opened: &'l Opened,
-    keep: &'l Keep,
+    keep: &'l Filter,
     printer: Printer<'l>,
     ui: &'l mut Ui,
 }
 
 impl<'l> Log<'l> {
-    fn new(args: &'l Args, opened: &'l Opened, keep: &'l Keep, global: &Global, ui: &'l mut Ui) -> Log<'l> {
+    fn new(args: &'l Args, opened: &'l Opened, keep: &'l Filter, global: &Global, ui: &'l mut Ui) -> Log<'l> {
         Log { args, opened, keep, printer: Printer::new(opened, args, keep, global), ui }
     }
 
     /// Prints the chosen entries, one after the other.
-    fn list(&mut self, chosen: Chosen) -> anyhow::Result<()> {
+    fn list(&mut self, chosen: Selection) -> anyhow::Result<()> {
         let session = &self.opened.session;
         let (tree, count) = (&session.tree, session.entries.len());
         match chosen {
-            Chosen::Nothing if self.args.all => {
+            Selection::Nothing if self.args.all => {
                 let forest = Forest::new(tree, count, |_| true);
                 // Copies that another entry represents have no children, and no place in the tree.
                 let mut order: Vec<Ix> = forest.children_first().chain(tree.shadowed()).collect();
@@ -354,11 +365,11 @@ impl<'l> Log<'l> {
                 }
                 self.print(order.into_iter())
             }
-            Chosen::Nothing => {
+            Selection::Nothing => {
                 let end = self.keep.end_of_path(self.opened);
                 self.print(end.into_iter().flat_map(|end| tree.ancestors(end)))
             }
-            Chosen::Entries(chosen) => {
+            Selection::Entries(chosen) => {
                 let forest = Forest::new(tree, count, |ix| chosen.contains(&ix));
                 self.print(forest.children_first())
             }

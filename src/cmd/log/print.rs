@@ -1,7 +1,7 @@
 //! How `log` prints an entry.
 
 use super::Args;
-use super::select::Keep;
+use super::select::Filter;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::render::{Body, View};
 use crate::cmd::shared::template::Template;
@@ -49,7 +49,7 @@ pub(super) struct Reason {
 }
 
 impl Reason {
-    fn words(&self) -> String {
+    fn phrase(&self) -> String {
         match &self.by {
             Some(by) => format!("left out: {} of {}", self.why, thread_arg::short(by)),
             None => format!("left out: {}", self.why),
@@ -90,7 +90,7 @@ pub(super) struct Printer<'s> {
 }
 
 impl<'s> Printer<'s> {
-    pub(super) fn new(opened: &'s Opened, args: &Args, keep: &Keep, global: &Global) -> Printer<'s> {
+    pub(super) fn new(opened: &'s Opened, args: &Args, keep: &Filter, global: &Global) -> Printer<'s> {
         let style = style(args, global);
         let mut view = View::new(opened);
         // Entries hidden on request are skipped in the list, but that does not move HEAD.
@@ -108,7 +108,7 @@ impl<'s> Printer<'s> {
     pub(super) fn entry(&mut self, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         let look = ui.look;
         let text = match self.reasons.get(&ix) {
-            Some(reason) => self.with_reason(ix, reason.words(), reason.json(), &look)?,
+            Some(reason) => self.with_reason(ix, reason.phrase(), reason.json(), &look)?,
             None => self.text(ix, &look, look.width)?,
         };
         if !self.first && matches!(self.style, Style::Medium | Style::Full | Style::Short) {

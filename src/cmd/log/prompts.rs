@@ -1,7 +1,7 @@
 //! `bough log --prompts`: what the user typed, numbered as `turn:N` counts.
 
 use super::Args;
-use super::select::Keep;
+use super::select::Filter;
 use crate::cmd::shared::options::Global;
 use crate::cmd::shared::render::View;
 use crate::cmd::shared::{session_arg, time};
@@ -17,7 +17,7 @@ pub(super) fn prompts(
     args: &Args,
     named: Option<&str>,
     revisions: &[String],
-    keep: &Keep,
+    keep: &Filter,
     global: &Global,
     ui: &mut Ui,
 ) -> anyhow::Result<Exit> {

@@ -3,14 +3,14 @@
 use super::{Args, follow};
 use crate::cmd::Failure;
 use crate::cmd::shared::options::Global;
-use crate::cmd::shared::thread_arg::Read;
+use crate::cmd::shared::thread_arg::ThreadView;
 use crate::cmd::shared::{session_arg, time};
 use crate::format::{Content, Session};
 use crate::model::{Ix, Kind, Source, Time};
 use crate::ops::filter;
 use crate::ops::filter::Mode;
 use crate::ops::{revision, tool_calls};
-use crate::store::{Opened, Part};
+use crate::store::{Opened, TailRequest};
 use crate::ui::Ui;
 use regex::{Regex, RegexBuilder};
 use std::collections::HashSet;
@@ -18,7 +18,7 @@ use std::io;
 
 /// Which of the entries chosen by revisions are kept.
 #[derive(Clone)]
-pub(super) struct Keep {
+pub(super) struct Filter {
     kinds: Vec<Kind>,
     mode: Option<Mode>,
     all: bool,
@@ -28,12 +28,12 @@ pub(super) struct Keep {
     grep: Option<Regex>,
 }
 
-impl Keep {
-    pub(super) fn new(args: &Args) -> Result<Keep, Failure> {
+impl Filter {
+    pub(super) fn new(args: &Args) -> Result<Filter, Failure> {
         let time =
             |text: &Option<String>| text.as_deref().map(|text| time::parse(text, time::now())).transpose();
-        Ok(Keep {
-            kinds: args.kinds.iter().filter_map(|kind| Kind::named(kind)).collect(),
+        Ok(Filter {
+            kinds: args.kinds.iter().filter_map(|kind| Kind::from_name(kind)).collect(),
             mode: args.filter.as_deref().and_then(|name| {
                 Mode::ALL.into_iter().find(|(known, _)| *known == name).map(|(_, mode)| mode)
             }),
@@ -52,8 +52,8 @@ impl Keep {
     }
 
     /// Does the same over all entries, whatever their type.
-    pub(super) fn of_everything(&self) -> Keep {
-        Keep { all: true, ..self.clone() }
+    pub(super) fn of_everything(&self) -> Filter {
+        Filter { all: true, ..self.clone() }
     }
 
     /// Returns whether an entry was requested, as far as its kind is concerned.
@@ -89,7 +89,7 @@ impl Keep {
         }
         let Some(grep) = &self.grep else { return Ok(true) };
         opened.files.read(session.span(ix), line)?;
-        let content = Content::of(session.format, line);
+        let content = Content::read(session.format, line);
         Ok(grep.is_match(&content.text)
             || content
                 .calls()
@@ -129,7 +129,7 @@ pub(super) fn open_some(
     global: &Global,
     named: Option<&str>,
     revisions: &[String],
-    keep: &Keep,
+    keep: &Filter,
     ui: &mut Ui,
 ) -> anyhow::Result<Opened> {
     // Line numbers are not known from the end, and a text or a time may match anywhere.
@@ -148,36 +148,40 @@ pub(super) fn open_some(
     };
     // A label comes after the entry that it names, so labels of entries at the end are also at the
     // end.
-    let part = Part { side: true, enough: &enough, ..Part::default() };
+    let part = TailRequest { side: true, enough: &enough, ..TailRequest::default() };
     session_arg::part(global, named, &part, ui)
 }
 
 /// The choice of revisions.
-pub(super) enum Chosen {
+pub(super) enum Selection {
     /// There are no revisions.
     Nothing,
     /// The entries on paths, and those of sets.
     Entries(HashSet<Ix>),
 }
 
-impl Chosen {
+impl Selection {
     /// Returns whether revisions choose no entry at all.
     pub(super) fn is_empty(&self) -> bool {
-        matches!(self, Chosen::Entries(chosen) if chosen.is_empty())
+        matches!(self, Selection::Entries(chosen) if chosen.is_empty())
     }
 
     /// Resolves revisions: a single one means its path, a set means itself.
     ///
     /// Single revisions are resolved by the stored links, as in all commands, and sets after
     /// linearizing Claude Code's sessions, unless the stored links are requested.
-    pub(super) fn of(read: &mut Read, revisions: &[String], dag: bool) -> anyhow::Result<Chosen> {
+    pub(super) fn resolve(
+        read: &mut ThreadView,
+        revisions: &[String],
+        dag: bool,
+    ) -> anyhow::Result<Selection> {
         let (mut singles, mut sets) = (Vec::new(), Vec::new());
         for revision in revisions {
             let opened = &read.opened;
             if revision::is_set(&opened.session, &opened.files, revision)? {
                 sets.push(revision.clone());
             } else {
-                singles.push(revision::one(&opened.session, &opened.files, revision)?);
+                singles.push(revision::resolve_one(&opened.session, &opened.files, revision)?);
             }
         }
         if !dag {
@@ -192,6 +196,6 @@ impl Chosen {
             let end = read.reading.as_ref().map_or(ix, |reading| reading.stand_in(ix));
             entries.extend(opened.session.tree.ancestors(opened.session.end_at(end)));
         }
-        Ok(if revisions.is_empty() { Chosen::Nothing } else { Chosen::Entries(entries) })
+        Ok(if revisions.is_empty() { Selection::Nothing } else { Selection::Entries(entries) })
     }
 }

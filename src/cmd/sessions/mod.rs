@@ -111,7 +111,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         let until = time::parse(until, now)?;
         found.retain(|found| time(found.modified()) <= until);
     }
-    let by = Sort::of(&args.sort)?;
+    let by = Sort::parse(&args.sort)?;
     if by.needs_no_reading()
         && args.agent.is_none()
         && let Some(most) = args.max_count
@@ -186,14 +186,14 @@ fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Fo
             return Err(Failure::Usage { what, hint: "name a file or a folder".into() }.into());
         }
         if folder.is_dir() {
-            out.extend(locate::in_folder(folder).into_iter().filter_map(Found::at));
+            out.extend(locate::in_folder(folder).into_iter().filter_map(Found::from_path));
         } else {
             let none = || store::Error::NotFound { path: folder.clone() };
             let file = match folder.to_str().filter(|_| !folder.exists()) {
                 Some(word) => session_arg::by_word(global, word)?,
                 None => folder.clone(),
             };
-            out.push(Found::at(file).ok_or_else(none)?);
+            out.push(Found::from_path(file).ok_or_else(none)?);
         }
     }
     Ok(out)
@@ -213,7 +213,7 @@ fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
         None => std::env::current_dir()?,
     };
     let folder = folder.canonicalize().unwrap_or(folder);
-    let places = ["claude", "pi", "omp"].into_iter().filter_map(|agent| locate::place(agent, &folder));
+    let places = ["claude", "pi", "omp"].into_iter().filter_map(|agent| locate::folder_of(agent, &folder));
     Ok(places.flat_map(|place| remains::in_project(&place)).collect())
 }
 
@@ -333,7 +333,7 @@ enum Key {
 }
 
 impl Sort {
-    fn of(word: &str) -> Result<Sort, Failure> {
+    fn parse(word: &str) -> Result<Sort, Failure> {
         let (name, reverse) = word.strip_prefix('-').map_or((word, false), |name| (name, true));
         let key = match name {
             "age" => Key::Age,
@@ -399,7 +399,7 @@ fn tree(
             }
         }
     }
-    let family = Family::of(rows);
+    let family = Family::new(rows);
     let parents: Vec<Option<usize>> = rows
         .iter()
         .map(|row| match kinship.origins.get(&row.path) {
@@ -429,12 +429,12 @@ fn tree(
         .iter()
         .map(|place| {
             let row = &rows[place.row];
-            let origin = kinship.origins.get(&row.path).map(Origin::words);
+            let origin = kinship.origins.get(&row.path).map(Origin::phrase);
             let parent = || row.summary.parent.as_ref().map(|parent| format!("from {}", origin_name(parent)));
             let below = agents(row)
                 .iter()
                 .map(|agent| {
-                    let words = text::one_line(&agent.words());
+                    let words = text::one_line(&agent.phrase());
                     format!("{}{}{words}", place.below, "  ".repeat(agent.depth))
                 })
                 .collect();
@@ -454,7 +454,7 @@ struct Family<'r> {
 }
 
 impl<'r> Family<'r> {
-    fn of(rows: &'r [Row]) -> Family<'r> {
+    fn new(rows: &'r [Row]) -> Family<'r> {
         let mut family = Family { by_path: HashMap::new(), by_id: HashMap::new(), by_name: HashMap::new() };
         let numbered = || rows.iter().enumerate();
         // Former paths of a session count less than current ones.

@@ -146,7 +146,7 @@ impl Kinship {
                     Origin {
                         path: path(origin.file),
                         session: layout.files[usize::from(origin.file)].stem().to_owned(),
-                        how: origin.how.word(),
+                        how: origin.how.name(),
                         at: origin.at.map(id).transpose()?,
                         repeated: kin.repeated,
                     },
@@ -166,8 +166,8 @@ impl Kinship {
                 ty: text(|known| &known.ty),
                 description: text(|known| &known.description),
                 entries: session.entries.of_file(agent.file).len(),
-                at: agent.anchored.at().map(id).transpose()?,
-                by: agent.anchored.word(),
+                at: agent.anchored.entry().map(id).transpose()?,
+                by: agent.anchored.name(),
                 depth: depth(agent, &found, &layout, &session),
             };
             self.agents.entry(path(owner)).or_default().push(row);
@@ -189,7 +189,7 @@ fn depth(
     session: &crate::format::Session,
 ) -> usize {
     let mut depth = 0;
-    let mut at = agent.anchored.at();
+    let mut at = agent.anchored.entry();
     while let Some(ix) = at {
         let file = session.entries.file(ix);
         // The subagents follow the main files, in the order of their numbers.
@@ -197,14 +197,14 @@ fn depth(
             break;
         }
         depth += 1;
-        at = all.binary_search_by_key(&file, |agent| agent.file).ok().and_then(|at| all[at].anchored.at());
+        at = all.binary_search_by_key(&file, |agent| agent.file).ok().and_then(|at| all[at].anchored.entry());
     }
     depth
 }
 
 impl Origin {
     /// Returns `continues 5e550001 at 00000007, 4 entries repeated`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         let mut words = format!("{} {}", self.how, short(&self.session));
         if let Some(at) = &self.at {
             words += &format!(" at {}", short(at));
@@ -232,7 +232,7 @@ impl Origin {
 
 impl AgentRow {
     /// Returns `agent Explore bb55ee66 · 12 entries · at 00000003 · Find the tests`.
-    pub(crate) fn words(&self) -> String {
+    pub(crate) fn phrase(&self) -> String {
         let called = self.name.as_deref().or(self.ty.as_deref());
         let mut words = match called {
             Some(called) => format!("agent {called} {}", short_agent(&self.id)),

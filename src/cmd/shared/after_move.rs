@@ -5,7 +5,7 @@ use super::time;
 use crate::format::{Content, Format};
 use crate::model::{Count, Flags, Ix, Kind, Source};
 use crate::ops::turns::Thread;
-use crate::ops::{Whole, ids, switch::Switch};
+use crate::ops::{Snapshot, ids, switch::Switch};
 use crate::store::{Opened, continued, oplog::Log};
 use crate::ui::{Ui, text};
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(crate) fn position_before(opened: &Opened) -> std::io::Result<Option<Option<
 }
 
 /// Reports on standard error where HEAD is after a switch.
-pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
+pub(crate) fn print_move(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui) -> anyhow::Result<()> {
     if ui.look.quiet {
         return Ok(());
     }
@@ -87,7 +87,7 @@ pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
         ui.hint(format_args!(
             "this is a prompt, and the next one will follow it; `bough switch --rewind {}` goes before it and prints \
              its text",
-            text::shell_word(&ids::ShortIds::default().of(&opened.session, &opened.files, to)?)
+            text::shell_word(&ids::ShortIds::default().short_id(&opened.session, &opened.files, to)?)
         ));
     }
     Ok(())
@@ -96,7 +96,7 @@ pub(crate) fn tell(opened: &Opened, switch: &Switch, dry_run: bool, ui: &mut Ui)
 /// How many entries `log` would show at and before an entry.
 fn path_length(opened: &Opened, to: Ix) -> std::io::Result<usize> {
     let session = &opened.session;
-    let whole = Whole { session, source: &opened.files };
+    let whole = Snapshot { session, source: &opened.files };
     let thread = Thread::new(whole)?;
     Ok(thread.path_to(to).into_iter().filter(|ix| session.is_conversation(*ix)).count())
 }
@@ -106,11 +106,11 @@ fn described(opened: &Opened, ix: Ix) -> anyhow::Result<String> {
     let entries = &opened.session.entries;
     let time = time::lately(entries.time(ix), time::now());
     let time = if time.is_empty() { time } else { format!(", {time}") };
-    Ok(format!("{} ({}{time})", short(opened, ix)?, entries.kind(ix).word()))
+    Ok(format!("{} ({}{time})", short(opened, ix)?, entries.kind(ix).name()))
 }
 
 fn short(opened: &Opened, ix: Ix) -> std::io::Result<String> {
-    Ok(text::one_line(&ids::ShortIds::default().of(&opened.session, &opened.files, ix)?))
+    Ok(text::one_line(&ids::ShortIds::default().short_id(&opened.session, &opened.files, ix)?))
 }
 
 /// Returns how many tokens the conversation had at an entry, from the last reply on its path that
@@ -126,7 +126,7 @@ fn tokens(opened: &Opened, to: Ix) -> Option<u64> {
             continue;
         }
         let line = opened.files.bytes(session.span(ix)).ok()?;
-        let usage = Content::of(session.format, &line).usage()?;
+        let usage = Content::read(session.format, &line).usage()?;
         return Some(usage.tokens()).filter(|total| *total > 0);
     }
     None

@@ -127,7 +127,7 @@ pub(crate) fn load() -> anyhow::Result<Config> {
         let what = format!("{}: invalid `ui.color` `{color}`", path.display());
         return Err(Failure::Usage { what, hint: "use `auto`, `always` or `never`".into() }.into());
     }
-    if let Some(check) = config.fsck.skip.iter().find(|check| Check::named(check).is_none()) {
+    if let Some(check) = config.fsck.skip.iter().find(|check| Check::from_id(check).is_none()) {
         let what = format!("{}: unknown check `{check}` in `fsck.skip`", path.display());
         return Err(Failure::Usage { what, hint: "`bough fsck --list-checks` lists them".into() }.into());
     }

@@ -60,7 +60,7 @@ pub(crate) fn object(
     whole: bool,
 ) -> io::Result<Value> {
     let entries = &session.entries;
-    let content = Content::of(session.format, line);
+    let content = Content::read(session.format, line);
     let span = session.span(entry);
     let mut object = json!({ "schema": "bough.entry/1" });
     let mut set = |key: &str, value: Option<Value>| {
@@ -73,14 +73,14 @@ pub(crate) fn object(
     // As it is stored, because it may name a missing entry.
     set("parent", text(json::text(line, session.format.names().parent).into_owned()));
     set("type", Some(entries.ty(entry).into()));
-    set("kind", Some(entries.kind(entry).word().into()));
+    set("kind", Some(entries.kind(entry).name().into()));
     set("role", text(content.role.to_string()));
     set("timestamp", timestamp(line));
     set("file", Some(file.into()));
     set("line", Some(entries.line(entry).into()));
     set("offset", Some(span.offset.into()));
     set("length", Some(span.len.into()));
-    set("labels", Some(session.labels.of(entry).into_iter().collect::<Vec<_>>().into()));
+    set("labels", Some(session.labels.label(entry).into_iter().collect::<Vec<_>>().into()));
     set("head", Some((session.head.entry == Some(entry)).into()));
     set("session", entries.session(entry).map(str::to_owned).or_else(|| session.id()).map(Value::from));
     if session.format == Format::Claude && entries.flags(entry).has(Flags::SIDECHAIN) {
@@ -100,7 +100,7 @@ pub(crate) fn object(
     if whole {
         set("blocks", Some(content.blocks.iter().map(block).collect::<Vec<_>>().into()));
         if matches!(entries.kind(entry), Kind::Compaction | Kind::Summary) {
-            set("details", Facts::of(session.format, line).json());
+            set("details", Facts::read(session.format, line).json());
         }
     }
     if is_hidden(line) {

@@ -107,7 +107,7 @@ impl Failure {
 
 /// Returns the exit status of an error, its kind as one word for `--json`, and what the user can
 /// do.
-fn judge(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
+fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
     if let Some(error) = error.downcast_ref::<Failure>() {
         return (error.exit(), error.kind(), error.hint());
     }
@@ -189,19 +189,19 @@ fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option
 
 /// Reports an error on standard error, and ends the output; returns the exit status.
 pub(crate) fn report(error: &anyhow::Error, ui: &mut Ui) -> Exit {
-    let exit = say(error, ui);
+    let exit = print_error(error, ui);
     let _ = ui.finish();
     exit
 }
 
 /// Reports an error on standard error; returns the exit status.
-pub(crate) fn say(error: &anyhow::Error, ui: &mut Ui) -> Exit {
+pub(crate) fn print_error(error: &anyhow::Error, ui: &mut Ui) -> Exit {
     if reader_is_gone(error) {
         let _ = ui.finish();
         return Exit::Done;
     }
-    let (exit, kind, hint) = judge(error);
-    let message = words(error);
+    let (exit, kind, hint) = exit_of(error);
+    let message = message(error);
     if ui.look.json {
         ui.note(object(kind, &message, hint.as_deref()));
     } else {
@@ -236,7 +236,7 @@ impl Failures {
             // It was removed after the folder was listed.
             Some(store::Error::NotFound { .. }) if !is_named => {}
             _ => {
-                let exit = say(&error, ui);
+                let exit = print_error(&error, ui);
                 self.worst = self.worst.filter(|worst| *worst as u8 >= exit as u8).or(Some(exit));
             }
         }
@@ -262,7 +262,7 @@ pub(crate) fn reader_is_gone(error: &anyhow::Error) -> bool {
 
 /// Returns an error with its causes, without repetition: some errors include the text of their
 /// cause.
-fn words(error: &anyhow::Error) -> String {
+fn message(error: &anyhow::Error) -> String {
     let mut out = String::new();
     for cause in error.chain().map(ToString::to_string) {
         if out.is_empty() {
@@ -299,7 +299,7 @@ pub(crate) fn usage(error: &clap::Error, json: bool) -> Exit {
             Ok(()) => Exit::Done,
             Err(error) => {
                 let look = Look { json, ..Look::default() };
-                say(&unwritten(error).into(), &mut Ui::standard(look))
+                print_error(&unwritten(error).into(), &mut Ui::standard(look))
             }
         };
     }

@@ -24,7 +24,7 @@ impl Files {
     /// Returns the files that the words of a command name: files themselves, folders with
     /// everything below them, with `all` the stores of all agents; without words, the session of
     /// the command.
-    pub(crate) fn of(
+    pub(crate) fn resolve(
         words: &[PathBuf],
         all: bool,
         global: &Global,

@@ -6,7 +6,7 @@ use crate::format::{Block, Content, Session};
 use crate::json;
 use crate::model::{Count, Ix, Kind, Time};
 use crate::ops::ids::ShortIds;
-use crate::ops::tool_calls::Calls;
+use crate::ops::tool_calls::ToolCalls;
 use crate::ops::{filter, ids};
 use crate::store::{Files, Opened};
 use crate::ui::{Ink, Look, paint, text};
@@ -20,7 +20,7 @@ pub(crate) struct View<'s> {
     pub(crate) files: &'s Files,
     pub(crate) now: Time,
     short: ShortIds,
-    calls: Calls,
+    calls: ToolCalls,
     id_width: usize,
     /// The entry that is marked as HEAD.
     marked: Option<Ix>,
@@ -63,7 +63,7 @@ impl<'s> View<'s> {
             files: &opened.files,
             now: time::now(),
             short: ShortIds::default(),
-            calls: Calls::default(),
+            calls: ToolCalls::default(),
             marked: opened.session.head.entry,
             marks: HashMap::new(),
             stored: None,
@@ -91,11 +91,11 @@ impl<'s> View<'s> {
 
     /// Returns the content of an entry, given its line.
     pub(crate) fn content<'l>(&self, line: &'l [u8]) -> Content<'l> {
-        Content::of(self.session.format, line)
+        Content::read(self.session.format, line)
     }
 
     pub(crate) fn short_id(&self, ix: Ix) -> io::Result<String> {
-        Ok(text::one_line(&self.short.of(self.session, self.files, ix)?))
+        Ok(text::one_line(&self.short.short_id(self.session, self.files, ix)?))
     }
 
     pub(crate) fn id(&self, ix: Ix) -> io::Result<String> {
@@ -110,14 +110,14 @@ impl<'s> View<'s> {
     }
 
     pub(crate) fn summary_of(&mut self, ix: Ix, content: &Content<'_>) -> String {
-        let call = self.calls.of(self.session, self.files, ix, content);
+        let call = self.calls.call_text(self.session, self.files, ix, content);
         self.without_folder(&content.summary_of(&call))
     }
 
     /// Does the same within `width` cells: for a result, both the question and the answer are
     /// shown.
     pub(crate) fn summary_within(&mut self, ix: Ix, content: &Content<'_>, width: usize) -> String {
-        let call = self.calls.of(self.session, self.files, ix, content);
+        let call = self.calls.call_text(self.session, self.files, ix, content);
         let Some((asked, said)) = content.answer(&call) else {
             return text::fit(&self.without_folder(&content.summary_of(&call)), width);
         };
@@ -152,7 +152,7 @@ impl<'s> View<'s> {
         if self.is_marked(ix) {
             names.push((Ink::Head, "HEAD".to_owned()));
         }
-        if let Some(label) = self.session.labels.of(ix) {
+        if let Some(label) = self.session.labels.label(ix) {
             names.push((Ink::Label, format!("label: {}", text::one_line(label))));
         }
         for mark in self.marks.get(&ix).into_iter().flatten() {
@@ -201,7 +201,7 @@ impl<'s> View<'s> {
         let id = text::pad(&self.short_id(ix)?, self.id_width);
         let mut used = text::width(&id);
         let mut row = paint(look, Ink::Id, id);
-        let role = format!("{:<10}", kind.word());
+        let role = format!("{:<10}", kind.name());
         used += 2 + text::width(&role);
         row.push_str("  ");
         row.push_str(&paint(look, ink_of(kind), role));
@@ -236,7 +236,7 @@ impl<'s> View<'s> {
         let mut heading = format!(
             "{} {}",
             paint(look, Ink::Id, self.short_id(ix)?),
-            paint(look, ink_of(kind), kind.word())
+            paint(look, ink_of(kind), kind.name())
         );
         let mut notes = Vec::new();
         if entries.time(ix).is_some() {
@@ -259,13 +259,13 @@ impl<'s> View<'s> {
     /// Returns the text of an entry, wrapped to `width` cells.
     pub(crate) fn body(&mut self, ix: Ix, content: &Content<'_>, width: usize, body: Body) -> Vec<Printed> {
         let mut out = Vec::new();
-        let call = self.calls.of(self.session, self.files, ix, content);
+        let call = self.calls.call_text(self.session, self.files, ix, content);
         let full = body == Body::Full;
         let all_lines = full || text::is_whole();
         let mut stored = self.stored_of(ix, content).into_iter();
         for block in &content.blocks {
             match block {
-                Block::Text(said) => put(&mut out, None, said, width, all_lines),
+                Block::Text(said) => push_text(&mut out, None, said, width, all_lines),
                 Block::Thinking { text: thought, signed } if full => {
                     let sign = if *signed { "thinking (signed)" } else { "thinking" };
                     note(&mut out, Ink::Quiet, sign);
@@ -308,7 +308,7 @@ impl<'s> View<'s> {
         }
         let told = content.blocks.iter().any(|block| matches!(block, Block::Text(_) | Block::Result { .. }));
         if !told && !content.text.is_empty() {
-            put(&mut out, None, &content.text, width, all_lines);
+            push_text(&mut out, None, &content.text, width, all_lines);
         }
         if out.is_empty() {
             note(&mut out, Ink::Quiet, &text::fit(&text::one_line(&content.summary()), width));
@@ -392,7 +392,7 @@ fn note(out: &mut Vec<Printed>, ink: Ink, line: &str) {
     out.push(Printed { ink: Some(ink), text: line.to_owned() });
 }
 
-fn put(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
+fn push_text(out: &mut Vec<Printed>, ink: Option<Ink>, said: &str, width: usize, full: bool) {
     put_with(out, ink, said, width, full, "");
 }
 

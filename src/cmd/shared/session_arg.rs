@@ -4,11 +4,11 @@ use super::options::Global;
 use super::words;
 use crate::cmd::Failure;
 use crate::model::Count;
-use crate::ops::Whole;
+use crate::ops::Snapshot;
 use crate::store;
 use crate::store::continued::{Continued, continued};
 use crate::store::remains::Remains;
-use crate::store::{Opened, Part, locate};
+use crate::store::{Opened, TailRequest, locate};
 use crate::ui::{Ui, text};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -49,8 +49,8 @@ pub(crate) fn session(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyh
 }
 
 /// Returns an open session as the operations take it.
-pub(crate) fn whole(opened: &Opened) -> Whole<'_> {
-    Whole { session: &opened.session, source: &opened.files }
+pub(crate) fn whole(opened: &Opened) -> Snapshot<'_> {
+    Snapshot { session: &opened.session, source: &opened.files }
 }
 
 /// Opens the session of a command that searches for its faults itself, with the side columns needed
@@ -74,7 +74,7 @@ pub(crate) fn by_path(global: &Global, path: &Path) -> anyhow::Result<Opened> {
 pub(crate) fn part(
     global: &Global,
     named: Option<&str>,
-    part: &Part<'_>,
+    part: &TailRequest<'_>,
     ui: &mut Ui,
 ) -> anyhow::Result<Opened> {
     let opened = store::open_part(&path(global, named, ui)?, global.options(), part)?;
@@ -85,7 +85,7 @@ pub(crate) fn part(
 /// Reports remains of sessions whose own file is gone.
 pub(crate) fn tell_remains(all: &[Remains], ui: &mut Ui) {
     for remains in all {
-        ui.note(format_args!("warning: {}", text::one_line(&remains.words())));
+        ui.note(format_args!("warning: {}", text::one_line(&remains.sentence())));
     }
 }
 
@@ -154,7 +154,7 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     if word == "latest" {
         return latest(global);
     }
-    Ok(locate::named(&locate::stores(&global.roots), word)?)
+    Ok(locate::session_named(&locate::stores(&global.roots), word)?)
 }
 
 /// The session of the current folder, or of the nearest above it that has any, that the agent's own `--continue` opens: the

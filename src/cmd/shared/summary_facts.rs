@@ -18,7 +18,7 @@ pub(crate) struct Facts<'l> {
 
 impl<'l> Facts<'l> {
     /// Reads the facts from the line of an entry.
-    pub(crate) fn of(format: Format, line: &'l [u8]) -> Facts<'l> {
+    pub(crate) fn read(format: Format, line: &'l [u8]) -> Facts<'l> {
         let chimera = format == Format::Chimera;
         let details = member(line, "details").unwrap_or_default();
         let meta = member(line, "compactMetadata").unwrap_or_default();

@@ -127,7 +127,7 @@ impl Template {
                     }
                 }
                 Part::Type => out += entries.ty(ix),
-                Part::Role if content.role.is_empty() => out += entries.kind(ix).word(),
+                Part::Role if content.role.is_empty() => out += entries.kind(ix).name(),
                 Part::Role => out += &content.role,
                 Part::Summary => out += &view.summary_of(ix, &content),
                 Part::Body => out += &content.text,

@@ -20,7 +20,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 /// A session, or a project, as a command shows it.
-pub(crate) struct Read {
+pub(crate) struct ThreadView {
     /// The session; its tree is that of the thread, if there is one.
     pub(crate) opened: Opened,
     /// The thread; `None` for other formats, and if stored links are requested.
@@ -35,7 +35,7 @@ pub(crate) struct Read {
 
 /// How a session is read.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Manner {
+pub(crate) struct ReadOptions {
     /// By the stored links only.
     pub(crate) dag: bool,
     /// With the subagents' files.
@@ -67,21 +67,21 @@ pub(crate) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathB
 pub(crate) fn read(
     global: &Global,
     named: Option<&str>,
-    manner: Manner,
+    manner: ReadOptions,
     ui: &mut Ui,
-) -> anyhow::Result<Read> {
+) -> anyhow::Result<ThreadView> {
     if let Some(folder) = folder(global, named) {
         let (mut layout, failures) = layout(&folder, ui)?;
         if !manner.agents {
             layout.files.truncate(layout.mains);
         }
-        let mut read = Read { failures, ..whole(layout)? };
+        let mut read = ThreadView { failures, ..whole(layout)? };
         if !manner.dag {
             read.join()?;
         }
         return Ok(read);
     }
-    let mut read = Read::of(session_arg::session(global, named, ui)?);
+    let mut read = ThreadView::unlinearized(session_arg::session(global, named, ui)?);
     if manner.agents
         && let Some(more) = with_agents(&read.opened, ui)?
     {
@@ -94,7 +94,7 @@ pub(crate) fn read(
 }
 
 /// Returns the session with the files of its subagents, or `None` if it has none.
-fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
+fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<ThreadView>> {
     let path = opened.files.path(0);
     if opened.session.format != Format::Claude || store::is_read_once(path) {
         return Ok(None);
@@ -106,7 +106,7 @@ fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
     if layout.files.len() < 2 && failures.is_empty() {
         return Ok(None);
     }
-    let mut read = Read { failures, ..whole(layout)? };
+    let mut read = ThreadView { failures, ..whole(layout)? };
     // The main file comes first, so its entries have the same indexes.
     let (alone, session) = (&opened.session, &mut read.opened.session);
     (session.head, session.beside, session.previous) =
@@ -116,7 +116,11 @@ fn with_agents(opened: &Opened, ui: &mut Ui) -> anyhow::Result<Option<Read>> {
 
 /// Returns the entries that revisions name, in their order, with the session that contains them: if
 /// the main file has no such entries, those of its subagents are searched, too.
-pub(crate) fn named(opened: Opened, revisions: &[String], ui: &mut Ui) -> anyhow::Result<(Opened, Vec<Ix>)> {
+pub(crate) fn entries_named(
+    opened: Opened,
+    revisions: &[String],
+    ui: &mut Ui,
+) -> anyhow::Result<(Opened, Vec<Ix>)> {
     let all = |opened: &Opened| -> Result<Vec<Ix>, ops::Error> {
         let one = |word| revision::set(&opened.session, &opened.files, std::slice::from_ref(word));
         Ok(revisions.iter().map(one).collect::<Result<Vec<_>, _>>()?.concat())
@@ -163,13 +167,13 @@ pub(crate) fn tell_left_out(layout: &Layout, ui: &mut Ui) {
 }
 
 /// Reads all files of a layout, with links as stored.
-fn whole(layout: Layout) -> anyhow::Result<Read> {
+fn whole(layout: Layout) -> anyhow::Result<ThreadView> {
     let mut opened = project::open(&layout, false)?;
     let agents = thread::agents(&opened.session, &opened.files, &layout)?;
     if layout.mains != 1 {
         opened.session.head = Head { rule: "a project has no HEAD", ..Head::default() };
     }
-    Ok(Read { opened, reading: None, layout: Some(layout), agents, failures: Failures::default() })
+    Ok(ThreadView { opened, reading: None, layout: Some(layout), agents, failures: Failures::default() })
 }
 
 /// Returns for each file whether it is a subagent's, and to which entry it is attached.
@@ -179,7 +183,7 @@ pub(crate) fn anchors<'a>(
 ) -> impl Fn(u16) -> Option<Option<Ix>> + use<'a> {
     let mut of_file: Vec<Option<Option<Ix>>> = vec![None; layout.files.len()];
     for agent in agents {
-        of_file[usize::from(agent.file)] = Some(agent.anchored.at());
+        of_file[usize::from(agent.file)] = Some(agent.anchored.entry());
     }
     move |file| of_file.get(usize::from(file)).copied().flatten()
 }
@@ -206,10 +210,10 @@ fn stand_in(session: &mut Session, reading: &Reading) {
     session.beside.iter_mut().for_each(|ix| *ix = reading.stand_in(*ix));
 }
 
-impl Read {
+impl ThreadView {
     /// Wraps a session that was opened, with links as stored.
-    pub(crate) fn of(opened: Opened) -> Read {
-        Read { opened, reading: None, layout: None, agents: Vec::new(), failures: Failures::default() }
+    pub(crate) fn unlinearized(opened: Opened) -> ThreadView {
+        ThreadView { opened, reading: None, layout: None, agents: Vec::new(), failures: Failures::default() }
     }
 
     /// Returns whether it consists of several sessions.
@@ -246,7 +250,7 @@ impl Read {
         if let Some(layout) = &self.layout {
             for agent in &self.agents {
                 let name = agent_name(layout, agent);
-                if let Some(at) = agent.anchored.at() {
+                if let Some(at) = agent.anchored.entry() {
                     marks.entry(reading.stand_in(at)).or_default().push(format!("starts {name}"));
                 }
                 let first = reading.strands.iter().find(|strand| strand.file == agent.file);
@@ -261,7 +265,7 @@ impl Read {
                     let mut words = format!("session {}", short(layout.files[usize::from(kin.file)].stem()));
                     if let Some(origin) = kin.origin {
                         let other = short(layout.files[usize::from(origin.file)].stem()).to_owned();
-                        words += &format!(", {} {other}", origin.how.word());
+                        words += &format!(", {} {other}", origin.how.name());
                         if let Some(at) = origin.at {
                             let verb = if origin.how == How::Forks { "forked" } else { "continued" };
                             let own = short(layout.files[usize::from(kin.file)].stem());
@@ -304,7 +308,7 @@ impl Read {
         let tree = &self.opened.session.tree;
         let mut on_path = vec![false; self.opened.session.entries.len()];
         for ix in end.into_iter().flat_map(|end| tree.ancestors(end)) {
-            on_path[ix.at()] = true;
+            on_path[ix.index()] = true;
         }
         // A subagent may have been started by another, and that by a third; each strand is checked
         // once.
@@ -319,7 +323,7 @@ impl Read {
                 known[at] = Some(false);
                 way.push(at);
                 let Some((above, place)) = reading.strands[at].above else { break false };
-                if reading.strands[at].kind == StrandKind::Agent && on_path[place.at()] {
+                if reading.strands[at].kind == StrandKind::Agent && on_path[place.index()] {
                     break true;
                 }
                 at = above as usize;
@@ -329,7 +333,7 @@ impl Read {
         let taken: Vec<bool> = known.into_iter().map(|started| started == Some(true)).collect();
         let mut order = reading.order();
         order.retain(|ix| {
-            on_path[ix.at()] || reading.strand_of(*ix).is_some_and(|strand| taken[strand as usize])
+            on_path[ix.index()] || reading.strand_of(*ix).is_some_and(|strand| taken[strand as usize])
         });
         order.reverse();
         order

@@ -63,14 +63,14 @@ pub(crate) fn lately(time: Time, now: Time) -> String {
 /// Formats a time for scripts, in UTC: `2026-03-02T10:58:03.000Z`; `None` if no calendar contains
 /// it.
 pub(crate) fn iso(time: Time) -> Option<String> {
-    at(time).map(|_| time.iso())
+    timestamp(time).map(|_| time.iso())
 }
 
 fn local(time: Time, form: &str) -> String {
-    at(time).map_or(String::new(), |at| at.to_zoned(TimeZone::system()).strftime(form).to_string())
+    timestamp(time).map_or(String::new(), |at| at.to_zoned(TimeZone::system()).strftime(form).to_string())
 }
 
-fn at(time: Time) -> Option<Timestamp> {
+fn timestamp(time: Time) -> Option<Timestamp> {
     Timestamp::from_millisecond(time.0).ok().filter(|_| time.is_some())
 }
 
@@ -194,7 +194,7 @@ pub(crate) fn of_file(path: &std::path::Path) -> Time {
 
 /// Returns the Monday of a time's week, as a date in the user's time zone.
 pub(crate) fn monday(time: Time) -> Option<String> {
-    let day = at(time)?.to_zoned(TimeZone::system()).date();
+    let day = timestamp(time)?.to_zoned(TimeZone::system()).date();
     let back = i64::from(day.weekday().to_monday_zero_offset());
     Some(day.checked_sub(Span::new().days(back)).ok()?.to_string())
 }

@@ -109,7 +109,7 @@ pub(crate) fn split(global: &Global, words: &[String], usage: Use) -> anyhow::Re
             return Ok(none(words));
         }
     }
-    match locate::named(&locate::stores(&global.roots), first) {
+    match locate::session_named(&locate::stores(&global.roots), first) {
         Ok(_) if writes => Err(foreign(first, words, "REV").into()),
         Ok(path) => Ok(Words { session: Some(path.display().to_string()), revisions: words[1..].to_vec() }),
         Err(error @ store::Error::SeveralSessions { .. }) => Err(error.into()),
@@ -265,7 +265,7 @@ fn is_label(global: &Global, word: &str) -> bool {
         None => session_arg::default_session(global).map(|(path, _)| path),
     };
     let opened = path.ok().and_then(|path| store::open(&path, global.options()).ok());
-    opened.is_some_and(|opened| opened.session.labels.named(word).next().is_some())
+    opened.is_some_and(|opened| opened.session.labels.entries(word).next().is_some())
 }
 
 /// The error of a command that writes, and whose first word is a session.
@@ -307,7 +307,7 @@ pub(crate) fn look_back(global: &Global, opened: &mut Opened) {
         return;
     }
     opened.session.previous = match super::after_move::position_before(opened) {
-        Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::of(id.as_bytes()))),
+        Ok(before) => before.flatten().map_or(Previous::Unknown, |id| Previous::At(Key::hash(id.as_bytes()))),
         // Few commands ask for it: only to those it is an error.
         Err(error) => Previous::Unread(error.to_string()),
     };

@@ -8,7 +8,7 @@ use crate::model::{Change, Plan};
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
 use crate::store::write::{
-    Allow, Done, Group, Orders, Proof, Refusal, Signs, carry_out, changed_by_bough, last_own_change,
+    Allow, Done, Group, Proof, Refusal, Signs, WriteOptions, carry_out, changed_by_bough, last_own_change,
 };
 use crate::store::{Files, Opened};
 use crate::ui::{Ui, text};
@@ -19,7 +19,7 @@ use std::time::SystemTime;
 
 /// What every command that writes takes.
 #[derive(clap::Args, Clone, Copy, Debug)]
-pub(crate) struct Writing {
+pub(crate) struct WriteArgs {
     /// Print exactly what would be written, and write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -124,7 +124,7 @@ pub(crate) fn signs_of_life(
 /// With `--dry-run`, checks whether the plan could be carried out, and prints its changes.
 pub(crate) fn run<M>(
     global: &Global,
-    writing: Writing,
+    writing: WriteArgs,
     named: Option<&str>,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
@@ -137,7 +137,7 @@ pub(crate) fn run<M>(
 pub(crate) fn run_on<M>(
     path: &Path,
     global: &Global,
-    writing: Writing,
+    writing: WriteArgs,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
@@ -147,7 +147,7 @@ pub(crate) fn run_on<M>(
 /// Does the same for a session that `open` opens.
 pub(crate) fn run_with<M>(
     mut open: impl FnMut() -> anyhow::Result<Opened>,
-    writing: Writing,
+    writing: WriteArgs,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
@@ -197,7 +197,7 @@ pub(crate) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyh
 
 /// Carries out one plan, or prints it with `--dry-run`.
 pub(crate) fn finish(
-    writing: Writing,
+    writing: WriteArgs,
     files: &Files,
     format: Format,
     plan: &Plan,
@@ -212,7 +212,7 @@ pub(crate) fn finish(
 #[allow(clippy::too_many_arguments, reason = "as many as a write needs")]
 pub(crate) fn finish_in(
     group: Option<&Group>,
-    writing: Writing,
+    writing: WriteArgs,
     files: &Files,
     format: Format,
     plan: &Plan,
@@ -221,8 +221,8 @@ pub(crate) fn finish_in(
     ui: &mut Ui,
 ) -> anyhow::Result<Done> {
     let log = Log::of_user();
-    let orders = Orders { group, ..orders(writing, log.as_ref(), prove, last_try) };
-    let done = carry_out(files, format, plan, &orders, ui.out()).map_err(|refusal| {
+    let options = WriteOptions { group, ..options(writing, log.as_ref(), prove, last_try) };
+    let done = carry_out(files, format, plan, &options, ui.out()).map_err(|refusal| {
         match refusal {
             // A reader that is gone is distinguished from other failures by its own error.
             Refusal::Output(error) => anyhow::Error::from(error),
@@ -249,13 +249,13 @@ pub(crate) fn tell_kept(done: &Done, ui: &mut Ui) {
 }
 
 /// Returns how plans are carried out in this run.
-pub(crate) fn orders<'a>(
-    writing: Writing,
+pub(crate) fn options<'a>(
+    writing: WriteArgs,
     log: Option<&'a Log>,
     prove: Option<&'a Proof<'a>>,
     last_try: bool,
-) -> Orders<'a> {
-    Orders {
+) -> WriteOptions<'a> {
+    WriteOptions {
         force: writing.force,
         allow: writing.allow.0,
         dry_run: writing.dry_run,
@@ -336,7 +336,7 @@ pub(crate) fn summary(word: &str) -> anyhow::Result<String> {
 
 /// Returns a generator of new ids; a test sets its seed with `BOUGH_IDS`.
 pub(crate) fn ids() -> Ids {
-    Ids::of(std::env::var("BOUGH_IDS").ok().as_deref())
+    Ids::seeded_or_random(std::env::var("BOUGH_IDS").ok().as_deref())
 }
 
 /// Returns a seed for new ids, for callers that must know them in advance: that of [`ids`] if a

@@ -289,7 +289,7 @@ fn row(navigator: &mut Navigator<'_>, row: usize, from: usize, pen: &mut Pen<'_>
     }
     let names = navigator.view.names(ix);
     let names_width: usize = names.iter().map(|(_, name)| text::width(name) + 3).sum();
-    x = pen.put(area, x, y, kind.word(), pen.ink(ink_of(kind)));
+    x = pen.put(area, x, y, kind.name(), pen.ink(ink_of(kind)));
     x = pen.put(area, x, y, "  ", Style::new());
     let room = usize::from(area.right().saturating_sub(x));
     let names_room = names_width.min(room / 2);

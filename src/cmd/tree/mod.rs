@@ -190,7 +190,7 @@ fn chosen(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Chosen> {
         named.map(Path::new).filter(|path| path.is_dir() && session_arg::has_several(global, path))
     {
         let found = session_arg::in_folder(global, folder);
-        return Ok(Chosen::List(found.into_iter().filter_map(Found::at).collect()));
+        return Ok(Chosen::List(found.into_iter().filter_map(Found::from_path).collect()));
     }
     if named.is_none() && (args.project || session_variable().is_none()) {
         let folder = std::env::current_dir()?;

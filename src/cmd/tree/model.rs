@@ -1,13 +1,13 @@
 //! A session as the navigator has it in memory, and the thread that reads it.
 
-use crate::cmd::shared::thread_arg::Read;
+use crate::cmd::shared::thread_arg::ThreadView;
 use crate::cmd::shared::{after_move, write};
 use crate::format::Session;
 use crate::model::Ix;
 use crate::ops::rows::Order;
 use crate::store::oplog::Log;
 use crate::store::write::Signs;
-use crate::store::{self, End, Opened, Options, Part};
+use crate::store::{self, End, Opened, Options, TailRequest};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
@@ -39,15 +39,15 @@ impl Model {
     /// Reads the end of a large file: enough for a screen of rows. `None` if only the whole would do.
     pub(super) fn read_end(path: &Path, options: Options) -> Option<Model> {
         let enough = |session: &Session| session.knows_path(FIRST_ROWS, |_| true);
-        let part = Part { enough: &enough, ..Part::default() };
+        let part = TailRequest { enough: &enough, ..TailRequest::default() };
         // Whatever is wrong is reported by the reading of the whole.
         let opened = store::open_end(path, options, &part).ok().flatten()?;
         Model::new(opened).ok()
     }
 
     fn new(opened: Opened) -> anyhow::Result<Model> {
-        let end = End::of(&opened);
-        let mut read = Read::of(opened);
+        let end = End::take(&opened);
+        let mut read = ThreadView::unlinearized(opened);
         if !read.opened.session.partial {
             read.join()?;
         }

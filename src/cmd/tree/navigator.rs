@@ -404,7 +404,7 @@ impl<'m> Navigator<'m> {
             Key::Enter => return self.plan("Switch here?", self.switch_words(here)?),
             Key::Char('s') => return Ok(Step::Summarize(self.switch_words(here)?)),
             Key::Char('L') => {
-                let label = self.model.session().labels.of(here).unwrap_or_default();
+                let label = self.model.session().labels.label(here).unwrap_or_default();
                 self.kept.panel = Panel::Line(Purpose::Label, LineEdit::new(&text::one_line(label)));
             }
             Key::Char('o') => return Ok(Step::Page(words(&["show", "--", &id]))),
@@ -509,7 +509,7 @@ impl<'m> Navigator<'m> {
             }
             Purpose::Label => {
                 let Some(here) = self.here() else { return Ok(Step::Stay) };
-                let (id, old) = (self.name(here)?, self.model.session().labels.of(here));
+                let (id, old) = (self.name(here)?, self.model.session().labels.label(here));
                 match line.trim() {
                     // What was not edited stays, although it may be shown in other signs.
                     same if old.is_some_and(|old| text::one_line(old) == same) => Ok(Step::Stay),

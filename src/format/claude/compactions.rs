@@ -1,7 +1,7 @@
 //! The compactions of a transcript as they were when they were written, regardless of later lines.
 
 use super::Boundary;
-use super::graph::Loader;
+use super::graph::ClaudeGraph;
 use crate::format::Session;
 use crate::model::{Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
@@ -15,7 +15,7 @@ pub(crate) fn above(session: &Session, source: &dyn Source, turn: Ix) -> io::Res
     for boundary in distinct_boundaries(session) {
         let Some(line) = as_it_was(session, source, boundary)? else { continue };
         let first = copies(session, boundary).last().unwrap_or(boundary);
-        let lists = Boundary::of(boundary, &line);
+        let lists = Boundary::read(boundary, &line);
         let kept = kept(session, &lists);
         // Lists that name a message missing from the file have no effect.
         let known = known.get_or_insert_with(|| session.entries.keys().iter().copied().collect());
@@ -46,15 +46,15 @@ pub(crate) fn before_it_was_gone(
     source: &dyn Source,
     entry: Ix,
 ) -> io::Result<Option<Session>> {
-    let loader = Loader::new(session);
-    if !loader.is_gone(entry) {
+    let graph = ClaudeGraph::new(session);
+    if !graph.is_gone(entry) {
         return Ok(None);
     }
     let mut plain = session.clone();
     plain.claude.boundaries.clear();
     // The compaction above the entry, if there is one, is the active one there.
     plain.claude.boundary = match above(session, source, entry)? {
-        Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::of(above, &line)),
+        Some(above) => as_it_was(session, source, above)?.map(|line| Boundary::read(above, &line)),
         None => None,
     };
     Ok(Some(plain))
@@ -89,7 +89,7 @@ pub(crate) fn copies(session: &Session, boundary: Ix) -> impl Iterator<Item = Ix
 pub(crate) fn as_it_was(session: &Session, source: &dyn Source, boundary: Ix) -> io::Result<Option<Vec<u8>>> {
     for ix in copies(session, boundary) {
         let line = source.bytes(session.span(ix))?;
-        if Boundary::of(ix, &line).keeps() {
+        if Boundary::read(ix, &line).keeps() {
             return Ok(Some(line));
         }
     }

@@ -5,7 +5,7 @@
 //! blocks is empty is sent with an invented text, but Claude Code does not continue after it.
 
 use super::Quiet;
-use super::graph::Loader;
+use super::graph::ClaudeGraph;
 use crate::format::Session;
 use crate::model::{Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
@@ -77,7 +77,7 @@ impl<'s> Forgotten<'s> {
     }
 }
 
-impl Loader<'_> {
+impl ClaudeGraph<'_> {
     /// Returns whether Claude Code may forget a turn. Only then the main path has to be examined.
     pub(super) fn may_be_forgotten(&self, turn: u32) -> bool {
         self.session.claude.may_be_passed_over(Ix(turn), self.session.entries.key(Ix(turn)))

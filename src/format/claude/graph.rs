@@ -11,7 +11,7 @@
 //!    none of this is done. If the last boundary has no lists and an earlier one has, everything
 //!    before the last boundary is gone, too.
 //! 3. **Orphans** are attached to the newest entry that is at most five seconds older
-//!    ([`Loader::is_bridged`]); otherwise they are roots. A cycle is cut at the link that closes it
+//!    ([`ClaudeGraph::is_bridged`]); otherwise they are roots. A cycle is cut at the link that closes it
 //!    on the way up, and the entry there is treated as an orphan.
 //! 4. **The tip** is the last entry in the file that is not a sidechain and has a turn at or above
 //!    it; if it has descendant leaves that are not older, the newest of these. If kept messages
@@ -67,7 +67,7 @@ const GONE: u8 = 1 << 3;
 pub(super) const BRIDGED: u8 = 1 << 4;
 
 /// A transcript with the links that Claude Code uses.
-pub struct Loader<'s> {
+pub struct ClaudeGraph<'s> {
     pub(super) session: &'s Session,
     tree: Cow<'s, Tree>,
     /// The number of entries in the main file.
@@ -133,7 +133,7 @@ pub enum Rule {
 
 impl Rule {
     /// Returns the rule as text: what decided, or why there is no HEAD.
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Rule::Last => "the last entry of the conversation in the file",
             Rule::NewestBelow => "the newest leaf below the last entry in the file",
@@ -206,8 +206,8 @@ impl OtherReaders {
 
 /// Returns HEAD of a session, for [`Session::head`].
 pub(super) fn head(session: &Session) -> Head {
-    let leaf = Loader::new(session).leaf();
-    Head { entry: leaf.turn, exact: leaf.turn, leaf: leaf.end, rule: leaf.rule.words() }
+    let leaf = ClaudeGraph::new(session).leaf();
+    Head { entry: leaf.turn, exact: leaf.turn, leaf: leaf.end, rule: leaf.rule.phrase() }
 }
 
 /// Returns the entries that are loaded with the reply at HEAD but are not its ancestors, for
@@ -217,13 +217,13 @@ pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
     let is_call = |ix: &Ix| entries.kind(*ix) == Kind::Assistant && entries.flags(*ix).has(Flags::CALL);
     // A call is the position only as long as it has no result.
     let Some(head) = session.head.exact.filter(is_call) else { return Vec::new() };
-    let mut loader = Loader::new(session);
-    let Some(from) = loader.leaf().from else { return Vec::new() };
-    let trunk = loader.trunk(from);
+    let mut graph = ClaudeGraph::new(session);
+    let Some(from) = graph.leaf().from else { return Vec::new() };
+    let trunk = graph.trunk(from);
     let is_part =
         |ix: Ix| ix == head || entries.group(ix).is_some() && entries.group(ix) == entries.group(head);
     let first = trunk.iter().position(|step| is_part(step.entry)).unwrap_or(trunk.len());
-    let turns = trunk[first..].iter().map(|step| step.entry).filter(|ix| loader.is_turn(ix.0));
+    let turns = trunk[first..].iter().map(|step| step.entry).filter(|ix| graph.is_turn(ix.0));
     let mut rest: Vec<Ix> = turns.collect();
     session.tree.ancestors(head).for_each(|above| rest.retain(|ix| *ix != above));
     rest
@@ -232,9 +232,9 @@ pub(in crate::format) fn beside(session: &Session) -> Vec<Ix> {
 /// Returns the path to an entry with all parts of its replies, for [`Session::whole_path`]; `None`
 /// if Claude Code orders that path differently or does not load it.
 pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix>> {
-    let mut loader = Loader::new(session);
-    let from = loader.leaf_at(tip).from?;
-    let trunk = loader.sent_trunk(from);
+    let mut graph = ClaudeGraph::new(session);
+    let from = graph.leaf_at(tip).from?;
+    let trunk = graph.sent_trunk(from);
     let is_there = trunk.iter().any(|step| step.entry == tip);
     let as_linked = trunk.iter().all(|step| step.way != Way::Kept);
     let mut path: Vec<Ix> = trunk.into_iter().map(|step| step.entry).collect();
@@ -244,15 +244,15 @@ pub(in crate::format) fn whole_path(session: &Session, tip: Ix) -> Option<Vec<Ix
     (is_there && as_linked).then_some(path)
 }
 
-impl<'s> Loader<'s> {
+impl<'s> ClaudeGraph<'s> {
     /// Links the entries of a transcript as Claude Code does.
-    pub fn new(session: &'s Session) -> Loader<'s> {
+    pub fn new(session: &'s Session) -> ClaudeGraph<'s> {
         let count = session.entries.count_in(0);
         let tree = match session.tree.copies() {
             Copies::Last => Cow::Borrowed(&session.tree),
             Copies::First => Cow::Owned(Tree::build(&session.entries, Copies::Last)),
         };
-        let mut loader = Loader {
+        let mut graph = ClaudeGraph {
             session,
             tree,
             count,
@@ -265,11 +265,11 @@ impl<'s> Loader<'s> {
             bridger: None,
             last_kept: None,
         };
-        loader.take_in();
-        loader.link();
-        loader.keep();
-        loader.bridge();
-        loader
+        graph.take_in();
+        graph.link();
+        graph.keep();
+        graph.bridge();
+        graph
     }
 
     /// Returns whether Claude Code loads an entry at all.
@@ -296,7 +296,7 @@ impl<'s> Loader<'s> {
     /// Returns the parent that Claude Code gives an entry: through progress lines, and after
     /// compaction and the attaching of orphans.
     pub fn parent(&self, ix: Ix) -> Option<Ix> {
-        (self.is_loaded(ix) && self.parent[ix.at()] < NONE).then(|| Ix(self.parent[ix.at()]))
+        (self.is_loaded(ix) && self.parent[ix.index()] < NONE).then(|| Ix(self.parent[ix.index()]))
     }
 
     /// Returns whether the file is so big that Claude Code does not read anything before its last
@@ -361,7 +361,7 @@ impl<'s> Loader<'s> {
             return Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn };
         }
         // From a line that is only a link, Claude Code goes to the parent.
-        let above = Some(self.parent[ix.at()]).filter(|_| self.is_passed(ix.0));
+        let above = Some(self.parent[ix.index()]).filter(|_| self.is_passed(ix.0));
         match above.unwrap_or(ix.0) {
             at if at < NONE && self.has(at, IN) => self.settle(at, Rule::Asked),
             _ => Leaf { turn: None, end: None, from: None, rule: Rule::NoTurn },
@@ -444,7 +444,7 @@ impl<'s> Loader<'s> {
     }
 
     /// Returns the place where the id of an entry first occurs.
-    pub(super) fn place(&self, ix: u32) -> u32 {
+    pub(super) fn first_copy(&self, ix: u32) -> u32 {
         self.place.get(&ix).copied().unwrap_or(ix)
     }
 
@@ -487,7 +487,7 @@ impl<'s> Loader<'s> {
             }
         }
         let mut rows: Vec<u32> = (0..self.count).filter(|ix| self.has(*ix, IN)).collect();
-        rows.sort_by_key(|ix| self.place(*ix));
+        rows.sort_by_key(|ix| self.first_copy(*ix));
         self.rows = Some(rows);
     }
 
@@ -558,13 +558,13 @@ impl<'s> Loader<'s> {
         for ix in &kept {
             self.state[*ix as usize] |= KEPT;
         }
-        let border = self.place(at);
+        let border = self.first_copy(at);
         for ix in 0..self.count {
-            if self.has(ix, IN) && !self.has(ix, KEPT) && self.place(ix) < border {
+            if self.has(ix, IN) && !self.has(ix, KEPT) && self.first_copy(ix) < border {
                 self.state[ix as usize] = GONE;
             }
         }
-        let after: Vec<u32> = self.rows().filter(|ix| self.place(*ix) > border).collect();
+        let after: Vec<u32> = self.rows().filter(|ix| self.first_copy(*ix) > border).collect();
         for ix in &after {
             let parent = self.parent[*ix as usize];
             if self.is_turn(*ix) || self.has(*ix, KEPT) || parent >= NONE {
@@ -760,7 +760,7 @@ impl<'s> Loader<'s> {
         let kids = Kids::of_all(self);
         let mut only = None;
         let mut climbed = Seen::new(self.count);
-        for end in self.rows().filter(|ix| kids.of(*ix).is_empty() && !self.is_sidechain(*ix)) {
+        for end in self.rows().filter(|ix| kids.children(*ix).is_empty() && !self.is_sidechain(*ix)) {
             let mut at = end;
             while at < NONE && self.has(at, IN) && !self.is_turn(at) && climbed.add(at) {
                 at = self.parent[at as usize];
@@ -768,7 +768,7 @@ impl<'s> Loader<'s> {
             let is_end = at < NONE
                 && self.has(at, IN)
                 && self.is_turn(at)
-                && !kids.of(at).iter().any(|kid| self.is_turn(*kid));
+                && !kids.children(at).iter().any(|kid| self.is_turn(*kid));
             if is_end && only.is_some_and(|only| only != at) {
                 return None;
             }
@@ -799,12 +799,12 @@ impl<'s> Loader<'s> {
         }
         let mut best: Option<u32> = None;
         let mut seen = Seen::new(self.count);
-        let mut todo: Vec<u32> = self.kids().of(tip).to_vec();
+        let mut todo: Vec<u32> = self.kids().children(tip).to_vec();
         while let Some(ix) = todo.pop() {
             if !seen.add(ix) {
                 continue;
             }
-            let kids = self.kids().of(ix);
+            let kids = self.kids().children(ix);
             todo.extend(kids.iter().filter(|kid| !seen.has(**kid)));
             let fits = kids.is_empty() && !self.is_sidechain(ix) && time(ix) >= time(tip);
             if fits && best.is_none_or(|best| time(ix) >= time(best)) {
@@ -817,7 +817,7 @@ impl<'s> Loader<'s> {
     /// Returns the target of the pointer that counts, which may be nothing, and whether it is a
     /// pin.
     fn pointer(&self) -> (Option<Option<Key>>, Option<Pin>) {
-        let zero = Key::of(b"00000000-0000-0000-0000-000000000000");
+        let zero = Key::hash(b"00000000-0000-0000-0000-000000000000");
         let (mut last, mut pin) = (None, None);
         // A compaction cancels earlier pointers.
         let from = self.session.claude.boundary.as_ref().map_or(0, |boundary| boundary.entry.0 + 1);
@@ -866,7 +866,7 @@ impl<'s> Loader<'s> {
         let mut seen = Seen::new(self.count);
         while seen.add(at) && self.has_kids(at) {
             let follows = |ix: &&u32| !self.is_turn(**ix) && !self.has(**ix, ASIDE);
-            match self.kids.as_ref().and_then(|kids| kids.of(at).iter().find(follows)) {
+            match self.kids.as_ref().and_then(|kids| kids.children(at).iter().find(follows)) {
                 Some(next) => at = *next,
                 None => break,
             }
@@ -927,7 +927,7 @@ impl<'s> Loader<'s> {
             if !seen.add(at) || !self.has_kids(at) {
                 continue;
             }
-            let kids = self.kids().of(at);
+            let kids = self.kids().children(at);
             if kids.iter().any(|kid| self.is_turn(*kid)) {
                 return false;
             }
@@ -980,7 +980,7 @@ impl<'s> Loader<'s> {
 
     fn has_kids(&mut self, ix: u32) -> bool {
         match &self.kids {
-            Some(kids) => !kids.of(ix).is_empty(),
+            Some(kids) => !kids.children(ix).is_empty(),
             // Mostly the end of the file is asked for, which has no children: no need to sort them
             // all.
             None if self.rows().any(|kid| self.parent[kid as usize] == ix) => {
@@ -996,16 +996,16 @@ impl<'s> Loader<'s> {
     }
 }
 
-/// The children of each entry, in the order of [`Loader::rows`].
+/// The children of each entry, in the order of [`ClaudeGraph::rows`].
 pub(super) struct Kids {
     first: Vec<u32>,
     list: Vec<u32>,
 }
 
 impl Kids {
-    pub(super) fn of_all(loader: &Loader<'_>) -> Kids {
-        let mut first = vec![0u32; loader.count as usize + 2];
-        let linked = || loader.rows().map(|ix| (ix, loader.parent[ix as usize])).filter(|(_, up)| *up < NONE);
+    pub(super) fn of_all(graph: &ClaudeGraph<'_>) -> Kids {
+        let mut first = vec![0u32; graph.count as usize + 2];
+        let linked = || graph.rows().map(|ix| (ix, graph.parent[ix as usize])).filter(|(_, up)| *up < NONE);
         for (_, parent) in linked() {
             first[parent as usize + 2] += 1;
         }
@@ -1021,7 +1021,7 @@ impl Kids {
         Kids { first, list }
     }
 
-    pub(super) fn of(&self, ix: u32) -> &[u32] {
+    pub(super) fn children(&self, ix: u32) -> &[u32] {
         &self.list[self.first[ix as usize] as usize..self.first[ix as usize + 1] as usize]
     }
 }

@@ -1,10 +1,10 @@
 //! The main path: the path to a leaf, and the entries that are inserted into it from elsewhere.
 
-use super::graph::{BRIDGED, IN, KEPT, Kids, Loader, NONE, Seen, Step, Way};
+use super::graph::{BRIDGED, ClaudeGraph, IN, KEPT, Kids, NONE, Seen, Step, Way};
 use crate::model::{Flags, Ix, Key, Kind};
 use std::collections::{HashMap, HashSet};
 
-impl Loader<'_> {
+impl ClaudeGraph<'_> {
     /// Returns the last turn of the main path of `way`, without building all of it, and the entry
     /// after which the next prompt comes, if the turn was inserted from elsewhere.
     pub(super) fn last_turn(&self, way: &[u32]) -> Option<(u32, Option<u32>)> {
@@ -44,15 +44,15 @@ impl Loader<'_> {
                     && (!on_way.has(*ix) || *ix == end)
             })
             .collect();
-        let last = answers.iter().copied().max_by_key(|ix| self.place(*ix)).or_else(|| {
+        let last = answers.iter().copied().max_by_key(|ix| self.first_copy(*ix)).or_else(|| {
             let strays = self.strays(way, &on_way, std::iter::once(group));
             let parts = way[from..=trigger].iter().chain(&elsewhere);
             parts.rev().find_map(|part| strays.get(part)?.last().copied()).or(elsewhere.last().copied())
         });
-        let place = last.map_or(0, |last| self.place(last));
+        let place = last.map_or(0, |last| self.first_copy(last));
         answers.iter().for_each(|ix| here.set(*ix));
         if let Some((turn, note)) = self.last_attachment(here, &on_way)
-            && self.place(note) > place
+            && self.first_copy(note) > place
         {
             let is_on_way = on_way.has(note);
             return Some((turn, (!is_on_way).then_some(note)));
@@ -70,7 +70,7 @@ impl Loader<'_> {
             if parent < NONE && below.has(parent) {
                 below.set(ix);
                 if self.kind(ix) == Kind::Attachment {
-                    found = found.max(Some((self.place(ix), ix)));
+                    found = found.max(Some((self.first_copy(ix), ix)));
                 }
             }
         }
@@ -177,13 +177,13 @@ impl Loader<'_> {
         let kids = Kids::of_all(self);
         let with_turns = self.with_turns();
         let steps = Vec::with_capacity(way.len());
-        let mut trunk = Trunk { steps, have: Seen::new(self.count), on_way, bridged: false };
+        let mut trunk = MainPath { steps, have: Seen::new(self.count), on_way, bridged: false };
         let mut run: Vec<u32> = Vec::new();
         // The ancestors of an orphan that was attached.
         let above_bridge = way.iter().rposition(|ix| self.has(*ix, BRIDGED)).unwrap_or(0);
         for (at, ix) in way.iter().enumerate() {
             trunk.bridged = at < above_bridge;
-            trunk.put(*ix, if self.has(*ix, KEPT) { Way::Kept } else { Way::Link });
+            trunk.push(*ix, if self.has(*ix, KEPT) { Way::Kept } else { Way::Link });
             if !is_part(ix) {
                 continue;
             }
@@ -196,29 +196,30 @@ impl Loader<'_> {
             // all of them.
             let mut part = elsewhere.insert(group, NONE).unwrap_or(NONE);
             while part < NONE {
-                trunk.put(part, Way::Part);
+                trunk.push(part, Way::Part);
                 run.push(part);
                 part = next[part as usize];
             }
             for stray in run.iter().filter_map(|part| strays.get(part)).flatten() {
-                trunk.put(*stray, Way::Answer);
+                trunk.push(*stray, Way::Answer);
             }
-            let kids_of_run = run.iter().flat_map(|part| kids.of(*part)).copied();
+            let kids_of_run = run.iter().flat_map(|part| kids.children(*part)).copied();
             let mut answers: Vec<u32> = kids_of_run.filter(|ix| self.kind(*ix) == Kind::Tool).collect();
-            answers.sort_by_key(|ix| self.place(*ix));
+            answers.sort_by_key(|ix| self.first_copy(*ix));
             for ix in &answers {
-                trunk.put(*ix, Way::Answer);
+                trunk.push(*ix, Way::Answer);
             }
             // Notes of hooks and so on are children of calls and results.
             if run.iter().any(|part| self.session.entries.flags(Ix(*part)).has(Flags::CALL)) {
                 let above = run.iter().chain(&answers);
-                let mut notes: Vec<u32> = above.flat_map(|ix| kids.of(*ix).iter().rev()).copied().collect();
+                let mut notes: Vec<u32> =
+                    above.flat_map(|ix| kids.children(*ix).iter().rev()).copied().collect();
                 notes.reverse();
                 notes.retain(|ix| !self.is_turn(*ix) && !with_turns.has(*ix));
-                notes.sort_by_key(|ix| std::cmp::Reverse(self.place(*ix)));
+                notes.sort_by_key(|ix| std::cmp::Reverse(self.first_copy(*ix)));
                 while let Some(note) = notes.pop() {
-                    if !trunk.on_way.has(note) && trunk.put(note, Way::Answer) {
-                        notes.extend(kids.of(note).iter().rev());
+                    if !trunk.on_way.has(note) && trunk.push(note, Way::Answer) {
+                        notes.extend(kids.children(note).iter().rev());
                     }
                 }
             }
@@ -241,7 +242,7 @@ impl Loader<'_> {
 }
 
 /// A growing main path.
-struct Trunk {
+struct MainPath {
     steps: Vec<Step>,
     have: Seen,
     on_way: Seen,
@@ -249,9 +250,9 @@ struct Trunk {
     bridged: bool,
 }
 
-impl Trunk {
+impl MainPath {
     /// Appends an entry if it is not yet on the main path.
-    fn put(&mut self, ix: u32, way: Way) -> bool {
+    fn push(&mut self, ix: u32, way: Way) -> bool {
         let new = self.have.add(ix);
         if new {
             let way = if self.on_way.has(ix) && way == Way::Answer { Way::Link } else { way };

@@ -47,7 +47,7 @@ const MARKUPS: &[(&str, Markup)] = &[
 impl Markup {
     /// Returns the markup that a text begins with, ignoring white space, or `None` if it begins
     /// with none.
-    pub fn of(text: &str) -> Option<Markup> {
+    pub fn parse(text: &str) -> Option<Markup> {
         let text = text.trim_start();
         MARKUPS.iter().find(|(start, _)| text.starts_with(start)).map(|(_, markup)| *markup)
     }
@@ -68,7 +68,7 @@ pub fn typed(text: &str) -> Option<Cow<'_, str>> {
     while let Some(after) = after_aside(rest) {
         rest = after.trim_start();
     }
-    match Markup::of(rest) {
+    match Markup::parse(rest) {
         None => (!rest.is_empty()).then_some(Cow::Borrowed(rest)),
         Some(Markup::Command | Markup::Arguments) => command(rest).map(Cow::Owned),
         Some(_) => None,
@@ -120,7 +120,7 @@ mod tests {
     #[rustfmt::skip] // a table
     fn a_prompt_is_known_by_what_it_begins_with() {
         let check = |text: &str, markup: Option<Markup>, wanted: Option<&str>| {
-            assert_eq!((Markup::of(text), typed(text).as_deref()), (markup, wanted), "{text}");
+            assert_eq!((Markup::parse(text), typed(text).as_deref()), (markup, wanted), "{text}");
         };
         check("fix it",                                  None,                       Some("fix it"));
         check(" \n",                                     None,                       None);

@@ -86,8 +86,8 @@ pub struct Boundary {
 
 impl Boundary {
     /// Reads the lists of a `compact_boundary` line.
-    pub fn of(entry: Ix, line: &[u8]) -> Boundary {
-        let lists = KeptLists::of(line);
+    pub fn read(entry: Ix, line: &[u8]) -> Boundary {
+        let lists = KeptLists::find(line);
         let [head, tail] = lists.ends().map(|end| id(end?));
         Boundary {
             entry,
@@ -112,8 +112,8 @@ impl Boundary {
 /// Returns the key of an id, given as JSON.
 fn id(value: &[u8]) -> Option<Key> {
     match value.first()? {
-        b'"' => string(value).filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes())),
-        b'0'..=b'9' | b'-' => Some(Key::of(value)),
+        b'"' => string(value).filter(|id| !id.is_empty()).map(|id| Key::hash(id.as_bytes())),
+        b'0'..=b'9' | b'-' => Some(Key::hash(value)),
         _ => None,
     }
 }
@@ -230,7 +230,7 @@ impl Facts {
 
     /// Records a `compact_boundary` line.
     pub(super) fn compaction(gathered: &mut Gathered, line: &Line<'_>) {
-        let boundary = Boundary::of(Ix(gathered.entries), line.bytes.unwrap_or_default());
+        let boundary = Boundary::read(Ix(gathered.entries), line.bytes.unwrap_or_default());
         gathered.claude.boundaries.push((boundary.entry, boundary.is_listed()));
         gathered.claude.boundary = Some(boundary);
     }
@@ -295,7 +295,7 @@ impl Facts {
         if let Some(name) = text.strip_prefix("<command-name>") {
             let name = name.split('<').next().unwrap_or_default();
             facts.first_command.get_or_insert_with(|| name.chars().take(TITLE).collect());
-        } else if !matches!(Markup::of(text), Some(Markup::Command | Markup::Arguments))
+        } else if !matches!(Markup::parse(text), Some(Markup::Command | Markup::Arguments))
             && let Some(typed) = typed(text)
         {
             facts.first_prompt = Some(typed.chars().take(TITLE).collect());

@@ -48,7 +48,7 @@ pub use metadata::{Boundary, Facts, Quiet, is_prompt};
 pub use preserved::KeptLists;
 
 use super::session::{Gathered, Head, OtherKind, Pointer, Session};
-use super::{Dialect, LabelLine, Link, ParentRef, Place};
+use super::{Dialect, LabelLine, LineVerdict, Link, ParentRef};
 use crate::json::{BlockKind, Field, Line, Shape, Str, Value, text};
 use crate::model::{Flags, Key, Kind, Time};
 
@@ -59,16 +59,16 @@ pub(super) struct Claude;
 pub const MARKER: &str = "Switched by bough";
 
 impl Dialect for Claude {
-    fn place<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> Place<'l> {
+    fn classify<'l>(&self, line: &Line<'l>, gathered: &mut Gathered) -> LineVerdict<'l> {
         let fields = &line.fields;
         let (Shape::Object | Shape::Trailing { .. }, Some(ty)) = (line.shape, fields.str(Field::Type)) else {
-            return Place::Unknown;
+            return LineVerdict::Unknown;
         };
         let main = gathered.file == 0;
         if main {
             Facts::line(gathered, line);
         }
-        let subtype = |wanted: &str| fields.str(Field::Subtype).is_some_and(|subtype| subtype.is(wanted));
+        let subtype = |wanted: &str| fields.str(Field::Subtype).is_some_and(|subtype| subtype.equals(wanted));
         let mut flags = Flags::default();
         flags.set(Flags::SIDECHAIN, fields.is_true(Field::IsSidechain));
         flags.set(Flags::META, fields.is_true(Field::IsMeta));
@@ -79,9 +79,9 @@ impl Dialect for Claude {
         let kind = match &*name {
             b"user" | b"assistant" => {
                 if id.is_none() && fields.get(Field::Message) != Value::Object {
-                    return Place::Other(OtherKind::Note);
+                    return LineVerdict::Other(OtherKind::Note);
                 }
-                let kind = message(line, ty.is("user"), &mut flags);
+                let kind = message(line, ty.equals("user"), &mut flags);
                 if main {
                     match flags.has(Flags::CALL) || flags.has(Flags::RESULT) {
                         true => Facts::turn(gathered, line),
@@ -129,7 +129,7 @@ impl Dialect for Claude {
                     gathered.pointers.extend(pointer(line, gathered.entries));
                     Facts::note(gathered, &name, line);
                 }
-                return Place::Other(OtherKind::Pointer);
+                return LineVerdict::Other(OtherKind::Pointer);
             }
             b"bough-label" => {
                 gathered.labels.push(LabelLine {
@@ -138,13 +138,13 @@ impl Dialect for Claude {
                     target: fields.str(Field::TargetUuid).map_or(Key::NONE, Str::key),
                     text: &fields.str(Field::Label).map(Str::text).unwrap_or_default(),
                 });
-                return Place::Other(OtherKind::Label);
+                return LineVerdict::Other(OtherKind::Label);
             }
             other => {
                 if main {
                     Facts::note(gathered, other, line);
                 }
-                return Place::Other(OtherKind::Note);
+                return LineVerdict::Other(OtherKind::Note);
             }
         };
         let parent = match self::id(fields.get(Field::ParentUuid)) {
@@ -155,7 +155,7 @@ impl Dialect for Claude {
             Value::String(text) => gathered.clock.read(text.raw),
             _ => Time::NONE,
         };
-        Place::Entry(Link {
+        LineVerdict::Entry(Link {
             id,
             is_number: false,
             parent,

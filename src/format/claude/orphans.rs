@@ -1,6 +1,6 @@
 //! Attaches orphans to entries close in time, as Claude Code does.
 
-use super::graph::{Loader, NONE};
+use super::graph::{ClaudeGraph, NONE};
 use crate::model::{Flags, Ix};
 
 /// How much older the entry may be that an orphan is attached to, in milliseconds.
@@ -21,9 +21,9 @@ pub(super) struct Bridger {
 }
 
 impl Bridger {
-    pub(super) fn new(loader: &Loader<'_>) -> Bridger {
-        let entries = &loader.session.entries;
-        let mut by_time: Vec<(i64, u32)> = loader
+    pub(super) fn new(graph: &ClaudeGraph<'_>) -> Bridger {
+        let entries = &graph.session.entries;
+        let mut by_time: Vec<(i64, u32)> = graph
             .rows()
             .filter(|ix| !entries.flags(Ix(*ix)).has(Flags::SIDECHAIN) && entries.time(Ix(*ix)).is_some())
             .map(|ix| (entries.time(Ix(ix)).0, ix))
@@ -31,9 +31,9 @@ impl Bridger {
         // Rows are in file order, and a stable sort keeps that order among equal times.
         by_time.sort_by_key(|(time, _)| *time);
         let run = (0..by_time.len() as u32).collect();
-        let mut bridger = Bridger { by_time, above: (0..loader.count).collect(), run };
-        for ix in loader.rows() {
-            let parent = loader.parent[ix as usize];
+        let mut bridger = Bridger { by_time, above: (0..graph.count).collect(), run };
+        for ix in graph.rows() {
+            let parent = graph.parent[ix as usize];
             if parent < NONE && bridger.root(parent) != ix {
                 bridger.above[ix as usize] = parent;
             }
@@ -43,8 +43,8 @@ impl Bridger {
 
     /// Returns the entry to which `ix` is attached, if there is one. `ix` is an orphan, or closes a
     /// cycle.
-    pub(super) fn nearest(&mut self, loader: &Loader<'_>, ix: u32) -> Option<u32> {
-        let time = loader.session.entries.time(Ix(ix));
+    pub(super) fn nearest(&mut self, graph: &ClaudeGraph<'_>, ix: u32) -> Option<u32> {
+        let time = graph.session.entries.time(Ix(ix));
         if !time.is_some() {
             return None;
         }

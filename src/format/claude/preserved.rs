@@ -15,7 +15,7 @@ pub struct KeptLists<'l> {
 
 impl<'l> KeptLists<'l> {
     /// Finds the lists of a line.
-    pub fn of(line: &'l [u8]) -> KeptLists<'l> {
+    pub fn find(line: &'l [u8]) -> KeptLists<'l> {
         let metadata = member(line, METADATA).unwrap_or_default();
         let of = |key| member(metadata, key).unwrap_or_default();
         KeptLists { messages: of(MESSAGES), segment: of(SEGMENT) }
@@ -40,9 +40,9 @@ impl<'l> KeptLists<'l> {
     /// Returns a `compact_boundary` line without the lists, or `None` if the line is not an object
     /// or has no lists.
     pub fn stripped(line: &[u8]) -> Option<Vec<u8>> {
-        let mut edits = Edits::of(line)?;
+        let mut edits = Edits::begin(line)?;
         let metadata = edits.value(METADATA)?;
-        let mut lists = Edits::of(metadata)?;
+        let mut lists = Edits::begin(metadata)?;
         lists.remove(MESSAGES);
         lists.remove(SEGMENT);
         if lists.is_empty() {
@@ -60,14 +60,14 @@ mod tests {
     #[test]
     fn lists_are_found_and_taken_out() {
         let line = br#"{"a":1.0,"compactMetadata":{"trigger":"manual","preservedMessages":{"anchorUuid":"s","uuids":["k",7]},"preservedSegment":{"headUuid":"k","anchorUuid":"t"},"preTokens":1E2}}"#;
-        let lists = KeptLists::of(line);
+        let lists = KeptLists::find(line);
         assert_eq!(lists.uuids().collect::<Vec<_>>(), [&b"\"k\""[..], b"7"]);
         assert_eq!(lists.anchors(), [Some(&b"\"s\""[..]), Some(b"\"t\"")]);
         assert_eq!(lists.ends(), [Some(&b"\"k\""[..]), None]);
         let bare = br#"{"a":1.0,"compactMetadata":{"trigger":"manual","preTokens":1E2}}"#;
         assert_eq!(KeptLists::stripped(line).as_deref(), Some(&bare[..]));
         assert_eq!(KeptLists::stripped(bare), None);
-        assert_eq!(KeptLists::of(bare).uuids().count(), 0);
+        assert_eq!(KeptLists::find(bare).uuids().count(), 0);
         assert_eq!(KeptLists::stripped(b"{}"), None);
         assert_eq!(KeptLists::stripped(br#"{"compactMetadata":{}}"#), None);
     }

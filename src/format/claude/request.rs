@@ -21,7 +21,7 @@
 //!   nor after a `<task-notification>` that was queued only for the transcript.
 
 use super::forgotten::{self, Forgotten};
-use super::graph::{Leaf, Loader, Step, Way};
+use super::graph::{ClaudeGraph, Leaf, Step, Way};
 use super::{Markup, attachments};
 use crate::format::Session;
 use crate::json::{each_item, member, string};
@@ -97,7 +97,7 @@ pub enum Made {
 
 impl Made {
     /// Returns the meaning of the text, in our words.
-    pub fn words(&self) -> &'static str {
+    pub fn phrase(&self) -> &'static str {
         match self {
             Made::NoResponse => "no response was requested",
             Made::NoContent => "no content",
@@ -146,7 +146,7 @@ pub enum Why {
 
 impl Why {
     /// Returns the reason as text.
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Why::Compacted => "before the last compaction",
             Why::Note => "a note of the agent",
@@ -166,15 +166,15 @@ impl Why {
 ///
 /// Reads the lines of the main path after the last boundary. Fails if they can't be read.
 pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Result<Sending> {
-    let mut loader = Loader::new(session);
+    let mut graph = ClaudeGraph::new(session);
     let leaf = match at {
-        Some(at) => loader.leaf_at(at),
-        None => loader.leaf(),
+        Some(at) => graph.leaf_at(at),
+        None => graph.leaf(),
     };
     let mut sending = Sending { leaf, messages: Vec::new(), dropped: Vec::new() };
     let Some(from) = leaf.from else { return Ok(sending) };
-    let trunk = loader.trunk(from);
-    drop(loader);
+    let trunk = graph.trunk(from);
+    drop(graph);
     let entries = &session.entries;
     let kind = |ix: Ix| entries.kind(ix);
     let forgotten = Forgotten::on(session, trunk.iter().map(|step| step.entry));
@@ -184,7 +184,7 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
     }
     let mut lines = Lines { session, source, bytes: Vec::new() };
     let steps = read_turns(&trunk[first..], &forgotten, &mut lines)?;
-    let pairs = Pairs::of(&steps, session);
+    let pairs = Pairs::new(&steps, session);
     let mut talk = Talk::default();
     for (step, read) in &steps {
         let ix = step.entry;
@@ -204,7 +204,7 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
                         talk.reply(entries.group(ix), message(role, vec![Part::Made(Made::NoContent)]));
                     }
                     Some(blocks) if !none => {
-                        pairs.place(
+                        pairs.add_turn(
                             message(role, Vec::new()),
                             blocks,
                             entries.group(ix),
@@ -216,13 +216,13 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
                 }
             }
             Read::Note if kind(ix) == Kind::System => {
-                if !entries.flags(ix).has(Flags::MARKER) && is_command(lines.of(ix)?) {
+                if !entries.flags(ix).has(Flags::MARKER) && is_command(lines.read(ix)?) {
                     talk.user(message(Role::User, vec![Part::Command]));
                 } else {
                     sending.drop_entry(ix, Why::Note);
                 }
             }
-            Read::Note if kind(ix) == Kind::Attachment => match attached(lines.of(ix)?) {
+            Read::Note if kind(ix) == Kind::Attachment => match attached(lines.read(ix)?) {
                 parts if parts.is_empty() => sending.drop_entry(ix, Why::Note),
                 parts => talk.items.push(Item::User(message(Role::User, parts))),
             },
@@ -234,7 +234,7 @@ pub fn sending(session: &Session, source: &dyn Source, at: Option<Ix>) -> io::Re
         steps.iter().rev().filter(|(_, read)| matches!(read, Read::Turn(_))).map(|(step, _)| step.entry);
     let open = sending.messages.last().is_some_and(|last| last.entry.is_none());
     if wants_reply(turns, open, &mut lines)? {
-        sending.messages.push(made(Role::Assistant, Made::NoResponse));
+        sending.messages.push(made_message(Role::Assistant, Made::NoResponse));
     }
     Ok(sending)
 }
@@ -265,7 +265,7 @@ fn read_turns(
             Some(forgotten::Why::Retracted) => Read::Left(Why::Retracted),
             _ if !kind.is_turn() => Read::Note,
             _ => {
-                let line = lines.of(ix)?;
+                let line = lines.read(ix)?;
                 match kind == Kind::Assistant && is_api_error(line) {
                     true => Read::Left(Why::ApiError),
                     false => {
@@ -314,7 +314,7 @@ impl OwnTools {
     }
 }
 
-fn made(role: Role, made: Made) -> Message {
+fn made_message(role: Role, made: Made) -> Message {
     Message { entry: None, role, way: Way::Link, bridged: false, parts: vec![Part::Made(made)] }
 }
 
@@ -392,12 +392,12 @@ impl Talk {
             self.items.push(Item::Reply(Reply::default()));
         }
         if !message.parts.is_empty() {
-            self.at(at).said.push(message);
+            self.reply_mut(at).said.push(message);
         }
         at
     }
 
-    fn at(&mut self, at: usize) -> &mut Reply {
+    fn reply_mut(&mut self, at: usize) -> &mut Reply {
         match &mut self.items[at] {
             Item::Reply(reply) => reply,
             Item::User(_) => unreachable!("only replies are numbered"),
@@ -418,12 +418,12 @@ impl Talk {
                         silent.extend(reply.said.drain(..).filter_map(|message| message.entry));
                     }
                     if reply.said.is_empty() && reply.calls.is_empty() && reply.repeated.is_some() {
-                        let interrupted = made(Role::Assistant, Made::CallInterrupted);
+                        let interrupted = made_message(Role::Assistant, Made::CallInterrupted);
                         messages.push(Message { entry: reply.repeated, ..interrupted });
                     }
                     messages.extend(reply.said.into_iter().chain(reply.calls).chain(reply.results));
                     let results = reply.unanswered.into_iter().map(Made::Result);
-                    messages.extend(results.map(|result| made(Role::User, result)));
+                    messages.extend(results.map(|result| made_message(Role::User, result)));
                 }
             }
         }
@@ -468,7 +468,7 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
         if lines.session.entries.kind(ix) == Kind::Assistant {
             return Ok(at > 0 || open);
         }
-        let line = lines.of(ix)?;
+        let line = lines.read(ix)?;
         let text = first_text(line);
         let is = |start: &str| text.starts_with(start);
         if at == 0 && is("<task-notification>") && is_for_transcript(line)
@@ -477,7 +477,7 @@ fn wants_reply(turns: impl Iterator<Item = Ix>, open: bool, lines: &mut Lines<'_
             return Ok(false);
         }
         // Claude Code's own list of command output includes neither their arguments nor the caveat.
-        if !matches!(Markup::of(&text), Some(Markup::Command | Markup::Printed)) {
+        if !matches!(Markup::parse(&text), Some(Markup::Command | Markup::Printed)) {
             return Ok(true);
         }
     }
@@ -542,7 +542,7 @@ enum Open {
 }
 
 impl Pairs {
-    fn of(steps: &[(Step, Read)], session: &Session) -> Pairs {
+    fn new(steps: &[(Step, Read)], session: &Session) -> Pairs {
         let mut pairs = Pairs::default();
         let mut prompt = 0;
         for (step, read) in steps {
@@ -570,10 +570,10 @@ impl Pairs {
             for block in blocks.iter().flatten() {
                 match block {
                     Block::Call(id) => {
-                        pairs.called.entry(Key::of(id.as_bytes())).or_insert(ix);
+                        pairs.called.entry(Key::hash(id.as_bytes())).or_insert(ix);
                     }
                     Block::Result(id) => {
-                        pairs.answered.entry(Key::of(id.as_bytes())).or_insert(ix);
+                        pairs.answered.entry(Key::hash(id.as_bytes())).or_insert(ix);
                     }
                     _ => {}
                 }
@@ -592,7 +592,14 @@ impl Pairs {
     }
 
     /// Adds the parts of a turn that are sent to the conversation, and records the others.
-    fn place(&self, message: Message, blocks: &[Block], group: Key, talk: &mut Talk, sending: &mut Sending) {
+    fn add_turn(
+        &self,
+        message: Message,
+        blocks: &[Block],
+        group: Key,
+        talk: &mut Talk,
+        sending: &mut Sending,
+    ) {
         let ix = message.entry.expect("a turn is an entry");
         let with = |parts: Vec<Part>| Message { parts, ..message.clone() };
         let (mut said, mut calls, mut unanswered) = (Vec::new(), Vec::new(), Vec::new());
@@ -622,7 +629,7 @@ impl Pairs {
                     })
                 }
                 Block::Call(id) => {
-                    let key = Key::of(id.as_bytes());
+                    let key = Key::hash(id.as_bytes());
                     if self.called.get(&key) != Some(&ix) {
                         repeated = Some(ix);
                         Some(Why::RepeatedCall)
@@ -637,7 +644,7 @@ impl Pairs {
                     }
                 }
                 Block::Result(id) => {
-                    let key = Key::of(id.as_bytes());
+                    let key = Key::hash(id.as_bytes());
                     let call = self.called.get(&key).copied();
                     if call.is_none() {
                         Some(Why::NoCall)
@@ -657,7 +664,7 @@ impl Pairs {
         if message.role == Role::Assistant {
             let at = talk.reply(group, with(said));
             talk.places.insert(ix, at);
-            let reply = talk.at(at);
+            let reply = talk.reply_mut(at);
             if !calls.is_empty() {
                 reply.calls.push(with(calls));
             }
@@ -666,7 +673,7 @@ impl Pairs {
             reply.says |= says;
             reply.lost_call |= lost_call;
             if let Some(results) = talk.early.remove(&ix) {
-                talk.at(at).results.extend(results);
+                talk.reply_mut(at).results.extend(results);
             }
             return;
         }
@@ -680,7 +687,7 @@ impl Pairs {
             _ => 0,
         });
         match (at, result_of) {
-            (Some(at), _) => talk.at(at).results.push(with(parts)),
+            (Some(at), _) => talk.reply_mut(at).results.push(with(parts)),
             (None, Some(call)) => talk.early.entry(call).or_default().push(with(parts)),
             (None, None) if parts.is_empty() => talk.items.push(Item::User(with(parts))),
             (None, None) => talk.user(with(parts)),
@@ -696,7 +703,7 @@ struct Lines<'s> {
 }
 
 impl Lines<'_> {
-    fn of(&mut self, ix: Ix) -> io::Result<&[u8]> {
+    fn read(&mut self, ix: Ix) -> io::Result<&[u8]> {
         self.source.read(self.session.span(ix), &mut self.bytes)?;
         Ok(&self.bytes)
     }
@@ -711,12 +718,12 @@ fn blocks(line: &[u8], is_reply: bool) -> Option<Vec<Block>> {
     let content = content(line)?;
     match content.first()? {
         b'"' => Some(vec![Block::Other]),
-        b'[' => Some(each_item(content).map(|block| one(block, is_reply)).collect()),
+        b'[' => Some(each_item(content).map(|block| read_block(block, is_reply)).collect()),
         _ => None,
     }
 }
 
-fn one(block: &[u8], is_reply: bool) -> Block {
+fn read_block(block: &[u8], is_reply: bool) -> Block {
     if block.first() != Some(&b'{') {
         return Block::None;
     }

@@ -26,7 +26,7 @@ pub fn prompt(
     text: &str,
     note: Option<&str>,
 ) -> Vec<u8> {
-    let mut row = Object::of(Format::Claude)
+    let mut row = Object::begin(Format::Claude)
         .id("parentUuid", parent)
         .raw("isSidechain", b"false")
         .text("type", "user")
@@ -58,20 +58,20 @@ pub struct Compaction<'a> {
 pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8>; 2] {
     let tokens = compaction.tokens_before.to_string();
     let mut metadata =
-        Object::of(Format::Claude).text("trigger", "manual").raw("preTokens", tokens.as_bytes());
+        Object::begin(Format::Claude).text("trigger", "manual").raw("preTokens", tokens.as_bytes());
     if let [head, .., tail] | [head @ tail] = compaction.kept {
-        let segment = Object::of(Format::Claude)
+        let segment = Object::begin(Format::Claude)
             .text("headUuid", head)
             .text("anchorUuid", compaction.summary)
             .text("tailUuid", tail);
         let uuids = serde_json::to_vec(compaction.kept).expect("ids are texts");
-        let messages = Object::of(Format::Claude)
+        let messages = Object::begin(Format::Claude)
             .text("anchorUuid", compaction.summary)
             .raw("uuids", &uuids)
             .raw("allUuids", &uuids);
         metadata = metadata.raw("preservedSegment", &segment.end()).raw("preservedMessages", &messages.end());
     }
-    let boundary = Object::of(Format::Claude)
+    let boundary = Object::begin(Format::Claude)
         .raw("parentUuid", b"null")
         .id("logicalParentUuid", compaction.after)
         .raw("isSidechain", b"false")
@@ -82,7 +82,7 @@ pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8
         .text("level", "info")
         .raw("compactMetadata", &metadata.end());
     let below = Format::Claude.quoted(compaction.boundary);
-    let summary = Object::of(Format::Claude)
+    let summary = Object::begin(Format::Claude)
         .raw("parentUuid", &below)
         .raw("isSidechain", b"false")
         .text("type", "user")
@@ -93,7 +93,7 @@ pub fn compaction(envelope: Envelope<'_>, compaction: Compaction<'_>) -> [Vec<u8
 }
 
 fn message(text: &str) -> Vec<u8> {
-    Object::of(Format::Claude).text("role", "user").text("content", text).end()
+    Object::begin(Format::Claude).text("role", "user").text("content", text).end()
 }
 
 impl Envelope<'_> {

@@ -65,7 +65,7 @@ impl<'t> StoredResult<'t> {
 /// Returns a short description of a result that was saved to a file: its first line as far as it is
 /// known, its size and the file. Returns `None` if the text is not the one that replaces such a
 /// result.
-pub fn words(text: &str) -> Option<String> {
+pub fn shortened(text: &str) -> Option<String> {
     if !text.trim_start().starts_with("<persisted-output>") {
         return None;
     }
@@ -146,7 +146,7 @@ pub fn names(line: &[u8]) -> Vec<String> {
     if memchr::memmem::find(line, FOLDER.as_bytes()).is_none() {
         return Vec::new();
     }
-    let paths = paths(line, &Content::of(Format::Claude, line));
+    let paths = paths(line, &Content::read(Format::Claude, line));
     paths.iter().flatten().filter_map(|path| name_of(path)).map(str::to_owned).collect()
 }
 
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     #[rustfmt::skip] // a table
     fn a_result_in_a_file_is_words() {
-        let check = |text: &str, wanted: Option<&str>| assert_eq!(words(text).as_deref(), wanted, "{text}");
+        let check = |text: &str, wanted: Option<&str>| assert_eq!(shortened(text).as_deref(), wanted, "{text}");
         let long = |path: &str, preview: &str| format!("<persisted-output>\nOutput too large (61.2KB). Full output saved to: {path}\n{preview}</persisted-output>");
         let preview = "\nPreview (first 2KB):\n\n  line 1\nline 2\n...\n";
         check(&long("/p/s/tool-results/b1.txt", preview), Some("line 1 (61.2KB in tool-results/b1.txt)"));

@@ -31,7 +31,7 @@ pub fn pin(prompt: Option<&str>, leaf: Option<&[u8]>, session: Option<&str>) -> 
 
 /// Returns a pointer to an entry, explicit or not; see [`pin`] for the parameters.
 pub fn pointer(prompt: Option<&str>, leaf: Option<&[u8]>, is_pin: bool, session: Option<&str>) -> Vec<u8> {
-    let mut line = Object::of(Format::Claude).text("type", "last-prompt");
+    let mut line = Object::begin(Format::Claude).text("type", "last-prompt");
     if let Some(prompt) = prompt {
         line = line.text("lastPrompt", prompt);
     }
@@ -50,7 +50,7 @@ pub fn pointer(prompt: Option<&str>, leaf: Option<&[u8]>, is_pin: bool, session:
 /// entry.
 pub fn child(parent: &[u8], id: &str, now: Time, session: Option<&str>) -> Vec<u8> {
     let taken = |key: &str| value(parent, &[key]);
-    let mut line = Object::of(Format::Claude)
+    let mut line = Object::begin(Format::Claude)
         .id("parentUuid", taken("uuid"))
         .raw("isSidechain", b"false")
         .text("type", "system")
@@ -78,8 +78,10 @@ pub fn child(parent: &[u8], id: &str, now: Time, session: Option<&str>) -> Vec<u
 /// Returns a label: a line of bough's own type, without a `uuid`, which Claude Code skips. Both ids
 /// are JSON, or text.
 pub fn label(target: &[u8], label: &str, session: Option<&str>, now: Time) -> Vec<u8> {
-    let mut line =
-        Object::of(Format::Claude).text("type", "bough-label").raw("targetUuid", target).text("label", label);
+    let mut line = Object::begin(Format::Claude)
+        .text("type", "bough-label")
+        .raw("targetUuid", target)
+        .text("label", label);
     if let Some(session) = session {
         line = line.text("sessionId", session);
     }

@@ -1,7 +1,7 @@
 //! Reading a file in segments, and joining them to one session.
 
 use super::{Builder, FileFacts, Joined, Other, Pointer};
-use crate::format::{Format, Side};
+use crate::format::{Diagnostics, Format};
 use crate::json::{Line, Shape};
 use crate::model::Fault;
 
@@ -16,11 +16,11 @@ pub struct Segment {
 
 impl Segment {
     /// Starts a segment of the file that a builder is for.
-    pub fn of(whole: &Builder) -> Segment {
+    pub fn begin(whole: &Builder) -> Segment {
         let mut builder = Builder::new(whole.format);
         builder.copies = whole.copies;
         builder.strays = whole.strays;
-        builder.side = whole.side.is_some().then(Side::default);
+        builder.side = whole.side.is_some().then(Diagnostics::default);
         builder.begin_file();
         Segment { builder, depends: false }
     }

@@ -5,7 +5,7 @@ use crate::format::claude::KeptLists;
 use crate::format::claude::graph::Rule;
 use crate::format::claude::request;
 use crate::format::claude::request::Role;
-use crate::format::{Format, NotedKind, Session};
+use crate::format::{Format, NoteKind, Session};
 use crate::fsck::table::Check;
 use crate::json::{each_item, string, string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Source};
@@ -25,13 +25,13 @@ pub(in crate::fsck) struct Kept {
 
 impl Kept {
     pub(crate) fn keys(&self) -> impl Iterator<Item = Key> + '_ {
-        self.uuids.iter().chain(&self.anchor).chain(&self.ends).map(|id| Key::of(id.as_bytes()))
+        self.uuids.iter().chain(&self.anchor).chain(&self.ends).map(|id| Key::hash(id.as_bytes()))
     }
 }
 
 /// Returns the lists of a boundary, or `None` if it has none.
 pub(in crate::fsck) fn kept_lists(line: &[u8]) -> Option<Kept> {
-    let lists = KeptLists::of(line);
+    let lists = KeptLists::find(line);
     let text = |id: Option<&[u8]>| string(id?).map(|text| text.into_owned());
     let kept = Kept {
         uuids: lists.uuids().filter_map(|id| text(Some(id))).collect(),
@@ -68,8 +68,11 @@ pub(in crate::fsck) fn own_session(session: &Session, stem: &str) -> Option<usiz
     let most = (0..counts.len()).rev().max_by_key(|of| counts[*of]).filter(|of| counts[*of] > 0)?;
     let Some(last) = last.filter(|last| *last != most) else { return Some(most) };
     let above = above(session, last);
-    let inherited =
-        session.tree.standing().filter(|ix| entries.session_at(*ix) == Some(most)).all(|ix| above[ix.at()]);
+    let inherited = session
+        .tree
+        .standing()
+        .filter(|ix| entries.session_at(*ix) == Some(most))
+        .all(|ix| above[ix.index()]);
     Some(if inherited { last } else { most })
 }
 
@@ -81,8 +84,8 @@ fn above(session: &Session, of: usize) -> Vec<bool> {
             continue;
         }
         let mut at = Some(ix);
-        while let Some(ix) = at.filter(|ix| !above[ix.at()]) {
-            above[ix.at()] = true;
+        while let Some(ix) = at.filter(|ix| !above[ix.index()]) {
+            above[ix.index()] = true;
             at = session.tree.parent(ix);
         }
     }
@@ -145,7 +148,7 @@ impl Finder<'_> {
         let above = above(session, own);
         for ix in session.tree.standing() {
             let Some(of) = session.entries.session_at(ix).filter(|of| *of != own) else { continue };
-            let (check, words) = match above[ix.at()] {
+            let (check, words) = match above[ix.index()] {
                 true => (Check::InheritedPrefix, "and entries of this one follow it"),
                 false => (Check::ForeignSession, "and is not an ancestor of entries of this one"),
             };
@@ -204,24 +207,24 @@ impl Finder<'_> {
         for noted in self.notes() {
             let found = self.is_there(noted.key);
             match noted.kind {
-                NotedKind::LogicalParent if !found && self.session.tree.stands(noted.entry) => {
+                NoteKind::LogicalParent if !found && self.session.tree.stands(noted.entry) => {
                     self.entry(Check::DanglingLogicalParent, noted.entry, None, |finder, _| {
                         let id = finder.text(noted.entry, "logicalParentUuid")?.unwrap_or_default();
                         Ok(format!("the logical parent `{id}` is not in this session"))
                     })?;
                 }
-                NotedKind::Summary if !found => {
-                    self.at(Check::ForeignSummary, u64::from(noted.line), noted.offset, || {
+                NoteKind::Summary if !found => {
+                    self.report_at(Check::ForeignSummary, u64::from(noted.line), noted.offset, || {
                         "the summary is about an entry that is not in this session".into()
                     });
                 }
-                NotedKind::Snapshot if found => {
-                    self.at(Check::SnapshotIdOverlap, u64::from(noted.line), noted.offset, || {
+                NoteKind::Snapshot if found => {
+                    self.report_at(Check::SnapshotIdOverlap, u64::from(noted.line), noted.offset, || {
                         "the file snapshot names an entry".into()
                     });
                 }
-                NotedKind::TurnWithoutId => {
-                    self.at(Check::MissingUuid, u64::from(noted.line), noted.offset, || {
+                NoteKind::TurnWithoutId => {
+                    self.report_at(Check::MissingUuid, u64::from(noted.line), noted.offset, || {
                         "the turn has no uuid, so it can't have children".into()
                     });
                 }
@@ -240,7 +243,7 @@ impl Finder<'_> {
         let Some((ix, kept)) = self.lists.iter().find(|(ix, _)| *ix == last).cloned() else {
             return Ok(());
         };
-        let is_there = |id: &String| self.is_there(Key::of(id.as_bytes()));
+        let is_there = |id: &String| self.is_there(Key::hash(id.as_bytes()));
         let lost: Vec<&String> = match kept.uuids.is_empty() {
             true => kept.ends.iter().filter(|id| !is_there(id)).collect(),
             false => kept.uuids.iter().filter(|id| !is_there(id)).collect(),
@@ -249,12 +252,12 @@ impl Finder<'_> {
         // the kept messages. It may be lost: an entry that names it as its parent continues from
         // the kept messages nevertheless. If no entry does, intact lists would drop everything else
         // before, and yield nothing.
-        let anchor = kept.anchor.as_ref().and_then(|id| self.known.entry(Key::of(id.as_bytes())));
+        let anchor = kept.anchor.as_ref().and_then(|id| self.known.entry(Key::hash(id.as_bytes())));
         let is_turn = |ix| matches!(self.session.entries.kind(ix), Kind::User | Kind::Assistant | Kind::Tool);
         let anchored = match anchor {
             Some(anchor) => anchor > ix || anchor == ix && self.session.tree.children(ix).any(is_turn),
             None => kept.anchor.as_ref().is_some_and(|anchor| {
-                let key = Some(Key::of(anchor.as_bytes()));
+                let key = Some(Key::hash(anchor.as_bytes()));
                 self.session.tree.orphans().any(|orphan| entries.parent_key(orphan) == key)
             }),
         };
@@ -285,7 +288,7 @@ impl Finder<'_> {
             Err(_) => 0,
         };
         let Some(target) = pointer.target else {
-            self.at(Check::ExplicitNullPointer, pointer.line, offset, || {
+            self.report_at(Check::ExplicitNullPointer, pointer.line, offset, || {
                 "the last pointer says that the conversation is empty".into()
             });
             return Ok(());
@@ -296,12 +299,12 @@ impl Finder<'_> {
             return Ok(());
         }
         if session.entries.flags(found).has(Flags::SIDECHAIN) {
-            self.at(Check::PointerToSidechain, pointer.line, offset, || {
+            self.report_at(Check::PointerToSidechain, pointer.line, offset, || {
                 "the last pointer names an entry of a sidechain: the session can't be opened".into()
             });
         } else {
             let line = self.origin_line(tip);
-            self.at(Check::StalePointer, pointer.line, offset, || {
+            self.report_at(Check::StalePointer, pointer.line, offset, || {
                 format!("the last pointer is on another branch than the newest turn, line {line}")
             });
         }
@@ -317,10 +320,10 @@ impl Finder<'_> {
             let rule = session.head.rule;
             let is_side = |ix: Ix| session.entries.flags(ix).has(Flags::SIDECHAIN);
             let mut turns = session.tree.standing().filter(|ix| kind(*ix).is_turn()).peekable();
-            if ![Rule::Sidechain, Rule::NoTurn].map(Rule::words).contains(&rule) || turns.peek().is_none() {
+            if ![Rule::Sidechain, Rule::NoTurn].map(Rule::phrase).contains(&rule) || turns.peek().is_none() {
                 return Ok(());
             }
-            let opens = rule == Rule::NoTurn.words() && turns.any(|ix| !is_side(ix));
+            let opens = rule == Rule::NoTurn.phrase() && turns.any(|ix| !is_side(ix));
             self.file(Check::NoHead, || match opens {
                 true => {
                     "there is no turn to continue from: the agent would send nothing of the session".into()
@@ -363,9 +366,9 @@ impl Finder<'_> {
         let session = self.session;
         let Some(agents) = self.around.agents() else { return Ok(()) };
         let mut named = HashSet::new();
-        for noted in self.noted(NotedKind::Agent).filter(|noted| session.tree.stands(noted.entry)) {
+        for noted in self.noted(NoteKind::Agent).filter(|noted| session.tree.stands(noted.entry)) {
             named.insert(noted.key);
-            if agents.iter().all(|agent| Key::of(agent.as_bytes()) != noted.key) {
+            if agents.iter().all(|agent| Key::hash(agent.as_bytes()) != noted.key) {
                 self.entry(Check::AnchorWithoutAgent, noted.entry, None, |finder, _| {
                     let line = finder.line(noted.entry)?;
                     let id = value(&line, &["toolUseResult", "agentId"]).unwrap_or_default();
@@ -378,7 +381,7 @@ impl Finder<'_> {
         let of_client = |agent: &str| {
             ["acompact", "aprompt_suggestion", "aside_question"].iter().any(|start| agent.starts_with(start))
         };
-        let unnamed = |agent: &&String| !named.contains(&Key::of(agent.as_bytes())) && !of_client(agent);
+        let unnamed = |agent: &&String| !named.contains(&Key::hash(agent.as_bytes())) && !of_client(agent);
         let unnamed: Vec<&String> = agents.iter().filter(unnamed).collect();
         if !unnamed.is_empty() {
             // Others are found by the files beside theirs, by their run, or by their prompt.
@@ -389,7 +392,7 @@ impl Finder<'_> {
                 });
             }
         }
-        for noted in self.noted(NotedKind::ResultFile) {
+        for noted in self.noted(NoteKind::ResultFile) {
             let line = self.line(noted.entry)?;
             for name in result_files(&line) {
                 if !self.around.has_result_file(&name) {
@@ -407,7 +410,7 @@ impl Finder<'_> {
 pub(in crate::fsck) fn refused_reply(session: &Session, source: &dyn Source) -> io::Result<Option<Ix>> {
     let Some(head) = session.head.exact.filter(|_| session.format == Format::Claude) else { return Ok(None) };
     // An agent's transcript is never resumed by itself.
-    if session.head.rule == Rule::Agent.words() || !may_begin_with_reply(session, head) {
+    if session.head.rule == Rule::Agent.phrase() || !may_begin_with_reply(session, head) {
         return Ok(None);
     }
     let sending = request::sending(session, source, None)?;

@@ -2,7 +2,7 @@
 
 use super::Finder;
 use super::claude::{Kept, kept_lists};
-use crate::format::{Format, NotedKind};
+use crate::format::{Format, NoteKind};
 use crate::fsck::table::Check;
 use crate::model::{Ix, Kind};
 use std::io;
@@ -23,7 +23,7 @@ impl Finder<'_> {
     /// Checks for entries that compactions keep but that do not exist.
     pub(crate) fn compactions(&mut self) -> io::Result<()> {
         let session = self.session;
-        for noted in self.noted(NotedKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
+        for noted in self.noted(NoteKind::Kept).filter(|noted| session.tree.stands(noted.entry)) {
             let ix = noted.entry;
             let (check, other, words) = match self.known.entry(noted.key) {
                 // pi names the compaction itself if it keeps nothing.

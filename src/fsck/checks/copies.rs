@@ -28,7 +28,7 @@ impl Finder<'_> {
         let mut found = Vec::new();
         for group in groups.chunk_by(|one, other| one.0 == other.0) {
             let first = group[0].1;
-            let original = Original::of(self.line(first)?, session.format);
+            let original = Original::new(self.line(first)?, session.format);
             for (key, ix) in &group[1..] {
                 let copy = self.line(*ix)?;
                 let check = original.compare(&copy);
@@ -76,7 +76,7 @@ pub(in crate::fsck) struct Original {
 }
 
 impl Original {
-    pub(in crate::fsck) fn of(line: Vec<u8>, format: Format) -> Original {
+    pub(in crate::fsck) fn new(line: Vec<u8>, format: Format) -> Original {
         let parsed = serde_json::from_slice(&line).ok();
         Original { line, format, parsed }
     }

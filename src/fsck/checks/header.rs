@@ -1,7 +1,7 @@
 //! Checks of headers, versions, and the file as a whole.
 
 use super::{Finder, Original, Same};
-use crate::format::{Format, NotedKind, OtherKind};
+use crate::format::{Format, NoteKind, OtherKind};
 use crate::fsck::lines::title_slot;
 use crate::fsck::table::Check;
 use crate::json::value;
@@ -19,7 +19,7 @@ impl Finder<'_> {
             self.file(Check::Crlf, message);
         }
         for other in session.others.iter().filter(|other| other.kind == OtherKind::Blank) {
-            self.at(Check::BlankLine, other.line, other.span.offset, || "the line is blank".into());
+            self.report_at(Check::BlankLine, other.line, other.span.offset, || "the line is blank".into());
         }
         let said = |kind| matches!(kind, Kind::User | Kind::Assistant | Kind::Tool | Kind::System);
         let mut turns = session
@@ -43,7 +43,7 @@ impl Finder<'_> {
         if session.is_newer() {
             let version = version.unwrap_or("4").to_owned();
             let line = session.header.as_ref().map_or(0, |header| header.line);
-            self.at(Check::UnsupportedVersion, line, 0, || {
+            self.report_at(Check::UnsupportedVersion, line, 0, || {
                 format!("version {version} is newer than {newest}, the newest that bough knows")
             });
         } else if matches!(session.format, Format::PiV1 | Format::PiV2 | Format::PiDesign)
@@ -57,14 +57,14 @@ impl Finder<'_> {
 
     fn header_of_pi(&mut self) -> io::Result<()> {
         let session = self.session;
-        let headers: Vec<_> = self.noted(NotedKind::Header).collect();
+        let headers: Vec<_> = self.noted(NoteKind::Header).collect();
         match headers.first() {
             None => self.file(Check::MissingHeader, || "the file has no header".into()),
             Some(first) => {
                 // No release wrote the format of the design document, so it is unknown what its
                 // header needs.
                 if first.key == Key::NONE && session.format != Format::PiDesign {
-                    self.at(Check::MissingHeader, u64::from(first.line), first.offset, || {
+                    self.report_at(Check::MissingHeader, u64::from(first.line), first.offset, || {
                         "the id of the header is missing or not a string".into()
                     });
                 }
@@ -72,20 +72,20 @@ impl Finder<'_> {
                 let is_time = session.header.as_ref().is_some_and(|header| header.time.is_some());
                 if let Some(time) = time.filter(|_| !is_time) {
                     let time = String::from_utf8_lossy(&time).into_owned();
-                    self.at(Check::BadTimestamp, u64::from(first.line), first.offset, || {
+                    self.report_at(Check::BadTimestamp, u64::from(first.line), first.offset, || {
                         format!("the time of the header can't be read: {time}")
                     });
                 }
                 if first.entry.0 > 0 {
                     let line = u64::from(first.line);
                     let message = || format!("{} entries are before the header", first.entry.0);
-                    self.at(Check::HeaderNotFirst, line, first.offset, message);
+                    self.report_at(Check::HeaderNotFirst, line, first.offset, message);
                 }
                 if headers.len() > 1 {
-                    let original = Original::of(self.bytes(first)?, session.format);
+                    let original = Original::new(self.bytes(first)?, session.format);
                     for further in &headers[1..] {
                         let same = original.compare(&self.bytes(further)?) == Same::All;
-                        self.at(
+                        self.report_at(
                             Check::DuplicateHeader,
                             u64::from(further.line),
                             further.offset,
@@ -106,19 +106,20 @@ impl Finder<'_> {
             && let Some(wrong) = title_slot::wrong(&self.source.bytes(slot.span)?).first()
         {
             let message = || format!("`{wrong}` of the title slot is missing or wrong");
-            self.at(Check::TitleSlot, slot.line, slot.span.offset, message);
+            self.report_at(Check::TitleSlot, slot.line, slot.span.offset, message);
         }
         if session.format == Format::PiV1 {
             return Ok(());
         }
         // A misplaced title slot does not count as an entry, unless it hides the session.
-        let is_entry = |ix: &Ix| session.entries.ty(*ix) != "title" || ix.at() + 1 == session.entries.len();
+        let is_entry =
+            |ix: &Ix| session.entries.ty(*ix) != "title" || ix.index() + 1 == session.entries.len();
         let without = session.entries.all().filter(|ix| session.entries.key(*ix) == Key::NONE);
         let without: Vec<_> = without.filter(is_entry).collect();
         for ix in &without {
             self.entry(Check::MissingId, *ix, None, |_, _| Ok("the entry has no id".into()))?;
         }
-        for noted in self.noted(NotedKind::NumberId) {
+        for noted in self.noted(NoteKind::NumberId) {
             let words =
                 |_: &Self, id: &str| Ok(format!("the id of the entry is the number {id}, not a string"));
             self.entry(Check::MissingId, noted.entry, None, words)?;
@@ -126,7 +127,7 @@ impl Finder<'_> {
         let count = session.entries.len();
         if !without.is_empty() && without.len() == count {
             self.file(Check::ForkOfV1, || "entries of version 1 follow a header of a later version".into());
-        } else if without.last().is_some_and(|ix| ix.at() + 1 == count) {
+        } else if without.last().is_some_and(|ix| ix.index() + 1 == count) {
             let last = without[without.len() - 1];
             self.entry(Check::ForeignMarker, last, None, |_, _| {
                 Ok("the last line has no id, so the agent would start a new session".into())

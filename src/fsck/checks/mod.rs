@@ -15,11 +15,11 @@ pub(super) use copies::{Original, Same};
 pub(super) use flaws::find::check_of;
 pub(super) use tools::find::{is_not_sent, repeated};
 
-use super::Around;
+use super::Surroundings;
 use super::finding::{Finding, Findings};
 use super::rope::Patched;
-use super::table::{Check, Mend};
-use crate::format::{Noted, NotedKind, Session, ToolRef};
+use super::table::{Check, RepairMode};
+use crate::format::{Note, NoteKind, Session, ToolRef};
 use crate::json::{string_of, value};
 use crate::model::{Flags, Found, Ix, Key, Source, Span, Tree};
 use std::cell::OnceCell;
@@ -31,7 +31,7 @@ use std::io;
 pub(super) fn all(
     session: &Session,
     source: &Patched<'_>,
-    around: &dyn Around,
+    around: &dyn Surroundings,
     deep: &HashSet<Key>,
     findings: &mut Findings,
 ) -> io::Result<()> {
@@ -65,7 +65,7 @@ pub(super) fn all(
 pub(in crate::fsck) struct Finder<'a> {
     pub session: &'a Session,
     pub source: &'a Patched<'a>,
-    pub around: &'a dyn Around,
+    pub around: &'a dyn Surroundings,
     pub findings: &'a mut Findings,
     /// The entries with the ids that lines name.
     pub known: Found,
@@ -108,11 +108,11 @@ impl<'a> Finder<'a> {
         of_others && !self.deep.is_empty()
     }
 
-    pub(super) fn notes(&self) -> impl Iterator<Item = &'a Noted> + use<'a> {
+    pub(super) fn notes(&self) -> impl Iterator<Item = &'a Note> + use<'a> {
         self.session.side.iter().flat_map(|side| &side.notes)
     }
 
-    pub(super) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &'a Noted> + use<'a> {
+    pub(super) fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &'a Note> + use<'a> {
         self.notes().filter(move |noted| noted.kind == kind)
     }
 
@@ -160,13 +160,19 @@ impl<'a> Finder<'a> {
             message,
             entry: Some(ix),
             other,
-            mendable: check.mend() != Mend::No && !self.is_unsure(check),
+            mendable: check.mend() != RepairMode::No && !self.is_unsure(check),
         });
         Ok(())
     }
 
     /// Reports a finding about a line that is not an entry.
-    pub(super) fn at(&mut self, check: Check, line: u64, offset: u64, message: impl FnOnce() -> String) {
+    pub(super) fn report_at(
+        &mut self,
+        check: Check,
+        line: u64,
+        offset: u64,
+        message: impl FnOnce() -> String,
+    ) {
         if !self.findings.counted(check) {
             return;
         }
@@ -179,7 +185,7 @@ impl<'a> Finder<'a> {
             message: message(),
             entry: None,
             other: None,
-            mendable: check.mend() != Mend::No,
+            mendable: check.mend() != RepairMode::No,
         });
     }
 
@@ -202,7 +208,7 @@ impl<'a> Finder<'a> {
         self.lineage.is_above(self.session, above, below)
     }
 
-    pub(super) fn bytes(&self, noted: &Noted) -> io::Result<Vec<u8>> {
+    pub(super) fn bytes(&self, noted: &Note) -> io::Result<Vec<u8>> {
         self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })
     }
 }
@@ -242,7 +248,7 @@ impl Lineage {
 
     /// Returns the numbers of all entries.
     pub(in crate::fsck) fn intervals(&self, session: &Session) -> &Intervals {
-        self.0.get_or_init(|| Intervals::of(&session.tree, session.entries.len()))
+        self.0.get_or_init(|| Intervals::build(&session.tree, session.entries.len()))
     }
 }
 
@@ -253,18 +259,18 @@ pub(in crate::fsck) struct Intervals {
 }
 
 impl Intervals {
-    pub(in crate::fsck) fn of(tree: &Tree, count: usize) -> Intervals {
+    pub(in crate::fsck) fn build(tree: &Tree, count: usize) -> Intervals {
         let (mut first, mut last) = (vec![0u32; count], vec![0u32; count]);
         let mut clock = 0;
         for root in tree.roots() {
             let mut stack = vec![(root, false)];
             while let Some((ix, done)) = stack.pop() {
                 if done {
-                    last[ix.at()] = clock;
+                    last[ix.index()] = clock;
                     continue;
                 }
                 clock += 1;
-                first[ix.at()] = clock;
+                first[ix.index()] = clock;
                 stack.push((ix, true));
                 stack.extend(tree.children(ix).map(|child| (child, false)));
             }
@@ -274,7 +280,7 @@ impl Intervals {
 
     /// Returns when the walk reaches an entry; it reaches all ancestors earlier.
     pub(in crate::fsck) fn first(&self, ix: Ix) -> u32 {
-        self.first[ix.at()]
+        self.first[ix.index()]
     }
 
     /// Walks through the tree, and calls `with` for each call and result among `tools`, together
@@ -299,7 +305,7 @@ impl Intervals {
     }
 
     pub(in crate::fsck) fn is_above(&self, above: Ix, below: Ix) -> bool {
-        let (above, below) = (above.at(), below.at());
+        let (above, below) = (above.index(), below.index());
         self.first[above] <= self.first[below] && self.first[below] <= self.last[above]
     }
 }

@@ -88,8 +88,8 @@ fn says_where(line: &Line<'_>, without_ids: bool) -> bool {
     ];
     let has = |field| line.fields.get(field) != Value::Absent;
     line.fields.str(Field::Type).is_some_and(|ty| {
-        ty.is("session")
-            || ty.is("title")
+        ty.equals("session")
+            || ty.equals("title")
             || PLACES.into_iter().any(has)
             || without_ids && has(Field::Timestamp)
     })
@@ -250,7 +250,7 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
     // How far unfinished objects were valid: earlier entries are inside them.
     let mut reach = 0;
     let mut from = whole.start;
-    let mut braces = Braces::of(line, whole.clone(), probe.python);
+    let mut braces = Braces::new(line, whole.clone(), probe.python);
     while let Some(brace) = braces.next() {
         let object = match braces.walk(brace) {
             Ok(object) => object,
@@ -282,7 +282,7 @@ fn parts(line: &[u8], probe: &mut Probe) -> Vec<Part> {
 /// Returns the offsets in a piece of the objects that continue after it, the outermost first.
 pub(crate) fn unfinished(piece: &[u8], python: bool) -> Vec<usize> {
     let mut out = Vec::new();
-    let mut braces = Braces::of(piece, 0..piece.len(), python);
+    let mut braces = Braces::new(piece, 0..piece.len(), python);
     while let Some(brace) = braces.next() {
         if braces.walk(brace) == Err(piece.len()) {
             out.push(brace);
@@ -301,7 +301,7 @@ struct Braces<'l> {
 }
 
 impl<'l> Braces<'l> {
-    fn of(line: &'l [u8], within: Range<usize>, python: bool) -> Braces<'l> {
+    fn new(line: &'l [u8], within: Range<usize>, python: bool) -> Braces<'l> {
         Braces { line: &line[..within.end], at: within.start, budget: line.len() * 64 + (1 << 20), python }
     }
 

@@ -4,7 +4,7 @@
 use super::classify::{Class, Part, Probe, classify, inked, too_deep, unfinished, without_halves};
 use super::title_slot::{Fitted, SLOT, fitted};
 use super::walk::{Step, Walk};
-use crate::format::{Format, NotedKind, OtherKind, Session};
+use crate::format::{Format, NoteKind, OtherKind, Session};
 use crate::fsck::excerpt::{differing, short};
 use crate::fsck::finding::Finding;
 use crate::fsck::rope::{Edit, Patched, Text};
@@ -29,7 +29,7 @@ pub struct Aside {
 
 /// The findings and changes made while lines were recovered.
 #[derive(Default)]
-pub(crate) struct Mending {
+pub(crate) struct Recovery {
     pub findings: Vec<Finding>,
     pub aside: Vec<Aside>,
     pub changes: Vec<Change>,
@@ -91,7 +91,7 @@ struct Bad {
     why: Option<(u64, &'static str)>,
 }
 
-impl Mending {
+impl Recovery {
     /// Returns whether a line of the file became part of an object that begins above it.
     pub(crate) fn consumed(&self, line: u64) -> bool {
         self.classed.contains(&line)
@@ -131,7 +131,7 @@ pub(crate) fn pass(
     source: &Patched<'_>,
     session: &Session,
     probe: &mut Probe,
-    out: &mut Mending,
+    out: &mut Recovery,
 ) -> io::Result<Option<Text>> {
     let bad = bad_lines(session);
     let mut edits = Vec::new();
@@ -171,7 +171,7 @@ fn bad_lines(session: &Session) -> Vec<Bad> {
     let mut bad: Vec<Bad> = session.faults.iter().filter_map(of_fault).collect();
     for noted in session.side.iter().flat_map(|side| &side.notes) {
         // An object with an id is an entry to the agent, and stays.
-        if noted.kind == NotedKind::NoType && noted.key == Key::NONE {
+        if noted.kind == NoteKind::NoType && noted.key == Key::NONE {
             let line = u64::from(noted.line);
             bad.push(Bad { line, offset: noted.offset, len: noted.len, lines: 1, why: None });
         }
@@ -192,7 +192,7 @@ struct Work<'a, 'b> {
     source: &'a Patched<'b>,
     format: Format,
     probe: &'a mut Probe,
-    out: &'a mut Mending,
+    out: &'a mut Recovery,
     edits: &'a mut Vec<Edit>,
 }
 
@@ -247,7 +247,7 @@ impl Work<'_, '_> {
         let start = record.iter().position(|byte| *byte == b'{').unwrap_or(0);
         record.drain(..start);
         let id = self.id(&record);
-        self.classed(Check::SplitRecord, line, &id, words(Check::SplitRecord, line, 1));
+        self.classed(Check::SplitRecord, line, &id, message(Check::SplitRecord, line, 1));
         let old = self.old(line);
         let shown = short(&record);
         self.change("join", old, "", &short(&bytes), &shown, 0, "the object continues there");
@@ -282,7 +282,7 @@ impl Work<'_, '_> {
             if let Some(object) = too_deep(&bytes, self.probe.python) {
                 self.stays(Check::DeepNesting, line, "values are nested deeper than bough reads them");
                 let id = string_of(&object, self.format.names().id);
-                self.out.deep.insert(id.map_or(Key::NONE, |id| Key::of(id.as_bytes())));
+                self.out.deep.insert(id.map_or(Key::NONE, |id| Key::hash(id.as_bytes())));
                 return Ok(None);
             }
             if self.format.is_python() && matches!(classify(&bytes, self.probe), Class::Record) {
@@ -343,7 +343,7 @@ impl Work<'_, '_> {
             String::from_utf8_lossy(&bytes[at.saturating_sub(2)..(at + 4).min(bytes.len())]).into_owned();
         self.change("replace", self.old(line), &id, &old, "\\ufffd", 0, "half of a surrogate pair");
         let end = if ending.is_empty() { Vec::new() } else { ending.to_vec() };
-        self.put(line, 1, [new, end].concat(), ending);
+        self.replace_line(line, 1, [new, end].concat(), ending);
     }
 
     /// Returns the rest of a line without its NUL bytes, reading one block at a time: a hole in a
@@ -440,7 +440,7 @@ impl Work<'_, '_> {
             check => check,
         };
         let entries = parts.iter().filter(|part| part.is_entry()).count() + usize::from(joined.is_some());
-        self.classed(check, line, "", words(check, line, entries));
+        self.classed(check, line, "", message(check, line, entries));
         let old = self.old(line);
         let mut lines: Vec<&[u8]> = Vec::new();
         for part in &parts {
@@ -650,10 +650,10 @@ impl Work<'_, '_> {
     fn replace<const N: usize>(&mut self, line: Bad, gone: u64, lines: [&[u8]; N], ending: &[u8]) {
         let terminator: &[u8] = if ending.is_empty() { b"\n" } else { ending };
         let new = lines.iter().flat_map(|line| [line, terminator]).flatten().copied().collect();
-        self.put(line, gone, new, ending);
+        self.replace_line(line, gone, new, ending);
     }
 
-    fn put(&mut self, line: Bad, gone: u64, new: Vec<u8>, ending: &[u8]) {
+    fn replace_line(&mut self, line: Bad, gone: u64, new: Vec<u8>, ending: &[u8]) {
         let to = line.offset + line.len + ending.len() as u64;
         self.edits.push(Edit { from: line.offset, to, line: line.line, lines: gone, new, fresh: false });
     }
@@ -776,7 +776,7 @@ struct Joined {
 }
 
 /// Returns the message about a line in parts.
-fn words(check: Check, line: Bad, entries: usize) -> String {
+fn message(check: Check, line: Bad, entries: usize) -> String {
     let broken = || match line.why {
         Some((at, why)) => format!("{why}, at byte {at} of the line"),
         None => "not an entry".into(),

@@ -79,7 +79,7 @@ impl<'a> Draft<'a> {
         self.lines.entry(span.offset).or_insert_with(fresh)
     }
 
-    fn of(&mut self, ix: Ix) -> &mut Line {
+    fn line_mut(&mut self, ix: Ix) -> &mut Line {
         self.line(self.session.span(ix), self.session.entries.line(ix))
     }
 
@@ -334,7 +334,7 @@ impl<'a> Draft<'a> {
     /// Inserts a new line after that of an entry.
     pub(in crate::fsck) fn insert_behind(&mut self, ix: Ix, new: Vec<u8>, why: Check) {
         self.inserted("insert", &new, why);
-        self.of(ix).behind.push(new);
+        self.line_mut(ix).behind.push(new);
     }
 
     /// Appends a new line at the end.

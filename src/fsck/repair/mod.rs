@@ -7,13 +7,13 @@ mod rules;
 pub use proof::Proof;
 
 use super::checks::Lineage;
-use super::examine::{Aim, Examined};
+use super::examine::{Examined, ProvedHead};
 use super::finding::{Finding, Findings};
-use super::lines::recover::{Aside, Mending};
+use super::lines::recover::{Aside, Recovery};
 use super::rope::{Patched, Text};
 use super::scan::scan;
-use super::table::{Check, Level, Mend, Set};
-use super::{Around, checks};
+use super::table::{Check, Level, RepairMode, Set};
+use super::{Surroundings, checks};
 use crate::format::{Format, Ids, Program, Session};
 use crate::model::{Change, Ix, Plan, Source, Target, Time};
 use draft::Draft;
@@ -21,7 +21,7 @@ use std::io;
 
 /// What to repair, and how.
 #[derive(Clone, Debug, Default)]
-pub struct Wishes {
+pub struct RepairOptions {
     /// Checks that are repaired on request.
     pub with: Set,
     /// Checks that are not repaired. Lines are recovered nevertheless, because everything else
@@ -33,7 +33,7 @@ pub struct Wishes {
     pub now: Option<Time>,
 }
 
-impl Wishes {
+impl RepairOptions {
     /// Returns whether to repair a finding.
     pub fn wants(&self, finding: &Finding) -> bool {
         finding.mendable && self.wants_check(finding.check)
@@ -47,9 +47,9 @@ impl Wishes {
 
     fn wants_check(&self, check: Check) -> bool {
         match check.mend() {
-            Mend::No => false,
-            Mend::ByDefault => !self.without.has(check),
-            Mend::OnRequest => self.with.has(check),
+            RepairMode::No => false,
+            RepairMode::ByDefault => !self.without.has(check),
+            RepairMode::OnRequest => self.with.has(check),
         }
     }
 
@@ -126,9 +126,9 @@ impl Examined {
     }
 
     /// Returns how many findings a repair would try to fix, without trying it.
-    pub fn repairable(&self, wishes: &Wishes) -> u64 {
+    pub fn repairable(&self, options: &RepairOptions) -> u64 {
         match self.session.program.is_none() && self.is_of_written_format() {
-            true => self.findings.list.iter().filter(|finding| wishes.wants(finding)).count() as u64,
+            true => self.findings.list.iter().filter(|finding| options.wants(finding)).count() as u64,
             false => 0,
         }
     }
@@ -138,8 +138,8 @@ impl Examined {
 pub(super) struct Round<'a> {
     pub(super) session: &'a Session,
     pub(super) source: &'a Patched<'a>,
-    pub(super) mending: &'a Mending,
-    pub(super) around: &'a dyn Around,
+    pub(super) recovery: &'a Recovery,
+    pub(super) around: &'a dyn Surroundings,
     pub(super) lineage: Lineage,
 }
 
@@ -157,24 +157,24 @@ impl Round<'_> {
 pub fn repair(
     examined: &Examined,
     source: &dyn Source,
-    around: &dyn Around,
-    wishes: &Wishes,
+    around: &dyn Surroundings,
+    options: &RepairOptions,
     ids: &mut Ids,
 ) -> Result<Repair, NoRepair> {
     let mut text = examined.text.clone();
     let mut session: Option<Session> = None;
     let mut findings = examined.findings.clone();
-    let mut changes = examined.mending.changes.clone();
-    let mut aside = examined.mending.aside.clone();
+    let mut changes = examined.recovery.changes.clone();
+    let mut aside = examined.recovery.aside.clone();
     let (mut gone, mut moved) = (Vec::new(), Vec::new());
     if let Some(program) = examined.session.program {
-        return match examined.findings.list.iter().any(|finding| wishes.wants_check(finding.check)) {
+        return match examined.findings.list.iter().any(|finding| options.wants_check(finding.check)) {
             true => Err(NoRepair::Foreign(program)),
             false => Ok(nothing(examined)),
         };
     }
     if !examined.is_of_written_format() {
-        return match examined.findings.list.iter().any(|finding| wishes.wants(finding)) {
+        return match examined.findings.list.iter().any(|finding| options.wants(finding)) {
             true => Err(NoRepair::ReadOnly),
             false => Ok(nothing(examined)),
         };
@@ -183,10 +183,10 @@ pub fn repair(
     for _ in 0..ROUNDS {
         let current = session.as_ref().unwrap_or(&examined.session);
         let patched = Patched { text: &text, base: source, file: examined.file };
-        let (mending, lineage) = (&examined.mending, Lineage::default());
-        let round = Round { session: current, source: &patched, mending, around, lineage };
+        let (recovery, lineage) = (&examined.recovery, Lineage::default());
+        let round = Round { session: current, source: &patched, recovery, around, lineage };
         let mut draft = Draft::new(current, &patched);
-        round.all(&mut draft, &findings.list, wishes, ids)?;
+        round.all(&mut draft, &findings.list, options, ids)?;
         settled = draft.is_empty();
         if settled {
             break;
@@ -201,7 +201,7 @@ pub fn repair(
         let patched = Patched { text: &next, base: source, file: examined.file };
         let read = scan(examined.session.format, &patched)?;
         findings = Findings::default();
-        checks::all(&read, &patched, around, &examined.mending.deep, &mut findings)?;
+        checks::all(&read, &patched, around, &examined.recovery.deep, &mut findings)?;
         text = next;
         session = Some(read);
     }
@@ -211,29 +211,29 @@ pub fn repair(
     let misplaced = Check::MisplacedToolResult;
     let is_changed = |check: Check| changes.iter().any(|change| change.why == check.id());
     let mut proven = None;
-    let former = before_copies(examined, source, wishes)?;
+    let former = before_copies(examined, source, options)?;
     // Claude Code may have continued after the copy only because it was the last line; then the
     // entry itself is on another branch.
     let holds = examined.format == Format::Claude
         && former.is_none()
         && is_changed(Check::DuplicateEntry)
-        && !wishes.with.has(Check::StalePointer);
+        && !options.with.has(Check::StalePointer);
     let why = match (is_changed(misplaced), holds) {
         (true, _) => misplaced,
         (false, true) => Check::DuplicateEntry,
         (false, false) => Check::DuplicateId,
     };
-    let aims = examined.aims().map(|aim| Aim { exact: holds && !aim.stood, ..aim });
+    let aims = examined.aims().map(|aim| ProvedHead { exact: holds && !aim.stood, ..aim });
     for aim in former.into_iter().chain(aims) {
         let (mut text, mut changes) = (text.clone(), changes.clone());
         let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
-        let mut proof = proof::prove(examined, source, around, wishes, &result, aim)?;
+        let mut proof = proof::prove(examined, source, around, options, &result, aim)?;
         if proof.lost_position() {
             // HEAD goes back to where it was.
             let patched = Patched { text: &text, base: source, file: examined.file };
             let current = session.as_ref().unwrap_or(&examined.session);
             let mut draft = Draft::new(current, &patched);
-            rules::return_to(&mut draft, examined, aim, ids, wishes.now, why)?;
+            rules::return_to(&mut draft, examined, aim, ids, options.now, why)?;
             if !draft.is_empty() {
                 let edits = draft.edits()?;
                 changes.append(&mut draft.changes);
@@ -241,7 +241,7 @@ pub fn repair(
                 text = text.edited(edits);
                 settled = false;
                 let result = proof::Planned { text: &text, changes: &changes, gone: &gone, moved: &moved };
-                proof = proof::prove(examined, source, around, wishes, &result, aim)?;
+                proof = proof::prove(examined, source, around, options, &result, aim)?;
             }
         }
         let is_proven = proof.failed.is_empty();
@@ -259,13 +259,13 @@ pub fn repair(
         // as it is.
         let patched = Patched { text: &text, base: source, file: examined.file };
         let result = scan(examined.session.format, &patched)?;
-        let (mending, lineage) = (&examined.mending, Lineage::default());
-        let round = Round { session: &result, source: &patched, mending, around, lineage };
+        let (recovery, lineage) = (&examined.recovery, Lineage::default());
+        let round = Round { session: &result, source: &patched, recovery, around, lineage };
         let mut draft = Draft::new(&result, &patched);
-        round.all(&mut draft, &proof.findings.list, wishes, ids)?;
+        round.all(&mut draft, &proof.findings.list, options, ids)?;
         if let Some(change) = draft.changes.first() {
             let failed = vec![format!("a second repair would repair `{}` again", change.why)];
-            return Err(NoRepair::Unproven { failed, check: Check::named(&change.why) });
+            return Err(NoRepair::Unproven { failed, check: Check::from_id(&change.why) });
         }
     }
     let mended = |level| examined.findings.of_level(level).saturating_sub(proof.findings.of_level(level));
@@ -282,23 +282,23 @@ pub fn repair(
 pub fn in_the_way(
     examined: &Examined,
     source: &dyn Source,
-    around: &dyn Around,
-    wishes: &Wishes,
+    around: &dyn Surroundings,
+    options: &RepairOptions,
     ids: &mut Ids,
 ) -> Option<Check> {
     let mut wanted: Vec<Check> = Vec::new();
-    for finding in examined.findings.list.iter().filter(|finding| wishes.wants(finding)) {
+    for finding in examined.findings.list.iter().filter(|finding| options.wants(finding)) {
         if !wanted.contains(&finding.check) {
             wanted.push(finding.check);
         }
     }
     // The rarest requested one first: the default repairs are meant to happen.
-    wanted.sort_by_key(|check| !wishes.with.has(*check));
+    wanted.sort_by_key(|check| !options.with.has(*check));
     wanted.into_iter().find(|check| {
-        let mut wishes = wishes.clone();
-        wishes.with.remove(*check);
-        wishes.without.insert(*check);
-        repair(examined, source, around, &wishes, ids).is_ok()
+        let mut options = options.clone();
+        options.with.remove(*check);
+        options.without.insert(*check);
+        repair(examined, source, around, &options, ids).is_ok()
     })
 }
 
@@ -307,12 +307,16 @@ pub fn in_the_way(
 ///
 /// The last of these entries may be the one that Claude Code continues from, or may hide that it
 /// continued after the entry that a pointer names.
-fn before_copies(examined: &Examined, source: &dyn Source, wishes: &Wishes) -> io::Result<Option<Aim>> {
+fn before_copies(
+    examined: &Examined,
+    source: &dyn Source,
+    options: &RepairOptions,
+) -> io::Result<Option<ProvedHead>> {
     let session = &examined.session;
     let findings = examined.findings.list.iter().filter(|finding| finding.check == Check::DuplicateId);
     let copies: Vec<Ix> =
-        findings.filter(|finding| wishes.wants(finding)).filter_map(|finding| finding.entry).collect();
-    if examined.format != Format::Claude || copies.is_empty() || wishes.with.has(Check::StalePointer) {
+        findings.filter(|finding| options.wants(finding)).filter_map(|finding| finding.entry).collect();
+    if examined.format != Format::Claude || copies.is_empty() || options.with.has(Check::StalePointer) {
         return Ok(None);
     }
     let patched = Patched { text: &examined.text, base: source, file: examined.file };
@@ -325,7 +329,7 @@ fn before_copies(examined: &Examined, source: &dyn Source, wishes: &Wishes) -> i
     let head = without.head.exact.map(|head| without.entries.key(head)).filter(|head| head.is_some());
     Ok(head.and_then(|head| session.find(head)).map(|head| {
         let depth = session.tree.ancestors(head).count();
-        Aim { head: Some(head), depth, stood: false, exact: true }
+        ProvedHead { head: Some(head), depth, stood: false, exact: true }
     }))
 }
 

@@ -1,12 +1,12 @@
 //! The verification of a repair: the planned result is read again, and compared with the old file.
 
-use super::{NoRepair, Wishes};
+use super::{NoRepair, RepairOptions};
 use crate::format::Session;
-use crate::fsck::Around;
+use crate::fsck::Surroundings;
 use crate::fsck::checks::refused_reply;
 use crate::fsck::checks::sent::repair;
 use crate::fsck::checks::sent::repair::{Meant, Reading};
-use crate::fsck::examine::{Aim, Examined, look_through};
+use crate::fsck::examine::{Examined, ProvedHead, look_through};
 use crate::fsck::finding::Findings;
 use crate::fsck::rope::{Patched, Text};
 use crate::fsck::scan::{each_block, scan_as_agent};
@@ -96,10 +96,10 @@ pub(super) struct Planned<'a> {
 pub(super) fn prove(
     examined: &Examined,
     source: &dyn Source,
-    around: &dyn Around,
-    wishes: &Wishes,
+    around: &dyn Surroundings,
+    options: &RepairOptions,
     result: &Planned<'_>,
-    aim: Aim,
+    aim: ProvedHead,
 ) -> Result<Proof, NoRepair> {
     let patched = Patched { text: result.text, base: source, file: examined.file };
     let (session, findings) = look_through(&patched, examined.session.format, around)?.ok_or_else(|| {
@@ -115,7 +115,7 @@ pub(super) fn prove(
         let was = Patched { text: &whole, base: source, file: examined.file };
         let read = before_repair(examined, &was)?;
         let meant = Meant {
-            changes: &result.changes[examined.mending.changes.len()..],
+            changes: &result.changes[examined.recovery.changes.len()..],
             moved: &result.moved.iter().copied().collect(),
         };
         let one = Reading { session: read.as_ref().unwrap_or(&examined.session), source: &was };
@@ -131,7 +131,7 @@ pub(super) fn prove(
         true => refused_reply(before, &text)?.map(|_| Check::AssistantFirst),
         false => None,
     };
-    compare_findings(&examined.findings, &findings, wishes, shown, &mut failed);
+    compare_findings(&examined.findings, &findings, options, shown, &mut failed);
     let gone: HashSet<Key> = result.gone.iter().copied().collect();
     // An id that is a number may give way to the one that it replaced.
     let renamed = examined.findings.list.iter().filter(|finding| finding.check == Check::MissingId);
@@ -146,7 +146,7 @@ pub(super) fn prove(
     let path = (aim.depth, session.depth());
     let pairs = (pairs_on_path(before), pairs_on_path(&session));
     // A requested pointer to the newest turn may lead to a shorter path.
-    let led_away = wishes.with.has(Check::StalePointer);
+    let led_away = options.with.has(Check::StalePointer);
     if path.1 + removed < path.0 && !led_away {
         lost_position = true;
         failed.push(format!(
@@ -196,7 +196,7 @@ fn as_agent(session: &Session, source: &Patched<'_>) -> io::Result<Option<Sessio
 /// Returns the file as the agent reads it before the repair, if that differs from the one in which
 /// its lines are recovered.
 fn before_repair(examined: &Examined, source: &Patched<'_>) -> io::Result<Option<Session>> {
-    if examined.mending.changes.is_empty() {
+    if examined.recovery.changes.is_empty() {
         return as_agent(&examined.session, source);
     }
     scan_as_agent(examined.session.format, source).map(Some)
@@ -207,7 +207,7 @@ fn before_repair(examined: &Examined, source: &Patched<'_>) -> io::Result<Option
 fn compare_findings(
     before: &Findings,
     after: &Findings,
-    wishes: &Wishes,
+    options: &RepairOptions,
     shown: Option<Check>,
     failed: &mut Vec<String>,
 ) {
@@ -217,7 +217,7 @@ fn compare_findings(
                 as u64
         };
         let (had, has) = (before.count(row.check), after.count(row.check));
-        let wanted = wishes.wants_check(row.check);
+        let wanted = options.wants_check(row.check);
         if wanted
             && row.level > Level::Info
             && has > unmendable(after)
@@ -239,13 +239,13 @@ fn compare_findings(
 
 /// Returns whether a check has a repair on request that is impossible in some cases.
 fn on_request_may_stay(check: Check) -> bool {
-    check.mend() == crate::fsck::Mend::OnRequest
+    check.mend() == crate::fsck::RepairMode::OnRequest
 }
 
 /// Checks that every old id still exists.
 fn compare_ids(before: &Session, after: &Session, gone: &HashSet<Key>, failed: &mut Vec<String>) {
     let keys = |session: &Session| -> Vec<Key> {
-        let is_id = |key: &Key| key.is_some() && *key != Key::of(b"");
+        let is_id = |key: &Key| key.is_some() && *key != Key::hash(b"");
         let mut keys: Vec<Key> = session.entries.keys().iter().copied().filter(is_id).collect();
         keys.sort_unstable();
         keys.dedup();
@@ -279,7 +279,7 @@ fn compare_lines(
     let mut at = 0;
     for (number, hash) in old.iter().enumerate() {
         let number = number as u64 + 1;
-        if touched.contains(&number) || examined.mending.consumed(number) {
+        if touched.contains(&number) || examined.recovery.consumed(number) {
             continue;
         }
         match new[at..].iter().position(|other| other == hash) {
@@ -357,7 +357,7 @@ fn pairs_on_path(session: &Session) -> usize {
 mod tests {
     use super::*;
     use crate::fsck::rope::Edit;
-    use crate::fsck::{Alone, examine};
+    use crate::fsck::{NoSurroundings, examine};
     use crate::model::Table;
 
     /// Builds a line of pi: its id, the id of its parent, and its kind. `u` is a prompt, `a` a
@@ -413,7 +413,7 @@ mod tests {
     fn proof_of(old: &str, new: &str, changes: &[Change]) -> Proof {
         let (before, after) = (file(old), file(new));
         let source = Table(vec![before.clone()]);
-        let around = Alone("s");
+        let around = NoSurroundings("s");
         let examined = examine(None, &source, before.len() as u64, None, &around).unwrap();
         let (old, new): (Vec<&[u8]>, Vec<&[u8]>) = (
             before.split_inclusive(|byte| *byte == b'\n').collect(),
@@ -434,7 +434,7 @@ mod tests {
         let text = Text::whole(before.len() as u64).edited(edits);
         let planned = Planned { text: &text, changes, gone: &[], moved: &[] };
         let aim = examined.aims().last().unwrap();
-        prove(&examined, &source, &around, &Wishes::default(), &planned, aim).unwrap()
+        prove(&examined, &source, &around, &RepairOptions::default(), &planned, aim).unwrap()
     }
 
     fn failed(old: &str, new: &str, changes: &[Change]) -> String {
@@ -619,7 +619,7 @@ mod tests {
         let holds = |text: &str| {
             let bytes = file(text);
             let source = Table(vec![bytes.clone()]);
-            let written = examine(None, &source, bytes.len() as u64, None, &Alone("s")).unwrap();
+            let written = examine(None, &source, bytes.len() as u64, None, &NoSurroundings("s")).unwrap();
             proof.holds_for(&written, &source).unwrap()
         };
         assert_eq!(holds(new), Ok(()));

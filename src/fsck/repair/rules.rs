@@ -1,11 +1,11 @@
 //! Repairs of all checks except links and tool calls.
 
 use super::draft::{Draft, json};
-use super::{Round, Wishes};
+use super::{RepairOptions, Round};
 use crate::format::claude::write;
-use crate::format::{Format, Ids, NotedKind, OtherKind, image};
+use crate::format::{Format, Ids, NoteKind, OtherKind, image};
 use crate::fsck::checks::{Original, Same, id_of, kept_lists, own_session, tip};
-use crate::fsck::examine::{Aim, Examined};
+use crate::fsck::examine::{Examined, ProvedHead};
 use crate::fsck::finding::Finding;
 use crate::fsck::lines::title_slot;
 use crate::fsck::lines::title_slot::{Fitted, fitted};
@@ -21,14 +21,14 @@ impl Round<'_> {
         &self,
         draft: &mut Draft<'_>,
         findings: &[Finding],
-        wishes: &Wishes,
+        options: &RepairOptions,
         ids: &mut Ids,
     ) -> io::Result<()> {
-        let wanted: Vec<&Finding> = findings.iter().filter(|finding| wishes.wants(finding)).collect();
+        let wanted: Vec<&Finding> = findings.iter().filter(|finding| options.wants(finding)).collect();
         self.headers(draft, &wanted, ids)?;
         self.ids(draft, &wanted, ids)?;
-        self.links(draft, findings, wishes)?;
-        self.tools(draft, &wanted, wishes, ids)?;
+        self.links(draft, findings, options)?;
+        self.tools(draft, &wanted, options, ids)?;
         let mut lines = Lines::default();
         for finding in wanted {
             match (finding.check, finding.entry) {
@@ -72,7 +72,7 @@ impl Round<'_> {
     }
 
     fn headers(&self, draft: &mut Draft<'_>, wanted: &[&Finding], ids: &mut Ids) -> io::Result<()> {
-        let headers: Vec<_> = self.noted(NotedKind::Header).collect();
+        let headers: Vec<_> = self.noted(NoteKind::Header).collect();
         let span = |at: usize| Span { file: 0, offset: headers[at].offset, len: headers[at].len };
         if wanted.iter().any(|finding| finding.check == Check::MissingHeader) {
             match headers.first() {
@@ -91,7 +91,7 @@ impl Round<'_> {
             draft.move_to_top(span(0), u64::from(headers[0].line), Check::HeaderNotFirst)?;
         }
         if wanted.iter().any(|finding| finding.check == Check::DuplicateHeader) {
-            let first = Original::of(self.source.bytes(span(0))?, self.session.format);
+            let first = Original::new(self.source.bytes(span(0))?, self.session.format);
             for (at, header) in headers.iter().enumerate().skip(1) {
                 if first.compare(&self.source.bytes(span(at))?) == Same::All {
                     draft.set_aside_at(span(at), u64::from(header.line), "", Check::DuplicateHeader)?;
@@ -100,7 +100,7 @@ impl Round<'_> {
             // The title slot that belonged to it.
             let slot = self.session.others.first().filter(|other| other.kind == OtherKind::Title);
             let slot = slot.map(|slot| self.source.bytes(slot.span)).transpose()?;
-            let slot = slot.map(|slot| Original::of(slot, self.session.format));
+            let slot = slot.map(|slot| Original::new(slot, self.session.format));
             for ix in self.session.entries.all().filter(|ix| self.session.entries.ty(*ix) == "title") {
                 let further = self.source.bytes(self.session.span(ix))?;
                 if slot.as_ref().is_some_and(|slot| slot.compare(&further) == Same::All) {
@@ -123,7 +123,7 @@ impl Round<'_> {
         let Some(slot) = self.session.others.first().filter(|other| other.kind == OtherKind::Title) else {
             return Ok(());
         };
-        let header = self.noted(NotedKind::Header).next();
+        let header = self.noted(NoteKind::Header).next();
         let span = header.map(|header| Span { file: 0, offset: header.offset, len: header.len });
         let header = span.map(|span| self.source.bytes(span)).transpose()?.unwrap_or_default();
         let in_header = |field| string_of(&header, field);
@@ -156,7 +156,7 @@ impl Round<'_> {
     /// Returns a header with the legible parts of a truncated one, the id in the file's name, and
     /// the time of the first entry.
     fn new_header(&self, ids: &mut Ids) -> io::Result<Vec<u8>> {
-        let torn = self.mending.torn.iter().find(|torn| torn.ty.as_deref() == Some("session"));
+        let torn = self.recovery.torn.iter().find(|torn| torn.ty.as_deref() == Some("session"));
         let id = torn.and_then(|torn| torn.id.clone()).or(self.id_in_name());
         let id = id.unwrap_or_else(|| ids.uuid());
         let mut time = torn.and_then(|torn| torn.time.clone());
@@ -196,7 +196,7 @@ impl Round<'_> {
             .filter_map(|finding| finding.entry)
             .collect();
         if !without.is_empty() {
-            let numbers: HashSet<Ix> = self.noted(NotedKind::NumberId).map(|noted| noted.entry).collect();
+            let numbers: HashSet<Ix> = self.noted(NoteKind::NumberId).map(|noted| noted.entry).collect();
             // Their parent is repaired, too, and the entry right above may have had no usable id.
             let odd: HashSet<Ix> = wanted
                 .iter()
@@ -213,12 +213,13 @@ impl Round<'_> {
                 // If the next entry names a parent that does not exist, this is the entry that lost
                 // that id.
                 let next = Ix(ix.0 + 1);
-                let lost = (next.at() < session.entries.len() && session.tree.link(next) == Parent::Missing)
+                let lost = (next.index() < session.entries.len()
+                    && session.tree.link(next) == Parent::Missing)
                     .then(|| draft.bytes(next))
                     .transpose()?
                     .and_then(|line| string_of(&line, names.parent))
                     .filter(|id| !id.is_empty() && !draft.restored.contains(id))
-                    .filter(|id| !self.mending.deep.contains(&Key::of(id.as_bytes())));
+                    .filter(|id| !self.recovery.deep.contains(&Key::hash(id.as_bytes())));
                 let is_number = numbers.contains(&ix);
                 let children: Vec<Ix> =
                     if is_number { session.tree.children(ix).collect() } else { Vec::new() };
@@ -228,7 +229,7 @@ impl Round<'_> {
                         id
                     }
                     None if is_number => Some(draft.id(ix)?)
-                        .filter(|id| session.find(Key::of(id.as_bytes())).is_none())
+                        .filter(|id| session.find(Key::hash(id.as_bytes())).is_none())
                         .unwrap_or_else(|| ids.entry(session.format, taken)),
                     None => ids.entry(session.format, taken),
                 };
@@ -240,8 +241,8 @@ impl Round<'_> {
                 let line = draft.bytes(ix)?;
                 if !is_number && id_of(&line, names.parent).is_none() {
                     let before = match ix.0.checked_sub(1).map(Ix) {
-                        Some(before) if given[before.at()].is_empty() => draft.link_to(before)?,
-                        Some(before) => Some(json(Some(&given[before.at()]))),
+                        Some(before) if given[before.index()].is_empty() => draft.link_to(before)?,
+                        Some(before) => Some(json(Some(&given[before.index()]))),
                         None => None,
                     };
                     // Not below itself, if lines are out of order.
@@ -278,7 +279,7 @@ impl Round<'_> {
             }
             if original.as_ref().is_none_or(|(of, _)| *of != first) {
                 original =
-                    Some((first, Original::of(self.source.bytes(session.span(first))?, session.format)));
+                    Some((first, Original::new(self.source.bytes(session.span(first))?, session.format)));
             }
             let copy = self.source.bytes(session.span(ix))?;
             let same = original.as_ref().map_or(Same::Nothing, |(_, original)| original.compare(&copy));
@@ -313,8 +314,8 @@ impl Round<'_> {
         let line = draft.bytes(ix)?;
         let Some(kept) = kept_lists(&line) else { return Ok(()) };
         let keys: HashSet<Key> =
-            self.session.entries.keys().iter().chain(&self.mending.deep).copied().collect();
-        let is_there = |id: &String| keys.contains(&Key::of(id.as_bytes()));
+            self.session.entries.keys().iter().chain(&self.recovery.deep).copied().collect();
+        let is_there = |id: &String| keys.contains(&Key::hash(id.as_bytes()));
         let left: Vec<&String> = kept.uuids.iter().filter(|id| is_there(id)).collect();
         let list = |ids: &[&String]| {
             let ids: Vec<Vec<u8>> = ids.iter().map(|id| json(Some(id))).collect();
@@ -496,7 +497,7 @@ const MOST_RISEN: usize = 64;
 pub(in crate::fsck) fn return_to(
     draft: &mut Draft<'_>,
     examined: &Examined,
-    aim: Aim,
+    aim: ProvedHead,
     ids: &mut Ids,
     now: Option<Time>,
     why: Check,
@@ -526,7 +527,7 @@ pub(in crate::fsck) fn return_to(
         }
     };
     // HEAD would otherwise be an entry on a damaged line.
-    let line_check = examined.mending.findings.first().map(|finding| finding.check);
+    let line_check = examined.recovery.findings.first().map(|finding| finding.check);
     let why = if aim.stood { line_check.unwrap_or(Check::SplicedLine) } else { why };
     line.into_iter().for_each(|line| draft.append(line, why));
     Ok(())
@@ -539,7 +540,7 @@ fn without_wide_images(content: &[u8]) -> Vec<u8> {
     for block in each_item(content) {
         let at = place_in(content, block);
         let new = match value(block, &["type"]) {
-            Some(b"\"image\"") if image::look(block).oversize > 0 => {
+            Some(b"\"image\"") if image::inspect(block).oversize > 0 => {
                 let data = value(block, &["source", "data"]).or(value(block, &["data"])).unwrap_or_default();
                 let size = match image::pixels(data.strip_prefix(b"\"").unwrap_or(data)) {
                     Some((wide, high)) => format!("{wide} × {high} pixels"),
@@ -549,7 +550,7 @@ fn without_wide_images(content: &[u8]) -> Vec<u8> {
                 [b"{\"type\":\"text\",\"text\":", &json(Some(&note))[..], b"}"].concat()
             }
             Some(b"\"tool_result\"") => match value(block, &["content"]) {
-                Some(inner) if image::look(inner).oversize > 0 => {
+                Some(inner) if image::inspect(inner).oversize > 0 => {
                     set_field(block, &["content"], &without_wide_images(inner))
                         .unwrap_or_else(|| block.to_vec())
                 }

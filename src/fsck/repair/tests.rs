@@ -2,7 +2,7 @@
 
 use super::proof::{self, Planned};
 use super::*;
-use crate::fsck::Alone;
+use crate::fsck::NoSurroundings;
 use crate::fsck::examine::examine;
 use crate::fsck::rope::Edit;
 use crate::model::Table;
@@ -23,7 +23,7 @@ const SESSION: &str = r#"{"type":"session","version":3,"id":"s","timestamp":"202
 /// on the path.
 fn failed(session: &str, line: u64, from: &str, to: &str, is_said: bool, exact: bool) -> Vec<String> {
     let table = Table(vec![session.into()]);
-    let around = Alone("s");
+    let around = NoSurroundings("s");
     let examined = examine(None, &table, session.len() as u64, None, &around).unwrap();
     let starts: Vec<usize> =
         [0].into_iter().chain(session.match_indices('\n').map(|(at, _)| at + 1)).collect();
@@ -36,8 +36,8 @@ fn failed(session: &str, line: u64, from: &str, to: &str, is_said: bool, exact: 
     let change = Change { op: "set", line, ..Change::default() };
     let changes = if is_said { vec![change] } else { Vec::new() };
     let planned = Planned { text: &text, changes: &changes, gone: &[], moved: &[] };
-    let aim = Aim { exact, ..examined.aims().last().unwrap() };
-    proof::prove(&examined, &table, &around, &Wishes::default(), &planned, aim).unwrap().failed
+    let aim = ProvedHead { exact, ..examined.aims().last().unwrap() };
+    proof::prove(&examined, &table, &around, &RepairOptions::default(), &planned, aim).unwrap().failed
 }
 
 #[test]

@@ -136,7 +136,7 @@ impl Mark {
 
     /// Returns its position.
     #[inline(always)]
-    pub(super) fn at(self) -> usize {
+    pub(super) fn offset(self) -> usize {
         (self.0 & 0xFF_FFFF) as usize
     }
 
@@ -166,7 +166,7 @@ struct Marks {
 impl Marks {
     /// Appends the marks of the bits of a block.
     #[inline(always)]
-    fn put<K: Kernel>(&mut self, kernel: K, bits: u64, block: &Block, at: usize) {
+    fn push_bits<K: Kernel>(&mut self, kernel: K, bits: u64, block: &Block, at: usize) {
         if self.list.len() - self.count < size_of::<Block>() {
             self.grow();
         }
@@ -303,7 +303,7 @@ fn scan_block<K: Kernel>(
             carry.escaped = torn & 1;
             carry.in_string = (torn >> 1 & 1).wrapping_neg();
             carry.in_word = torn >> 2;
-            marks.put(kernel, bits, block, at);
+            marks.push_bits(kernel, bits, block, at);
             return carry;
         }
     }
@@ -318,7 +318,7 @@ fn scan_block<K: Kernel>(
         carry.low_at = check_escapes(kernel, block, lines, at, (escaped, inside.quote), carry.low_at, marks);
     }
     let bits = (structural | word & !goes_on) & !string | quote | newline;
-    marks.put(kernel, bits, block, at);
+    marks.push_bits(kernel, bits, block, at);
     carry
 }
 

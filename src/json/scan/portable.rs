@@ -15,7 +15,7 @@ type Words = [u64; 8];
 impl Kernel for Portable {
     #[inline(always)]
     fn inside(self, block: &Block) -> Inside {
-        let words = words(block);
+        let words = load_words(block);
         Inside {
             quote: equal(words, b'"'),
             backslash: equal(words, b'\\'),
@@ -26,23 +26,23 @@ impl Kernel for Portable {
     #[inline(always)]
     fn structural(self, block: &Block) -> u64 {
         // Brackets and braces differ only in the bit 0x20.
-        let folded = words(block).map(|word| word | (0x20 * ONES));
+        let folded = load_words(block).map(|word| word | (0x20 * ONES));
         equal(folded, b'{') | equal(folded, b'}') | equal(folded, b':') | equal(folded, b',')
     }
 
     #[inline(always)]
     fn plain_escapes(self, block: &Block) -> u64 {
-        let words = words(block);
+        let words = load_words(block);
         b"\\/bfnrt".iter().fold(0, |found, byte| found | equal(words, *byte))
     }
 
     #[inline(always)]
     fn equal(self, block: &Block, byte: u8) -> u64 {
-        equal(words(block), byte)
+        equal(load_words(block), byte)
     }
 }
 
-fn words(block: &Block) -> Words {
+fn load_words(block: &Block) -> Words {
     let (eights, _) = block.as_chunks::<8>();
     std::array::from_fn(|at| u64::from_le_bytes(eights[at]))
 }

@@ -105,7 +105,7 @@ proptest! {
         let mut plain = Marks { list: vec![0; 64], ..Marks::default() };
         scan(Plain, &lines, &mut plain);
         let marks = &plain.list[..plain.count];
-        prop_assert!(marks.iter().all(|mark| lines[Mark(*mark).at()] == Mark(*mark).byte()));
+        prop_assert!(marks.iter().all(|mark| lines[Mark(*mark).offset()] == Mark(*mark).byte()));
         for scanner in Scanner::all() {
             let wanted = (marks.to_vec(), plain.suspects.clone());
             prop_assert_eq!(of(scanner), wanted, "{:?}", scanner);
@@ -118,7 +118,7 @@ fn check(lines: &str, marked: &str) {
         let mut index = Index::new(scanner);
         index.build(lines.as_bytes());
         let got: String = (0..lines.len())
-            .map(|at| if index.marks().iter().any(|mark| Mark(*mark).at() == at) { '^' } else { ' ' })
+            .map(|at| if index.marks().iter().any(|mark| Mark(*mark).offset() == at) { '^' } else { ' ' })
             .collect();
         assert_eq!(got.trim_end(), marked, "{lines}");
     }

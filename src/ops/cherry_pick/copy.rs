@@ -5,15 +5,15 @@ use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Object, claude};
 use crate::json::{Edits, each_item, each_member, end_of_string, member, place_in, string, string_of};
 use crate::model::{Ancestry, Change, Flags, Ix, Key, Kind, Time};
-use crate::ops::Whole;
+use crate::ops::Snapshot;
 use std::cell::OnceCell;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
 /// Makes copies, one after the other.
 pub(crate) struct Copier<'c> {
-    from: Whole<'c>,
-    into: Whole<'c>,
+    from: Snapshot<'c>,
+    into: Snapshot<'c>,
     options: &'c Options<'c>,
     ids: &'c mut Ids,
     referred: Referred,
@@ -45,8 +45,8 @@ pub(crate) struct Copier<'c> {
 
 impl<'c> Copier<'c> {
     pub(crate) fn new(
-        from: Whole<'c>,
-        into: Whole<'c>,
+        from: Snapshot<'c>,
+        into: Snapshot<'c>,
         options: &'c Options<'c>,
         ids: &'c mut Ids,
         receiving: &[Ix],
@@ -105,7 +105,7 @@ impl<'c> Copier<'c> {
                 Err(why) => return Ok(Err(why)),
             }
         }
-        let Some(mut edits) = Edits::of(&line) else { return Ok(Err(Why::Unreadable)) };
+        let Some(mut edits) = Edits::begin(&line) else { return Ok(Err(Why::Unreadable)) };
         let old = edits.value(from.names().id).and_then(string).unwrap_or_default().into_owned();
         let new = self.ids.entry(to, self.into.session.entries.keys());
         if let Err(why) = self.references(ix, &line, &mut edits, &old, &new)? {
@@ -208,10 +208,11 @@ impl<'c> Copier<'c> {
             return Ok(Some(mapped));
         }
         let session = self.from.session;
-        let (places, ancestry) =
-            self.above.get_or_init(|| (session.places(), Ancestry::of(&session.tree, session.entries.len())));
+        let (places, ancestry) = self
+            .above
+            .get_or_init(|| (session.places(), Ancestry::build(&session.tree, session.entries.len())));
         let is_above = |ix: &Ix| *ix != compaction && ancestry.is_above(*ix, compaction);
-        let key = crate::model::Key::of(kept.as_bytes());
+        let key = crate::model::Key::hash(kept.as_bytes());
         let mut at = places.get(&key).copied().filter(is_above);
         // Only entries that are never copied may be skipped; otherwise messages would be lost.
         while let Some(ix) = at {
@@ -248,7 +249,7 @@ impl<'c> Copier<'c> {
             edits.set("retractedMessageUuids", &[b"[", mapped.join(&b","[..]).as_slice(), b"]"].concat());
         }
         if let Some(attachment) = edits.value("attachment") {
-            let at = edits.at("attachment").expect("it has a value").start;
+            let at = edits.value_range("attachment").expect("it has a value").start;
             for (key, value) in each_member(attachment).filter(|(key, _)| key == "source_uuid") {
                 let mapped = string(value).and_then(|id| self.referred.copied.get(&*id));
                 if let (true, Some(mapped)) = (key == "source_uuid", mapped) {
@@ -263,16 +264,18 @@ impl<'c> Copier<'c> {
     /// Sets the fields that only Claude Code's lines have.
     fn claude(&mut self, edits: &mut Edits<'_>, old: &str) {
         if let Some(session) = &self.options.session_id
-            && edits.at("sessionId").is_some()
+            && edits.value_range("sessionId").is_some()
         {
             edits.set("sessionId", &Format::Claude.quoted(session));
         }
         if self.options.origin {
             let from = self.from.session.id().unwrap_or_default();
-            let value = Object::of(Format::Claude).text("sessionId", &from).text("messageUuid", old).end();
+            let value = Object::begin(Format::Claude).text("sessionId", &from).text("messageUuid", old).end();
             edits.set("forkedFrom", &value);
         }
-        let (Some(message), Some(at)) = (edits.value("message"), edits.at("message")) else { return };
+        let (Some(message), Some(at)) = (edits.value("message"), edits.value_range("message")) else {
+            return;
+        };
         if edits.value("type") != Some(b"\"assistant\"") {
             return;
         }
@@ -376,8 +379,8 @@ fn origin_line(
 ) -> Vec<u8> {
     let names = format.names();
     let chimera = format == Format::Chimera;
-    let map = map.iter().fold(Object::of(format), |map, (old, new)| map.text(old, new)).end();
-    let mut data = Object::of(format);
+    let map = map.iter().fold(Object::begin(format), |map, (old, new)| map.text(old, new)).end();
+    let mut data = Object::begin(format);
     if chimera {
         data = data.text("bough", "cherry-pick");
     }
@@ -385,7 +388,7 @@ fn origin_line(
         data = data.text("session", session);
     }
     let data = data.raw("map", &map).end();
-    let mut entry = Object::of(format).text("type", "custom").text(names.id, id).raw(names.parent, parent);
+    let mut entry = Object::begin(format).text("type", "custom").text(names.id, id).raw(names.parent, parent);
     entry = entry.raw(names.time, &time_of(format, now));
     if !chimera {
         entry = entry.text("customType", "bough.cherry-pick");

@@ -16,7 +16,7 @@ pub mod units;
 
 pub use report::{Note, Refusal, Why};
 
-use super::Whole;
+use super::Snapshot;
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::format::{Format, Ids, Session, claude};
 use crate::model::{Change, Flags, Ix, Key, Kind, Plan, Target, Time};
@@ -75,12 +75,12 @@ pub fn behind(session: &Session, ix: Ix) -> Ix {
     if session.format != Format::Claude {
         return ix;
     }
-    let mut loader = claude::graph::Loader::new(session);
-    let leaf = loader.leaf_at(ix);
+    let mut graph = claude::graph::ClaudeGraph::new(session);
+    let leaf = graph.leaf_at(ix);
     // Parts and results of a reply may be on another branch, which was not asked for. A cycle is
     // walked only once.
     let on_the_way = |end: &Ix| {
-        let mut way = std::iter::successors(Some(*end), |at| loader.parent(*at)).take(session.entries.len());
+        let mut way = std::iter::successors(Some(*end), |at| graph.parent(*at)).take(session.entries.len());
         session.entries.key(*end).is_some() && way.any(|above| above == ix)
     };
     let end = [leaf.end, leaf.from].into_iter().flatten().find(on_the_way);
@@ -92,8 +92,8 @@ pub fn behind(session: &Session, ix: Ix) -> Ix {
 /// The copies are in the given order, and those that travel together in the order that they need.
 /// The last copy becomes HEAD.
 pub fn cherry_pick(
-    from: Whole<'_>,
-    into: Whole<'_>,
+    from: Snapshot<'_>,
+    into: Snapshot<'_>,
     picked: &[Picked],
     options: &Options<'_>,
     ids: &mut Ids,
@@ -150,9 +150,9 @@ fn writable(from: &Session, into: &Session) -> Result<(), Refusal> {
 }
 
 /// Fails if Claude Code no longer loads an entry: copies below it would be joined to another entry.
-fn is_seen(into: Whole<'_>, onto: Ix) -> Result<(), Refusal> {
+fn is_seen(into: Snapshot<'_>, onto: Ix) -> Result<(), Refusal> {
     let session = into.session;
-    if session.format == Format::Claude && claude::graph::Loader::new(session).is_gone(onto) {
+    if session.format == Format::Claude && claude::graph::ClaudeGraph::new(session).is_gone(onto) {
         let name = super::ids::name(session, into.source, onto)?;
         return Err(super::Error::NoPlace {
             what: format!("a compaction replaced `{name}`, so a branch can't begin there"),
@@ -178,8 +178,8 @@ struct Chosen {
 
 /// Adds the entries that travel with the picked ones, and leaves out those that are never copied.
 fn choose(
-    from: Whole<'_>,
-    into: Whole<'_>,
+    from: Snapshot<'_>,
+    into: Snapshot<'_>,
     picked: &[Picked],
     options: &Options<'_>,
 ) -> Result<Chosen, Refusal> {
@@ -190,8 +190,11 @@ fn choose(
         session.entries.flags(ix).0 & (Flags::CALL | Flags::RESULT).0 != 0
             || session.entries.group(ix).is_some()
     };
-    let tools =
-        if picked.iter().any(|picked| together(picked.ix)) { Some(Tools::of(from, &wanted)?) } else { None };
+    let tools = if picked.iter().any(|picked| together(picked.ix)) {
+        Some(Tools::collect(from, &wanted)?)
+    } else {
+        None
+    };
     let mut chosen = Chosen { units: Vec::new(), order: Vec::new(), calls: false, notes: Vec::new() };
     let mut met = HashSet::new();
     for picked in picked {
@@ -244,7 +247,7 @@ fn choose(
 }
 
 /// Returns why an entry is never copied, or `None` if it may be.
-fn never(from: Whole<'_>, into: Whole<'_>, picked: Picked) -> Result<Option<Why>, Refusal> {
+fn never(from: Snapshot<'_>, into: Snapshot<'_>, picked: Picked) -> Result<Option<Why>, Refusal> {
     let (entries, ix) = (&from.session.entries, picked.ix);
     let flags = entries.flags(ix);
     if flags.has(Flags::MARKER) {
@@ -285,7 +288,7 @@ fn never(from: Whole<'_>, into: Whole<'_>, picked: Picked) -> Result<Option<Why>
 
 /// Refuses to put copies between a call and its result.
 fn open_calls(
-    into: Whole<'_>,
+    into: Snapshot<'_>,
     receiving: &[Ix],
     options: &Options<'_>,
     notes: &mut Vec<Note>,
@@ -301,7 +304,7 @@ fn open_calls(
         return Ok(());
     }
     let on_path: HashSet<Ix> = receiving.iter().copied().collect();
-    let calls = Tools::of(into, &on_path)?.calls_in(*reply);
+    let calls = Tools::collect(into, &on_path)?.calls_in(*reply);
     let elsewhere = calls.iter().filter_map(|(_, result)| *result).find(|result| !on_path.contains(result));
     if let Some(result) = elsewhere.filter(|_| !options.force) {
         let name = |ix| super::ids::name(session, into.source, ix);
@@ -317,7 +320,7 @@ fn open_calls(
 }
 
 /// Returns notes about anything unusual at the beginning of the copies, and between them.
-fn seams(from: Whole<'_>, into: Whole<'_>, receiving: &[Ix], copies: &[(Ix, String)]) -> Vec<Note> {
+fn seams(from: Snapshot<'_>, into: Snapshot<'_>, receiving: &[Ix], copies: &[(Ix, String)]) -> Vec<Note> {
     let mut notes: Vec<Note> = Vec::new();
     let talk = |session: &Session, ix: Ix| {
         let kind = session.entries.kind(ix);
@@ -341,7 +344,7 @@ fn seams(from: Whole<'_>, into: Whole<'_>, receiving: &[Ix], copies: &[(Ix, Stri
 }
 
 /// Returns the ids of tool calls on a path.
-fn tool_ids_on(side: Whole<'_>, path: &[Ix]) -> std::io::Result<HashSet<String>> {
+fn tool_ids_on(side: Snapshot<'_>, path: &[Ix]) -> std::io::Result<HashSet<String>> {
     let mut out = HashSet::new();
     let mut line = Vec::new();
     for ix in path {
@@ -373,7 +376,7 @@ struct Referred {
 impl Referred {
     /// Returns the id with which a copy refers to the entry with `id`.
     fn map(&self, id: &str) -> Option<String> {
-        let on_path = || self.receiving.contains(&Key::of(id.as_bytes())).then(|| id.to_owned());
+        let on_path = || self.receiving.contains(&Key::hash(id.as_bytes())).then(|| id.to_owned());
         self.copied.get(id).cloned().or_else(on_path)
     }
 }

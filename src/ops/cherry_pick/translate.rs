@@ -43,13 +43,13 @@ pub(crate) fn translate(
     line: &[u8],
     blob: &dyn Fn(&str) -> Option<Vec<u8>>,
 ) -> Result<Option<Vec<u8>>, Why> {
-    let Some(mut edits) = Edits::of(line) else { return Err(Why::Unreadable) };
+    let Some(mut edits) = Edits::begin(line) else { return Err(Why::Unreadable) };
     let ty = edits.value("type").and_then(string).unwrap_or_default();
     match (into == Format::Omp, &*ty) {
         (true, "model_change") => {
             let text = |key: &str| edits.value(key).and_then(string).unwrap_or_default();
             let model = format!("{}/{}", text("provider"), text("modelId"));
-            if edits.at("modelId").is_some() {
+            if edits.value_range("modelId").is_some() {
                 edits.remove("provider");
                 edits.remove("modelId");
                 edits.set("model", &into.quoted(&model));
@@ -88,7 +88,7 @@ pub(crate) fn translate(
 
 /// Renames a role that oh-my-pi still reads under its old name.
 fn role(edits: &mut Edits<'_>) {
-    let (Some(message), Some(at)) = (edits.value("message"), edits.at("message")) else { return };
+    let (Some(message), Some(at)) = (edits.value("message"), edits.value_range("message")) else { return };
     if let Some(role) = member(message, "role").filter(|role| *role == b"\"hookMessage\"") {
         let place = place_in(message, role);
         edits.replace(at.start + place.start..at.start + place.end, b"\"custom\"");

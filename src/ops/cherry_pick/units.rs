@@ -4,7 +4,7 @@
 use crate::format::Session;
 use crate::format::tools::{ToolRole, tool_ids};
 use crate::model::{Flags, Ix, Key, Kind};
-use crate::ops::Whole;
+use crate::ops::Snapshot;
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -36,7 +36,7 @@ impl Tools {
     ///
     /// If a call has several results, the one that counts is one that is wanted anyway, or else one
     /// on the path to HEAD, or else the first. Costs a walk over the tree, and reading these lines.
-    pub fn of(side: Whole<'_>, wanted: &HashSet<Ix>) -> io::Result<Tools> {
+    pub fn collect(side: Snapshot<'_>, wanted: &HashSet<Ix>) -> io::Result<Tools> {
         let session = side.session;
         let (mut ids, mut replies) = (HashMap::<Ix, Vec<(Key, bool)>>::new(), HashMap::<_, Vec<Ix>>::new());
         // The only entry that has a call with an id; `None` if there are several.
@@ -53,7 +53,7 @@ impl Tools {
             }
             side.read(ix, &mut line)?;
             for id in tool_ids(session.format, &line) {
-                let key = Key::of(id.id.as_bytes());
+                let key = Key::hash(id.id.as_bytes());
                 match id.role {
                     ToolRole::Call => {
                         only.entry(key).and_modify(|call| *call = None).or_insert(Some(ix));
@@ -97,7 +97,7 @@ impl Tools {
 
     /// Returns everything that travels with an entry, including itself. The cost is proportional to
     /// the size of the result.
-    pub fn unit(&self, side: Whole<'_>, ix: Ix) -> Unit {
+    pub fn unit(&self, side: Snapshot<'_>, ix: Ix) -> Unit {
         let entries = &side.session.entries;
         let (mut members, mut todo) = (HashSet::from([ix]), vec![ix]);
         let mut gathered = HashSet::new();

@@ -46,7 +46,7 @@ impl Graph {
                 continue;
             }
             let old = &records.list[record[*node as usize] as usize];
-            let word = |record: &Record| names.word(record.session).to_owned();
+            let word = |record: &Record| names.name(record.session).to_owned();
             copies.entry(*node).or_insert_with(|| vec![word(old)]).push(word(next));
             if start[&next.session] < start[&old.session] {
                 record[*node as usize] = at as u32;
@@ -85,7 +85,7 @@ impl Graph {
                 self.parent[node] = NONE;
                 let record = &records.list[self.record[node] as usize];
                 let hook = record.sort == Sort::Attachment
-                    || record.sort == Sort::Passed && names.word(record.ty) == "progress";
+                    || record.sort == Sort::Passed && names.name(record.ty) == "progress";
                 let told = match hook {
                     _ if known.contains(&record.parent) => Told::Silent,
                     true => Told::Debug,

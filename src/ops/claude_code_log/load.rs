@@ -4,7 +4,7 @@
 use super::record::{NONE, Names, Record, Records, Sort, call, each_line};
 use crate::format::Layout;
 use crate::model::{Key, Source};
-use crate::ops::thread::text::{each_block, each_content, normal, on_object, told};
+use crate::ops::thread::text::{each_block, each_content, first_text, normal, on_object};
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::io;
 
@@ -70,7 +70,7 @@ impl Loader<'_> {
     /// own folder of subagents.
     fn file_of(&self, file: u16, agent: u32) -> Option<u16> {
         let from = &self.layout.files[usize::from(file)];
-        let name = format!("agent-{}.jsonl", self.names.word(agent));
+        let name = format!("agent-{}.jsonl", self.names.name(agent));
         let beside = from.folder().join(&name);
         if beside == from.path {
             return None;
@@ -109,7 +109,7 @@ impl Loader<'_> {
         if links.is_empty() {
             return;
         }
-        let wanted: HashSet<Key> = links.keys().map(|id| Key::of(id.as_bytes())).collect();
+        let wanted: HashSet<Key> = links.keys().map(|id| Key::hash(id.as_bytes())).collect();
         let (mut calls, mut results) = (HashMap::new(), HashMap::new());
         for (at, record) in list.iter().enumerate() {
             for tool in self.records.tools(record).iter().filter(|tool| wanted.contains(&tool.id)) {
@@ -118,7 +118,7 @@ impl Loader<'_> {
             }
         }
         for (id, agent) in links {
-            let key = Key::of(id.as_bytes());
+            let key = Key::hash(id.as_bytes());
             let Some(at) = results.get(&key).or_else(|| calls.get(&key)) else { continue };
             if transcript.agent() == Some(agent) {
                 continue;
@@ -140,7 +140,7 @@ impl Loader<'_> {
     fn prompts(&mut self, file: u16, list: &mut [Record], agents: &mut Vec<u32>) -> io::Result<()> {
         let layout = self.layout;
         let folder = layout.files[usize::from(file)].agents();
-        let known: HashSet<&str> = agents.iter().map(|agent| self.names.word(*agent)).collect();
+        let known: HashSet<&str> = agents.iter().map(|agent| self.names.name(*agent)).collect();
         let free: Vec<(u16, String)> = layout
             .agents_in(&folder)
             .filter_map(|(number, file)| Some((number, file.agent()?.to_owned())))
@@ -186,7 +186,7 @@ impl Loader<'_> {
                 {
                     let name = input.text("name").filter(|name| !name.is_empty());
                     prompts.insert(
-                        Key::of(id.as_bytes()),
+                        Key::hash(id.as_bytes()),
                         (normal(&prompt), name.map(|name| name.into_owned())),
                     );
                 }
@@ -226,7 +226,7 @@ impl Loader<'_> {
             });
             Some(texts).filter(|texts| !texts.is_empty()).map(|texts| texts.join("\n"))
         });
-        Ok(text.map(|text| told(&text)).filter(|body| !body.is_empty()))
+        Ok(text.map(|text| first_text(&text)).filter(|body| !body.is_empty()))
     }
 }
 
@@ -305,7 +305,7 @@ fn anchor_agents(list: &mut [Record], names: &mut Names) {
             {
                 record.parent = *anchor;
             }
-            let session = format!("{}#agent-{}", names.word(record.session), names.word(record.agent));
+            let session = format!("{}#agent-{}", names.name(record.session), names.name(record.agent));
             record.session = names.number(&session);
         }
     }

@@ -63,7 +63,7 @@ pub enum Rung {
 
 impl Rung {
     /// Returns the name of the rung.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Rung::SideBranch => "1-structural-side-branch",
             Rung::QuietResult => "2-stitch-structural-result",
@@ -267,7 +267,7 @@ fn agents_uuids(layout: &Layout, source: &dyn Source, names: &mut Names) -> io::
             continue;
         }
         each_line(source, at as u16, file.bytes, |_, line| {
-            let uuid = on_object(line, |object| Some(Key::of(object.text("uuid")?.as_bytes())));
+            let uuid = on_object(line, |object| Some(Key::hash(object.text("uuid")?.as_bytes())));
             known.extend(uuid.map(|uuid| names.uuid(uuid)));
             true
         })?;

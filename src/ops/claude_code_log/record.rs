@@ -45,7 +45,7 @@ pub(crate) struct Record {
     /// Its uuid and that of its parent, as numbers from [`Names::uuid`].
     pub(crate) uuid: u32,
     pub(crate) parent: u32,
-    /// Its session, as a number from [`Names::word`]; the next four fields are such numbers, too.
+    /// Its session, as a number from [`Names::name`]; the next four fields are such numbers, too.
     pub(crate) session: u32,
     /// Its subagent; 0 is the empty word and means none.
     pub(crate) agent: u32,
@@ -92,7 +92,7 @@ impl Names {
         number
     }
 
-    pub(crate) fn word(&self, number: u32) -> &str {
+    pub(crate) fn name(&self, number: u32) -> &str {
         self.words.get(number as usize).map_or("", |word| word)
     }
 
@@ -155,8 +155,8 @@ impl Records {
                 sort,
                 spawns,
                 sidechain: object.get("isSidechain") == Some("true"),
-                uuid: names.uuid(Key::of(uuid.as_bytes())),
-                parent: parent.map_or(NONE, |parent| names.uuid(Key::of(parent.as_bytes()))),
+                uuid: names.uuid(Key::hash(uuid.as_bytes())),
+                parent: parent.map_or(NONE, |parent| names.uuid(Key::hash(parent.as_bytes()))),
                 session: names.number(&object.text("sessionId").unwrap_or_default()),
                 agent,
                 spawned: 0,
@@ -250,12 +250,12 @@ impl Records {
             Some("tool_use") if !user => {
                 if let Some((id, name)) = call(block) {
                     spawns |= matches!(&*name, "Task" | "Agent");
-                    self.tools.push(Tool { call: true, id: Key::of(id.as_bytes()) });
+                    self.tools.push(Tool { call: true, id: Key::hash(id.as_bytes()) });
                 }
             }
             Some("tool_result") if user => {
                 if let Some(id) = result(block) {
-                    self.tools.push(Tool { call: false, id: Key::of(id.as_bytes()) });
+                    self.tools.push(Tool { call: false, id: Key::hash(id.as_bytes()) });
                 }
             }
             _ => {}

@@ -71,7 +71,7 @@ impl<'w> Walker<'w> {
         walker.line = (0..count)
             .map(|node| {
                 let session = walker.graph.session[node];
-                walker.name(None, names.word(session))
+                walker.name(None, names.name(session))
             })
             .collect();
         walker
@@ -124,7 +124,7 @@ impl<'w> Walker<'w> {
             above => self.graph.session[above as usize] != session,
         };
         let roots = self.by_time(nodes.iter().copied().filter(is_root).collect());
-        let trunk = self.name(None, self.names.word(session));
+        let trunk = self.name(None, self.names.name(session));
         let mut segments = Vec::new();
         for root in &roots {
             if !self.walked[*root as usize] {
@@ -154,7 +154,7 @@ impl<'w> Walker<'w> {
             .collect();
         let classes = self.classify(&roots);
         self.out.sessions.push(DocumentSession {
-            id: self.names.word(session).to_owned(),
+            id: self.names.name(session).to_owned(),
             roots: roots.into_iter().zip(classes).collect(),
             nodes: nodes.len(),
             covered,
@@ -195,7 +195,7 @@ impl<'w> Walker<'w> {
             .iter()
             .map(|root| {
                 let record = self.record(*root);
-                let (ty, subtype) = (self.names.word(record.ty), self.names.word(record.subtype));
+                let (ty, subtype) = (self.names.name(record.ty), self.names.name(record.subtype));
                 let alone = self.graph.parent[*root as usize] == NONE;
                 match record.sort {
                     Sort::System if matches!(subtype, "compact_boundary" | "local_command") => {
@@ -220,13 +220,13 @@ impl<'w> Walker<'w> {
     /// branch.
     fn start(&self, root: Node, trunk: u32) -> io::Result<u32> {
         let record = self.record(root);
-        if record.sort != Sort::System || self.names.word(record.subtype) != "compact_boundary" {
+        if record.sort != Sort::System || self.names.name(record.subtype) != "compact_boundary" {
             return Ok(trunk);
         }
         let session = self.graph.session[root as usize];
         let line = self.source.bytes(record.span)?;
         for uuid in Standing::read(&line).targets() {
-            let number = self.names.known_uuid(Key::of(uuid.as_bytes()));
+            let number = self.names.known_uuid(Key::hash(uuid.as_bytes()));
             let node = number.map_or(NONE, |uuid| self.graph.node_of[uuid as usize]);
             if node != NONE && self.graph.session[node as usize] == session && self.walked[node as usize] {
                 return Ok(self.line[node as usize]);
@@ -241,7 +241,7 @@ impl<'w> Walker<'w> {
             let mut chain = Vec::new();
             let mut next = Some(head);
             while let Some(at) = next {
-                self.put(at, name, trunk, &mut chain);
+                self.push(at, name, trunk, &mut chain);
                 let kids: Vec<Node> = self.graph.kids(at).collect();
                 if kids.len() < 2 {
                     next = kids.first().copied();
@@ -251,7 +251,7 @@ impl<'w> Walker<'w> {
                 let step = self.step(at, &kids);
                 for kid in &step.stitched {
                     self.skip(*kid, step.rung);
-                    self.put(*kid, name, trunk, &mut chain);
+                    self.push(*kid, name, trunk, &mut chain);
                 }
                 for kid in &step.dropped {
                     self.skip(*kid, step.rung);
@@ -274,7 +274,7 @@ impl<'w> Walker<'w> {
         Ok(())
     }
 
-    fn put(&mut self, node: Node, name: u32, trunk: u32, chain: &mut Vec<Node>) {
+    fn push(&mut self, node: Node, name: u32, trunk: u32, chain: &mut Vec<Node>) {
         chain.push(node);
         self.walked[node as usize] = true;
         if name != trunk {

@@ -211,7 +211,7 @@ mod tests {
                 "a" => Kind::Assistant,
                 _ => Kind::Tool,
             };
-            let key = if id.is_empty() { Key::NONE } else { Key::of(id.as_bytes()) };
+            let key = if id.is_empty() { Key::NONE } else { Key::hash(id.as_bytes()) };
             Item { ix: Ix(at as u32), key, says: word[1..].parse().unwrap(), sort: Sort(kind) }
         };
         text.split_whitespace().enumerate().map(item).collect()

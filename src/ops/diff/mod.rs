@@ -11,7 +11,7 @@ mod labels;
 pub use align::{Step, align};
 pub use labels::{said_of, says};
 
-use super::Whole;
+use super::Snapshot;
 use crate::context::Context;
 use crate::format::{Block, Content, Format, Usage};
 use crate::json::each_item;
@@ -48,7 +48,7 @@ impl Sort {
 /// thinking.
 ///
 /// Reads each of their lines.
-pub fn items(side: Whole<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
+pub fn items(side: Snapshot<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
     let session = side.session;
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for ix in path {
@@ -56,7 +56,7 @@ pub fn items(side: Whole<'_>, path: &[Ix], all: bool) -> io::Result<Vec<Item>> {
             continue;
         }
         side.read(*ix, &mut line)?;
-        let content = Content::of(session.format, &line);
+        let content = Content::read(session.format, &line);
         let mut hasher = DefaultHasher::new();
         says(&content, all).hash(&mut hasher);
         if session.entries.flags(*ix).has(Flags::IMAGE) {
@@ -84,13 +84,13 @@ fn images(line: &[u8], into: &mut DefaultHasher) {
 }
 
 /// Returns the items of a context: the index of an item is that of its message.
-pub fn sent_items(side: Whole<'_>, context: &Context) -> io::Result<Vec<Item>> {
+pub fn sent_items(side: Snapshot<'_>, context: &Context) -> io::Result<Vec<Item>> {
     let (mut out, mut line) = (Vec::new(), Vec::new());
     for (place, message) in context.messages.iter().enumerate() {
         if !message.is_sent() {
             continue;
         }
-        let said = message.said(side.session, side.source, &mut line)?;
+        let said = message.read(side.session, side.source, &mut line)?;
         let mut hasher = DefaultHasher::new();
         message.role.hash(&mut hasher);
         said_of(&said.blocks, &said.text, false).hash(&mut hasher);
@@ -121,17 +121,17 @@ pub struct Stat {
 }
 
 /// Counts a side.
-pub fn stat(side: Whole<'_>, items: &[Item]) -> io::Result<Stat> {
+pub fn stat(side: Snapshot<'_>, items: &[Item]) -> io::Result<Stat> {
     let entries = &side.session.entries;
     let mut stat = Stat { entries: items.len(), ..Stat::default() };
     let (mut line, mut met) = (Vec::new(), HashSet::new());
     for item in items {
-        *stat.kinds.entry(entries.kind(item.ix).word()).or_default() += 1;
+        *stat.kinds.entry(entries.kind(item.ix).name()).or_default() += 1;
         if entries.kind(item.ix) != Kind::Assistant {
             continue;
         }
         side.read(item.ix, &mut line)?;
-        let content = Content::of(side.session.format, &line);
+        let content = Content::read(side.session.format, &line);
         for (_, name, _) in content.calls() {
             *stat.tools.entry(name.to_owned()).or_default() += 1;
         }
@@ -148,7 +148,7 @@ pub fn stat(side: Whole<'_>, items: &[Item]) -> io::Result<Stat> {
 
 /// Returns the content of an entry, as lines of text.
 pub fn text_of(format: Format, line: &[u8], all: bool) -> String {
-    says(&Content::of(format, line), all)
+    says(&Content::read(format, line), all)
 }
 
 /// Returns whether a block is the model's thinking.

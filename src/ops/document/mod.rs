@@ -105,7 +105,7 @@ pub fn items(
     let mut open: HashMap<String, (usize, usize)> = HashMap::new();
     for ix in entries {
         let stored = line(&source.bytes(session.span(*ix))?);
-        let content = Content::of(session.format, &stored);
+        let content = Content::read(session.format, &stored);
         let kind = filter::shown_kind(session, *ix);
         let mut parts = Vec::new();
         let mut opened = Vec::new();
@@ -162,7 +162,7 @@ pub fn items(
             id: ids::name(session, source, *ix)?,
             kind,
             date: date(*ix),
-            label: session.labels.of(*ix).map(str::to_owned),
+            label: session.labels.label(*ix).map(str::to_owned),
             model: content.model.as_deref().filter(|_| kind == Kind::Assistant).map(str::to_owned),
             parts,
         });

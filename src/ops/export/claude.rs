@@ -5,54 +5,59 @@
 //! lists that would make it do so are left out. Of the lines that are not entries, those are copied
 //! that are needed to continue the session.
 
-use super::{Export, MovedResults, Wish, changes_of, created, pieces_of};
+use super::{Export, ExportOptions, MovedResults, changes_of, created, pieces_of};
 use crate::format::claude::compactions::before_it_was_gone;
-use crate::format::claude::graph::{Loader, Way};
+use crate::format::claude::graph::{ClaudeGraph, Way};
 use crate::format::claude::{KeptLists, write};
 use crate::format::{Content, Format, Ids, OtherKind, Session};
 use crate::json::{Edits, string, value};
 use crate::model::{Change, Flags, Ix, Key, Piece, Source, Span, Time};
-use crate::ops::{Error, Whole, ids, label, switch};
+use crate::ops::{Error, Snapshot, ids, label, switch};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
-pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Export, Error> {
-    let Whole { session, source } = whole;
-    if session.entries.file(wish.entry) != 0 {
+pub(super) fn plan(
+    whole: Snapshot<'_>,
+    options: &ExportOptions,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Export, Error> {
+    let Snapshot { session, source } = whole;
+    if session.entries.file(options.entry) != 0 {
         return Err(Error::NoPlace {
-            what: format!("{} is in the transcript of a subagent", whole.name(wish.entry)?),
+            what: format!("{} is in the transcript of a subagent", whole.name(options.entry)?),
             instead: None,
         });
     }
     // Claude Code does not load anything that a compaction replaced; to get at it, the compaction
     // is ignored.
-    let plain = before_it_was_gone(whole.session, whole.source, wish.entry)?;
-    let mut loader = Loader::new(plain.as_ref().unwrap_or(session));
-    let (entries, beside, head) = if wish.subtree {
-        let (entries, head) = subtree(session, &mut loader, wish.entry);
+    let plain = before_it_was_gone(whole.session, whole.source, options.entry)?;
+    let mut graph = ClaudeGraph::new(plain.as_ref().unwrap_or(session));
+    let (entries, beside, head) = if options.subtree {
+        let (entries, head) = subtree(session, &mut graph, options.entry);
         let is_turn = |ix: &Ix| session.entries.kind(*ix).is_turn();
         if !entries.iter().any(is_turn) {
             return Err(Error::NoPlace {
                 what: format!(
                     "there is no turn at or after {}, so the agent would not open the session",
-                    whole.name(wish.entry)?
+                    whole.name(options.entry)?
                 ),
                 instead: None,
             });
         }
         (entries, 0, head)
     } else {
-        let leaf = loader.leaf_at(wish.entry);
+        let leaf = graph.leaf_at(options.entry);
         let (Some(turn), Some(from)) = (leaf.turn, leaf.from) else {
             return Err(Error::NoPlace {
                 what: format!(
                     "there is no turn at or before {}, so the agent would not open the session",
-                    whole.name(wish.entry)?
+                    whole.name(options.entry)?
                 ),
                 instead: None,
             });
         };
-        let trunk = loader.sent_trunk(from);
+        let trunk = graph.sent_trunk(from);
         let beside = trunk.iter().filter(|step| matches!(step.way, Way::Part | Way::Answer)).count();
         (trunk.into_iter().map(|step| step.entry).collect::<Vec<Ix>>(), beside, Some(turn))
     };
@@ -67,7 +72,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
     let mut copy = Copy {
         session,
         source,
-        wish,
+        options,
         to_trunk: !opens,
         taken: &taken,
         names: HashMap::new(),
@@ -75,7 +80,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
         pieces: Vec::new(),
         changes: Vec::new(),
     };
-    if wish.new_ids {
+    if options.new_ids {
         for ix in &entries {
             copy.names
                 .insert(*ix, Format::Claude.quoted(&fresh.entry(session.format, session.entries.keys())));
@@ -85,7 +90,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
     let links: Vec<Option<Ix>> = entries
         .iter()
         .map(|ix| {
-            let above = std::iter::successors(loader.parent(*ix), |ix| loader.parent(*ix));
+            let above = std::iter::successors(graph.parent(*ix), |ix| graph.parent(*ix));
             // A cycle that Claude Code cuts must not be walked forever.
             above.take(session.entries.len()).find(|ix| taken.contains(ix))
         })
@@ -97,7 +102,7 @@ pub(super) fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) ->
     copy.notes(STATE)?;
     copy.labels(now)?;
     copy.pointer(head)?;
-    let plan = created(wish, copy.pieces, copy.changes);
+    let plan = created(options, copy.pieces, copy.changes);
     Ok(Export { plan, entries: entries.len(), beside, head, taken })
 }
 
@@ -140,14 +145,14 @@ fn closed_by(entries: &[Ix], links: &[Option<Ix>]) -> HashSet<usize> {
 
 /// Returns an entry and everything below it, as Claude Code links it, with the rest of the replies
 /// at its edge.
-fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Option<Ix>) {
+fn subtree(session: &Session, graph: &mut ClaudeGraph<'_>, top: Ix) -> (Vec<Ix>, Option<Ix>) {
     let entries = &session.entries;
     let count = entries.count_in(0);
     let mut top = top;
     // From inside a reply, or from a result, up to the beginning of the reply; not forever, because
     // links may form a cycle.
     for _ in 0..count {
-        match loader.parent(top) {
+        match graph.parent(top) {
             Some(parent)
                 if entries.flags(top).has(Flags::RESULT)
                     || entries.group(top).is_some() && entries.group(parent) == entries.group(top) =>
@@ -159,31 +164,31 @@ fn subtree(session: &Session, loader: &mut Loader<'_>, top: Ix) -> (Vec<Ix>, Opt
     }
     // 0: unknown, 1: below, 2: elsewhere.
     let mut known = vec![0u8; count as usize];
-    known[top.at()] = 1;
+    known[top.index()] = 1;
     let mut way = Vec::new();
     for ix in (0..count).map(Ix) {
         let mut at = Some(ix);
-        while let Some(now) = at.filter(|now| known[now.at()] == 0) {
+        while let Some(now) = at.filter(|now| known[now.index()] == 0) {
             // Visited until the answer is found; a cycle leads nowhere.
-            known[now.at()] = 2;
+            known[now.index()] = 2;
             way.push(now);
-            at = loader.parent(now);
+            at = graph.parent(now);
         }
-        let answer = at.map_or(2, |at| known[at.at()]);
+        let answer = at.map_or(2, |at| known[at.index()]);
         for ix in way.drain(..) {
-            known[ix.at()] = answer;
+            known[ix.index()] = answer;
         }
     }
     let below: Vec<Ix> =
-        (0..count).map(Ix).filter(|ix| known[ix.at()] == 1 && loader.is_loaded(*ix)).collect();
-    let head = session.head.exact.filter(|head| known.get(head.at()) == Some(&1));
+        (0..count).map(Ix).filter(|ix| known[ix.index()] == 1 && graph.is_loaded(*ix)).collect();
+    let head = session.head.exact.filter(|head| known.get(head.index()) == Some(&1));
     (below, head)
 }
 
 struct Copy<'a> {
     session: &'a Session,
     source: &'a dyn Source,
-    wish: &'a Wish,
+    options: &'a ExportOptions,
     /// Whether sidechains become the conversation.
     to_trunk: bool,
     taken: &'a HashSet<Ix>,
@@ -200,7 +205,7 @@ impl Copy<'_> {
         let span = self.session.span(ix);
         let line = self.source.bytes(span)?;
         let stripped = KeptLists::stripped(&line);
-        let Some(mut edits) = Edits::of(&line) else {
+        let Some(mut edits) = Edits::begin(&line) else {
             // A complete object followed by something else: Claude Code reads the object.
             return self.first_object(ix, &line, above);
         };
@@ -220,7 +225,7 @@ impl Copy<'_> {
         let mut stream = serde_json::Deserializer::from_slice(line).into_iter::<serde::de::IgnoredAny>();
         let whole = matches!(stream.next(), Some(Ok(_)));
         let object = &line[..if whole { stream.byte_offset() } else { 0 }];
-        let Some(mut edits) = Edits::of(object) else { return Ok(()) };
+        let Some(mut edits) = Edits::begin(object) else { return Ok(()) };
         self.links(ix, object, above, &mut edits)?;
         let span = Span { len: object.len() as u64, ..self.session.span(ix) };
         let id = ids::id(self.session, self.source, ix)?;
@@ -239,9 +244,9 @@ impl Copy<'_> {
         }
         for key in ["logicalParentUuid", "sourceToolAssistantUUID"] {
             let Some(named) = edits.value(key).and_then(string) else { continue };
-            let target = self.session.find(Key::of(named.as_bytes())).filter(|ix| self.taken.contains(ix));
+            let target = self.session.find(Key::hash(named.as_bytes())).filter(|ix| self.taken.contains(ix));
             match target {
-                Some(target) if self.wish.new_ids => edits.set(key, &self.name(target)?),
+                Some(target) if self.options.new_ids => edits.set(key, &self.name(target)?),
                 Some(_) => {}
                 // A reader that follows it must not search for an entry that is not here.
                 None if key == "logicalParentUuid" => edits.set(key, b"null"),
@@ -249,7 +254,7 @@ impl Copy<'_> {
             }
         }
         self.session_of(edits);
-        if let Some(moved) = &self.wish.moved {
+        if let Some(moved) = &self.options.moved {
             moved.rename(line, edits);
         }
         if self.to_trunk && edits.value("isSidechain") == Some(b"true") {
@@ -272,7 +277,7 @@ impl Copy<'_> {
 
     /// Replaces the old session id with the new one.
     fn session_of(&self, edits: &mut Edits<'_>) {
-        let new = Format::Claude.quoted(&self.wish.session);
+        let new = Format::Claude.quoted(&self.options.session);
         if edits.value("sessionId").is_some() {
             edits.set("sessionId", &new);
         }
@@ -316,12 +321,12 @@ impl Copy<'_> {
         found.sort_by_key(|(at, _, line)| (*at, *line));
         for (_, span, number) in found {
             let line = self.source.bytes(span)?;
-            let Some(mut edits) = Edits::of(&line) else { continue };
+            let Some(mut edits) = Edits::begin(&line) else { continue };
             if edits.value("agentId").is_some() {
                 continue;
             }
             self.session_of(&mut edits);
-            if let Some(moved) = &self.wish.moved {
+            if let Some(moved) = &self.options.moved {
                 moved.rename(&line, &mut edits);
             }
             self.edited(span, &edits, number, "");
@@ -332,7 +337,7 @@ impl Copy<'_> {
     fn labels(&mut self, now: Time) -> Result<(), Error> {
         for (ix, label) in label::in_order(self.session) {
             if self.taken.contains(&ix) {
-                let line = write::label(&self.name(ix)?, label.text, Some(&self.wish.session), now);
+                let line = write::label(&self.name(ix)?, label.text, Some(&self.options.session), now);
                 self.add(line, "sets a label");
             }
         }
@@ -344,8 +349,8 @@ impl Copy<'_> {
     fn pointer(&mut self, head: Option<Ix>) -> Result<(), Error> {
         let Some(head) = head else { return Ok(()) };
         let prompt =
-            switch::claude::newest_prompt(Whole { session: self.session, source: self.source }, head)?;
-        let line = write::pin(prompt.as_deref(), Some(&self.name(head)?), Some(&self.wish.session));
+            switch::claude::newest_prompt(Snapshot { session: self.session, source: self.source }, head)?;
+        let line = write::pin(prompt.as_deref(), Some(&self.name(head)?), Some(&self.options.session));
         self.add(line, "pins HEAD");
         Ok(())
     }
@@ -374,7 +379,7 @@ pub fn under_new_id(
     let id = Format::Claude.quoted(new);
     for span in lines {
         let line = source.bytes(*span)?;
-        match Edits::of(&line) {
+        match Edits::begin(&line) {
             Some(mut edits) => {
                 if edits.value("sessionId").is_some() {
                     edits.set("sessionId", &id);
@@ -402,7 +407,7 @@ pub fn anchors<'e>(
     source: &dyn Source,
     entries: impl Iterator<Item = &'e Ix>,
 ) -> io::Result<HashSet<String>> {
-    let whole = Whole { session, source };
+    let whole = Snapshot { session, source };
     let mut out = HashSet::new();
     for ix in entries {
         let flags = session.entries.flags(*ix);
@@ -410,7 +415,7 @@ pub fn anchors<'e>(
             continue;
         }
         let line = whole.line(*ix)?;
-        out.extend(Content::of(session.format, &line).calls().map(|(id, ..)| id.to_owned()));
+        out.extend(Content::read(session.format, &line).calls().map(|(id, ..)| id.to_owned()));
         out.extend(value(&line, &["toolUseResult", "agentId"]).and_then(string).map(|id| id.into_owned()));
     }
     Ok(out)

@@ -9,7 +9,7 @@ mod moved_results;
 
 pub use moved_results::MovedResults;
 
-use super::{Error, Whole, ids, label};
+use super::{Error, Snapshot, ids, label};
 use crate::format::{Format, Ids, New, Session};
 use crate::json::Edits;
 use crate::model::{Ancestry, Change, Flags, Ix, Key, Kind, Piece, Plan, Source, Span, Target, Time};
@@ -20,7 +20,7 @@ use std::path::PathBuf;
 
 /// What to export, and how.
 #[derive(Clone, Debug)]
-pub struct Wish {
+pub struct ExportOptions {
     /// The entry whose path is exported.
     pub entry: Ix,
     /// Export the entry and everything below it, instead of the path to it.
@@ -75,15 +75,20 @@ pub fn file_name(format: Format, session: &str, now: Time) -> String {
 }
 
 /// Plans an export.
-pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Export, Error> {
+pub fn plan(
+    whole: Snapshot<'_>,
+    options: &ExportOptions,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Export, Error> {
     let session = whole.session;
     super::writable(session)?;
     if session.format == Format::Claude {
-        return claude::plan(whole, wish, fresh, now);
+        return claude::plan(whole, options, fresh, now);
     }
-    let (entries, beside) = chosen(whole, wish)?;
+    let (entries, beside) = chosen(whole, options)?;
     let taken: HashSet<Ix> = entries.iter().copied().collect();
-    let mut copy = Copy::new(whole, wish, fresh, &entries)?;
+    let mut copy = Copy::new(whole, options, fresh, &entries)?;
     copy.header(now)?;
     // Chimera's header is an entry, and comes before all others.
     let mut in_order: Vec<Ix> = copy.taken.difference(&taken).copied().collect();
@@ -92,7 +97,7 @@ pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result
     for ix in &entries {
         copy.entry(*ix)?;
     }
-    let head = if wish.subtree {
+    let head = if options.subtree {
         session.head.exact.filter(|head| taken.contains(head)).or(entries.last().copied())
     } else {
         entries.last().copied()
@@ -104,11 +109,11 @@ pub fn plan(whole: Whole<'_>, wish: &Wish, fresh: &mut Ids, now: Time) -> Result
 }
 
 /// Returns the entries to copy, each after its parent, and how many of them were not asked for.
-fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
+fn chosen(whole: Snapshot<'_>, options: &ExportOptions) -> Result<(Vec<Ix>, usize), Error> {
     let session = whole.session;
     let tree = &session.tree;
-    let mut top = wish.entry;
-    let (mut all, asked) = if wish.subtree {
+    let mut top = options.entry;
+    let (mut all, asked) = if options.subtree {
         let asked = tree.subtree(top).len();
         // No model accepts a session with a result but not its call: the call is added.
         while session.entries.flags(top).has(Flags::RESULT)
@@ -125,14 +130,14 @@ fn chosen(whole: Whole<'_>, wish: &Wish) -> Result<(Vec<Ix>, usize), Error> {
         path.extend(answers_below(whole, top)?);
         (path, asked)
     };
-    if wish.subtree {
+    if options.subtree {
         all = in_order(session, all);
     }
     let beside = all.len() - asked;
     all.retain(|ix| !is_left_out(session, *ix));
     if all.is_empty() {
         return Err(Error::NoPlace {
-            what: format!("there is nothing to export before {}", whole.name(wish.entry)?),
+            what: format!("there is nothing to export before {}", whole.name(options.entry)?),
             instead: None,
         });
     }
@@ -160,7 +165,7 @@ fn is_left_out(session: &Session, ix: Ix) -> bool {
 }
 
 /// Returns the results of the calls in a reply at the end of the path, so that none is left open.
-fn answers_below(whole: Whole<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
+fn answers_below(whole: Snapshot<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
     let session = whole.session;
     let entries = &session.entries;
     let Some(call) = session.tree.ancestors(end).find(|ix| !entries.flags(*ix).has(Flags::RESULT)) else {
@@ -172,10 +177,10 @@ fn answers_below(whole: Whole<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
     let content = |ix: Ix| whole.line(ix);
     let line = content(call)?;
     let mut open: HashSet<String> =
-        crate::format::Content::of(session.format, &line).calls().map(|(id, ..)| id.to_owned()).collect();
+        crate::format::Content::read(session.format, &line).calls().map(|(id, ..)| id.to_owned()).collect();
     let close = |ix: Ix, open: &mut HashSet<String>| -> io::Result<bool> {
         let line = content(ix)?;
-        let content = crate::format::Content::of(session.format, &line);
+        let content = crate::format::Content::read(session.format, &line);
         let closes: Vec<&str> = content.answers().collect();
         Ok(closes.into_iter().filter(|id| open.remove(*id)).count() > 0)
     };
@@ -200,7 +205,7 @@ fn answers_below(whole: Whole<'_>, end: Ix) -> Result<Vec<Ix>, Error> {
 struct Copy<'a> {
     session: &'a Session,
     source: &'a dyn Source,
-    wish: &'a Wish,
+    options: &'a ExportOptions,
     fresh: &'a mut Ids,
     /// The entries that are copied, and the one that is written last.
     taken: HashSet<Ix>,
@@ -266,11 +271,16 @@ fn climb(session: &Session, entries: &[Ix], taken: &HashSet<Ix>) -> HashMap<Ix, 
 }
 
 impl<'a> Copy<'a> {
-    fn new(whole: Whole<'a>, wish: &'a Wish, fresh: &'a mut Ids, entries: &[Ix]) -> Result<Copy<'a>, Error> {
-        let Whole { session, source } = whole;
+    fn new(
+        whole: Snapshot<'a>,
+        options: &'a ExportOptions,
+        fresh: &'a mut Ids,
+        entries: &[Ix],
+    ) -> Result<Copy<'a>, Error> {
+        let Snapshot { session, source } = whole;
         let taken: HashSet<Ix> = entries.iter().copied().collect();
         let mut names = HashMap::new();
-        if wish.new_ids {
+        if options.new_ids {
             for ix in entries {
                 let id = fresh.entry(session.format, session.entries.keys());
                 names.insert(*ix, session.format.quoted(&id));
@@ -282,7 +292,7 @@ impl<'a> Copy<'a> {
         Ok(Copy {
             session,
             source,
-            wish,
+            options,
             fresh,
             taken,
             last,
@@ -303,7 +313,7 @@ impl<'a> Copy<'a> {
         }
         let Some(span) = session.header.as_ref().and_then(|header| header.span) else { return Ok(()) };
         let line = self.source.bytes(span)?;
-        let Some(mut edits) = Edits::of(&line) else { return Ok(()) };
+        let Some(mut edits) = Edits::begin(&line) else { return Ok(()) };
         if session.format == Format::Chimera {
             let id = self.fresh.entry(session.format, session.entries.keys());
             let name = session.format.quoted(&id);
@@ -315,9 +325,9 @@ impl<'a> Copy<'a> {
             }
             self.header = Some(name);
         } else {
-            edits.set("id", &session.format.quoted(&self.wish.session));
+            edits.set("id", &session.format.quoted(&self.options.session));
             edits.set("timestamp", &session.format.quoted(&now.iso()));
-            match self.wish.from.as_ref().and_then(|from| from.to_str()) {
+            match self.options.from.as_ref().and_then(|from| from.to_str()) {
                 Some(from) => edits.set("parentSession", &session.format.quoted(from)),
                 None => edits.remove("parentSession"),
             }
@@ -331,7 +341,7 @@ impl<'a> Copy<'a> {
         let (session, format) = (self.session, self.session.format);
         let span = session.span(ix);
         let line = self.source.bytes(span)?;
-        let Some(mut edits) = Edits::of(&line) else {
+        let Some(mut edits) = Edits::begin(&line) else {
             // The first object of a line with more on it is an entry to some programs; the line is
             // copied unchanged.
             self.keep(span);
@@ -349,7 +359,7 @@ impl<'a> Copy<'a> {
             edits.set(keys.id, name);
         }
         self.first_kept(ix, &mut edits, keys.kept)?;
-        if self.wish.new_ids {
+        if self.options.new_ids {
             self.rename(ix, &mut edits);
         }
         self.edited(span, &edits, session.entries.line(ix), &ids::id(session, self.source, ix)?);
@@ -369,8 +379,8 @@ impl<'a> Copy<'a> {
         let session = self.session;
         let (places, ancestry) = self
             .places
-            .get_or_init(|| (session.places(), Ancestry::of(&session.tree, session.entries.len())));
-        let kept = places.get(&Key::of(named.as_bytes())).copied();
+            .get_or_init(|| (session.places(), Ancestry::build(&session.tree, session.entries.len())));
+        let kept = places.get(&Key::hash(named.as_bytes())).copied();
         let Some(kept) = kept.filter(|kept| ancestry.is_above(*kept, ix)) else { return Ok(()) };
         let is_below = |other: &Ix| ancestry.is_above(kept, *other);
         let mut first = ix;
@@ -397,7 +407,7 @@ impl<'a> Copy<'a> {
         }
         if self.session.entries.flags(ix).has(Flags::MARKER) {
             let data = edits.value("data").unwrap_or_default();
-            let Some(mut inner) = Edits::of(data) else { return };
+            let Some(mut inner) = Edits::begin(data) else { return };
             for key in ["from", "to"] {
                 if let Some(name) = inner.value(key).and_then(|value| self.new_name(value)) {
                     inner.set(key, &name);
@@ -411,7 +421,7 @@ impl<'a> Copy<'a> {
 
     fn new_name(&self, value: &[u8]) -> Option<Vec<u8>> {
         let named = crate::json::string(value)?;
-        let ix = self.session.find(Key::of(named.as_bytes()))?;
+        let ix = self.session.find(Key::hash(named.as_bytes()))?;
         self.names.get(&ix).cloned()
     }
 
@@ -468,22 +478,22 @@ impl<'a> Copy<'a> {
     }
 
     fn into_plan(self) -> Plan {
-        created(self.wish, self.pieces, self.changes)
+        created(self.options, self.pieces, self.changes)
     }
 }
 
 /// Returns the plan that creates one new file.
-fn created(wish: &Wish, pieces: Vec<Piece>, changes: Vec<Change>) -> Plan {
+fn created(options: &ExportOptions, pieces: Vec<Piece>, changes: Vec<Change>) -> Plan {
     let mut plan = Plan { verb: "export-branch".into(), ..Plan::default() };
     plan.changes.push(Change {
         op: "create",
-        path: Some(wish.to.clone().unwrap_or_else(|| "-".into())),
+        path: Some(options.to.clone().unwrap_or_else(|| "-".into())),
         bytes: size_of(&pieces),
-        why: format!("session {}", wish.session),
+        why: format!("session {}", options.session),
         ..Change::default()
     });
     plan.changes.extend(changes);
-    plan.targets.push(Target::Create { path: wish.to.clone(), pieces });
+    plan.targets.push(Target::Create { path: options.to.clone(), pieces });
     plan
 }
 

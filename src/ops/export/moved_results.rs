@@ -49,7 +49,7 @@ impl MovedResults {
         }
         let keys: &[&str] = match edits.value("type") {
             Some(b"\"user\"") => {
-                let content = Content::of(Format::Claude, line);
+                let content = Content::read(Format::Claude, line);
                 if content.answers().next().is_none() {
                     return;
                 }
@@ -59,7 +59,7 @@ impl MovedResults {
             Some(b"\"content-replacement\"") => &["replacements"],
             _ => return,
         };
-        for at in keys.iter().filter_map(|key| edits.at(key)).collect::<Vec<_>>() {
+        for at in keys.iter().filter_map(|key| edits.value_range(key)).collect::<Vec<_>>() {
             for old in &self.old {
                 self.rename_in(line, at.clone(), old, edits);
             }
@@ -134,7 +134,7 @@ mod tests {
             let moved = MovedResults::new(&["/o/s".into(), "/link/s".into()], Path::new("/n/t"), names).unwrap();
             let row = |text: &str| format!(r#"{{"type":"user","message":{{"role":"user","content":[{{"type":"tool_result","tool_use_id":"c","content":"{text}"}}]}}}}"#);
             let line = row(text);
-            let mut edits = Edits::of(line.as_bytes()).unwrap();
+            let mut edits = Edits::begin(line.as_bytes()).unwrap();
             moved.rename(line.as_bytes(), &mut edits);
             assert_eq!(String::from_utf8(edits.apply()).unwrap(), row(wanted), "{text}");
             assert_eq!(moved.elsewhere(), elsewhere, "{text}");
@@ -156,7 +156,7 @@ mod tests {
             MovedResults::new(&["/o/s".into()], Path::new("/n/t"), ["b.txt".to_owned()].into()).unwrap();
         let line =
             br#"{"type":"user","message":{"role":"user","content":"saved to /o/s/tool-results/b.txt"}}"#;
-        let mut edits = Edits::of(line).unwrap();
+        let mut edits = Edits::begin(line).unwrap();
         moved.rename(line, &mut edits);
         assert!(edits.is_empty());
     }

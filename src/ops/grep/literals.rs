@@ -46,11 +46,11 @@ impl Best {
     fn walk(&mut self, hir: &Hir) {
         match hir.kind() {
             HirKind::Literal(literal) => match std::str::from_utf8(&literal.0) {
-                Ok(text) => text.chars().for_each(|character| self.place(vec![character])),
+                Ok(text) => text.chars().for_each(|character| self.push_class(vec![character])),
                 Err(_) => self.end(),
             },
             HirKind::Class(class) => match characters(class) {
-                Some(characters) => self.place(characters),
+                Some(characters) => self.push_class(characters),
                 None => self.end(),
             },
             HirKind::Concat(parts) => parts.iter().for_each(|part| self.walk(part)),
@@ -66,7 +66,8 @@ impl Best {
         }
     }
 
-    fn place(&mut self, characters: Vec<char>) {
+    /// Adds a place of the pattern, given the characters that it may be.
+    fn push_class(&mut self, characters: Vec<char>) {
         if characters.iter().all(|character| is_plain(*character)) {
             self.run.push(characters);
         } else {

@@ -3,7 +3,7 @@
 //! A [`Pattern`] is matched against the strings of an entry that have content, with escapes
 //! resolved: texts, thinking, arguments and results of tools, summaries, names. Keys, ids and the
 //! rest of a line are not searched. A prefilter checks the bytes of a line before it is read
-//! ([`Pattern::sieve`]), so that most lines only cost the scan.
+//! ([`Pattern::prefilter`]), so that most lines only cost the scan.
 
 mod literals;
 pub(super) mod queued;
@@ -13,7 +13,7 @@ pub use queued::{Queue, Queued};
 pub use said_text::{Part, each_said};
 
 use crate::format::Format;
-use crate::json::Sieve;
+use crate::json::Prefilter;
 use regex::Regex;
 use std::borrow::Cow;
 use std::ops::Range;
@@ -21,7 +21,7 @@ use std::ops::Range;
 /// A search pattern.
 pub struct Pattern {
     regex: Regex,
-    sieve: Option<Sieve>,
+    prefilter: Option<Prefilter>,
 }
 
 /// How a pattern is interpreted.
@@ -61,19 +61,19 @@ impl Pattern {
             .case_insensitive(options.ignore_case)
             .build()?;
         // The expression is known to be valid: if its parts are not available, all lines are read.
-        let sieve = regex_syntax::ParserBuilder::new()
+        let prefilter = regex_syntax::ParserBuilder::new()
             .multi_line(true)
             .case_insensitive(options.ignore_case)
             .build()
             .parse(&pattern)
             .ok()
-            .and_then(|hir| Sieve::new(&literals::needed(&hir)?));
-        Ok(Pattern { regex, sieve })
+            .and_then(|hir| Prefilter::new(&literals::needed(&hir)?));
+        Ok(Pattern { regex, prefilter })
     }
 
     /// Returns the prefilter that finds the lines that may match, or `None` if all may.
-    pub fn sieve(&self) -> Option<&Sieve> {
-        self.sieve.as_ref()
+    pub fn prefilter(&self) -> Option<&Prefilter> {
+        self.prefilter.as_ref()
     }
 
     /// Returns whether an entry matches, given its line.
@@ -139,13 +139,16 @@ mod tests {
         let pattern = Pattern::new(pattern, options).unwrap();
         let hits = pattern.hits(Format::Pi, line.as_bytes());
         assert_eq!(!hits.is_empty(), pattern.is_in(Format::Pi, line.as_bytes()));
-        if let Some(sieve) = pattern.sieve() {
-            assert!(hits.is_empty() || sieve.find(line.as_bytes(), 0).is_some(), "the sieve misses {line}");
+        if let Some(prefilter) = pattern.prefilter() {
+            assert!(
+                hits.is_empty() || prefilter.find(line.as_bytes(), 0).is_some(),
+                "the prefilter misses {line}"
+            );
         }
         hits.iter()
             .map(|hit| {
                 let found: Vec<&str> = hit.at.iter().map(|at| &hit.text[at.clone()]).collect();
-                format!("{}: {} [{}]", hit.part.word(), hit.text, found.join(","))
+                format!("{}: {} [{}]", hit.part.name(), hit.text, found.join(","))
             })
             .collect()
     }
@@ -223,8 +226,8 @@ mod tests {
                 r#"{{"type":"message","message":{{"role":"user","content":"{}"}}}}"#, spelled(&text, &ways)
             );
             proptest::prop_assert!(pattern.is_in(Format::Pi, line.as_bytes()), "{line}");
-            if let Some(sieve) = pattern.sieve() {
-                proptest::prop_assert!(sieve.find(line.as_bytes(), 0).is_some(), "{wanted} in {line}");
+            if let Some(prefilter) = pattern.prefilter() {
+                proptest::prop_assert!(prefilter.find(line.as_bytes(), 0).is_some(), "{wanted} in {line}");
             }
         }
     }

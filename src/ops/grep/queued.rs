@@ -35,7 +35,7 @@ impl Queue {
                 }
             }
             "user" | "attachment" if !self.waiting.is_empty() => {
-                let said = Content::of(Format::Claude, line).text;
+                let said = Content::read(Format::Claude, line).text;
                 // One entry may contain several prompts. Of two equal ones, an entry matches one.
                 let mut taken: Vec<String> = Vec::new();
                 self.waiting.retain(|queued| {

@@ -22,7 +22,7 @@ pub enum Part {
 
 impl Part {
     /// Returns the name of the part, as in `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Part::Text => "text",
             Part::Thinking => "thinking",
@@ -43,24 +43,24 @@ pub fn each_said(format: Format, line: &[u8], each: &mut dyn FnMut(Part, &str)) 
     let ty = text(line, "type");
     match (format, &*ty) {
         (_, "message") | (Format::Claude, "user" | "assistant") => message(member(line, "message"), each),
-        (Format::Claude, "system") => say(Part::Note, member(line, "content"), each),
+        (Format::Claude, "system") => emit(Part::Note, member(line, "content"), each),
         (Format::Claude, "attachment") => attachment(line, each),
         (Format::Claude, "progress") => leaves(Part::Note, member(line, "data"), each),
-        (_, "compaction" | "branch_summary") => say(Part::Summary, member(line, "summary"), each),
+        (_, "compaction" | "branch_summary") => emit(Part::Summary, member(line, "summary"), each),
         (_, "custom_message") => content(Part::Text, member(line, "content"), each),
-        (_, "label") => say(Part::Note, member(line, "label"), each),
-        (_, "session_info") => say(Part::Note, member(line, "name"), each),
-        (_, "title_change") => say(Part::Note, member(line, "title"), each),
+        (_, "label") => emit(Part::Note, member(line, "label"), each),
+        (_, "session_info") => emit(Part::Note, member(line, "name"), each),
+        (_, "title_change") => emit(Part::Note, member(line, "title"), each),
         (_, "session_init") => {
-            say(Part::Note, member(line, "task"), each);
-            say(Part::Note, member(line, "systemPrompt"), each);
+            emit(Part::Note, member(line, "task"), each);
+            emit(Part::Note, member(line, "systemPrompt"), each);
         }
         (_, "context_edit") => {
             let replaced = member(line, "replacement").and_then(|new| member(new, "content"));
             content(Part::Text, replaced, each);
         }
-        (Format::Chimera, "header") => say(Part::Note, member(line, "system_prompt"), each),
-        (Format::Chimera, "state_change") => say(Part::Note, member(line, "value"), each),
+        (Format::Chimera, "header") => emit(Part::Note, member(line, "system_prompt"), each),
+        (Format::Chimera, "state_change") => emit(Part::Note, member(line, "value"), each),
         (_, "custom") => leaves(Part::Note, member(line, "data"), each),
         _ => {}
     }
@@ -72,7 +72,7 @@ fn message(message: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     match &*role {
         "bashExecution" | "pythonExecution" => {
             for key in ["command", "code", "output"] {
-                say(Part::Result, member(message, key), each);
+                emit(Part::Result, member(message, key), each);
             }
         }
         "fileMention" => leaves(Part::Note, member(message, "files"), each),
@@ -82,20 +82,20 @@ fn message(message: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     for call in each_item(member(message, "tool_calls").unwrap_or_default()) {
         leaves(Part::Call, member(call, "arguments"), each);
     }
-    say(Part::Note, member(message, "errorMessage"), each);
+    emit(Part::Note, member(message, "errorMessage"), each);
     for section in each_member(member(message, "sections").unwrap_or_default()) {
-        say(Part::Text, Some(section.1), each);
+        emit(Part::Text, Some(section.1), each);
     }
 }
 
 /// Passes the content of a message: a string, or a list of blocks.
 fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     let Some(value) = content else { return };
-    say(part, content, each);
+    emit(part, content, each);
     for block in each_item(value) {
         match &*text(block, "type") {
-            "text" => say(part, member(block, "text"), each),
-            "thinking" => say(Part::Thinking, member(block, "thinking"), each),
+            "text" => emit(part, member(block, "text"), each),
+            "thinking" => emit(Part::Thinking, member(block, "thinking"), each),
             "toolCall" | "tool_use" | "server_tool_use" => {
                 leaves(Part::Call, member(block, "arguments").or(member(block, "input")), each);
             }
@@ -107,9 +107,9 @@ fn content(part: Part, content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str))
 
 /// Passes the content of a result, which contains no further results.
 fn result(content: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
-    say(Part::Result, content, each);
+    emit(Part::Result, content, each);
     for block in each_item(content.unwrap_or_default()) {
-        say(Part::Result, member(block, "text"), each);
+        emit(Part::Result, member(block, "text"), each);
     }
 }
 
@@ -124,7 +124,7 @@ fn attachment(line: &[u8], each: &mut dyn FnMut(Part, &str)) {
     }
 }
 
-fn say(part: Part, value: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
+fn emit(part: Part, value: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     if let Some(text) = value.and_then(string) {
         each(part, &text);
     }
@@ -136,7 +136,7 @@ fn leaves(part: Part, value: Option<&[u8]>, each: &mut dyn FnMut(Part, &str)) {
     let mut open: Vec<&[u8]> = value.into_iter().collect();
     while let Some(value) = open.pop() {
         match value.first() {
-            Some(b'"') => say(part, Some(value), each),
+            Some(b'"') => emit(part, Some(value), each),
             Some(b'-' | b'0'..=b'9') => each(part, &String::from_utf8_lossy(value)),
             Some(b'{') => {
                 let from = open.len();

@@ -122,7 +122,7 @@ pub fn write(
     writer.write(head.as_bytes())?;
     let mut number = vec![u32::MAX; session.entries.len()];
     for (at, ix) in entries.iter().enumerate() {
-        number[ix.at()] = at as u32;
+        number[ix.index()] = at as u32;
     }
     let mut index = Index::default();
     let mut calls = Calls::default();
@@ -133,15 +133,15 @@ pub fn write(
         }
         source.read(session.span(*ix), &mut stored)?;
         let line = redact(&stored);
-        let content = Content::of(session.format, &line);
+        let content = Content::read(session.format, &line);
         if chunk.len() > 1 {
             chunk.extend_from_slice(b",\n");
         }
         writer.body(&content, &line, options, &mut chunk)?;
         let kind = filter::shown_kind(session, *ix);
         index.id.push(redact_text(&ids::name(session, source, *ix)?));
-        let parent = session.tree.ancestors(*ix).skip(1).find(|parent| number[parent.at()] != u32::MAX);
-        index.parent.push(parent.map_or(0, |parent| at as i64 - i64::from(number[parent.at()])));
+        let parent = session.tree.ancestors(*ix).skip(1).find(|parent| number[parent.index()] != u32::MAX);
+        index.parent.push(parent.map_or(0, |parent| at as i64 - i64::from(number[parent.index()])));
         index.kind.push(Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) as u8);
         let time = session.entries.time(*ix);
         index.time.push(time.is_some().then(|| time.0 - last_time));
@@ -153,7 +153,7 @@ pub fn write(
         let modes = filter::Mode::ALL.iter().enumerate().filter(|(_, (_, mode))| mode.shows(session, *ix));
         let talk = u8::from(filter::talk(session, *ix)) << 5;
         index.mask.push(modes.fold(talk, |mask, (bit, _)| mask | 1 << bit));
-        if let Some(label) = session.labels.of(*ix) {
+        if let Some(label) = session.labels.label(*ix) {
             index.label.insert(at.to_string(), redact_text(label).into());
         }
         if let Some(usage) = content.usage().filter(|usage| usage.tokens() > 0) {
@@ -168,7 +168,7 @@ pub fn write(
         writer.chunk(&mut chunk)?;
     }
     let place = |ix: Option<Ix>| {
-        ix.and_then(|ix| number.get(ix.at())).filter(|at| **at != u32::MAX).map_or(-1, |at| i64::from(*at))
+        ix.and_then(|ix| number.get(ix.index())).filter(|at| **at != u32::MAX).map_or(-1, |at| i64::from(*at))
     };
     let last = entries.last().copied();
     let leaf =
@@ -198,8 +198,8 @@ pub fn write(
 
 /// The entries in the order of the tree views.
 fn order(session: &Session, number: &[u32], leaf: Option<Ix>) -> Vec<u32> {
-    let rows = Rows::new(&session.tree, &Order::new(session, leaf), |ix| number[ix.at()] != u32::MAX);
-    rows.entries().iter().map(|ix| number[ix.at()]).collect()
+    let rows = Rows::new(&session.tree, &Order::new(session, leaf), |ix| number[ix.index()] != u32::MAX);
+    rows.entries().iter().map(|ix| number[ix.index()]).collect()
 }
 
 struct Writer<'w> {

@@ -69,7 +69,7 @@ impl<'f> Graph<'f> {
         let root_of_path = path.last().copied();
         path.sort_unstable();
         for ix in forest.children_first() {
-            let at = ix.at();
+            let at = ix.index();
             weight[at] = weight[at].max(1);
             newest[at] = newest[at].max(ix.0);
             let Some(parent) = forest.parent(ix) else {
@@ -77,19 +77,19 @@ impl<'f> Graph<'f> {
                 continue;
             };
             let rank = |ix: u32| (weight[ix as usize], newest[ix as usize]);
-            let other = straight[parent.at()];
+            let other = straight[parent.index()];
             let settled = other != NONE && path.binary_search(&other).is_ok();
             if other == NONE {
-                straight[parent.at()] = ix.0;
+                straight[parent.index()] = ix.0;
             } else if other != ix.0 {
                 let stays = settled || rank(other) > rank(ix.0);
                 sides.push((parent.0, if stays { ix.0 } else { other }));
                 if !stays {
-                    straight[parent.at()] = ix.0;
+                    straight[parent.index()] = ix.0;
                 }
             }
-            weight[parent.at()] += weight[at];
-            newest[parent.at()] = newest[parent.at()].max(newest[at]);
+            weight[parent.index()] += weight[at];
+            newest[parent.index()] = newest[parent.index()].max(newest[at]);
         }
         sides.sort_unstable_by_key(|(parent, ix)| (*parent, std::cmp::Reverse(newest[*ix as usize])));
         tops.sort_unstable_by_key(|ix| (Some(*ix) != root_of_path, std::cmp::Reverse(newest[*ix as usize])));
@@ -193,7 +193,7 @@ impl Iterator for Rows<'_> {
                     let ix = Ix(at);
                     self.next = match graph.forest.parent(ix) {
                         None => Next::Top,
-                        Some(parent) if graph.straight[parent.at()] == at => Next::Reach(parent.0),
+                        Some(parent) if graph.straight[parent.index()] == at => Next::Reach(parent.0),
                         Some(_) => Next::Join,
                     };
                     let on_path = graph.path.binary_search(&at).is_ok();
@@ -212,14 +212,14 @@ mod tests {
     /// Draws the graph as letters: `*` on the path, `o` off it.
     fn picture(text: &str, position: &str) -> String {
         let (names, entries, tree) = session(text);
-        let forest = Forest::new(&tree, entries.len(), |ix| !names[ix.at()].starts_with('.'));
+        let forest = Forest::new(&tree, entries.len(), |ix| !names[ix.index()].starts_with('.'));
         let position = names.iter().rposition(|name| name == position).map(|at| Ix(at as u32));
         let mut out = String::new();
         for row in Graph::new(&forest, position).rows() {
             match row {
                 Row::Entry { ix, column, on_path } => {
                     let dot = if on_path { '*' } else { 'o' };
-                    out += &format!("{}{dot} {}\n", "| ".repeat(column), names[ix.at()]);
+                    out += &format!("{}{dot} {}\n", "| ".repeat(column), names[ix.index()]);
                 }
                 Row::Join { column } => out += &format!("{}|/\n", "| ".repeat(column - 1)),
                 Row::Gap => out += "\n",

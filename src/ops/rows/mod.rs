@@ -64,12 +64,12 @@ impl Rows {
         };
         let (mut above, mut children, mut roots) = (Vec::new(), Vec::<u8>::new(), 0);
         for (place, ix) in order.entries.iter().enumerate() {
-            let parent = tree.parent(*ix).map_or(NONE, |parent| rows.row[parent.at()]);
-            rows.row[ix.at()] = parent;
+            let parent = tree.parent(*ix).map_or(NONE, |parent| rows.row[parent.index()]);
+            rows.row[ix.index()] = parent;
             if !shown(*ix) {
                 continue;
             }
-            rows.row[ix.at()] = rows.entries.len() as u32;
+            rows.row[ix.index()] = rows.entries.len() as u32;
             rows.entries.push(*ix);
             rows.on_path += usize::from(place < order.on_path);
             above.push(parent);
@@ -147,7 +147,7 @@ impl Rows {
 
     /// Returns the row of an entry, or of its nearest shown ancestor.
     pub fn row_at_or_above(&self, ix: Ix) -> Option<usize> {
-        self.row.get(ix.at()).filter(|row| **row != NONE).map(|row| *row as usize)
+        self.row.get(ix.index()).filter(|row| **row != NONE).map(|row| *row as usize)
     }
 
     /// Returns the row on which the tree views start: that of the leaf or above it, or else the

@@ -25,23 +25,23 @@ impl Order {
         let (tree, entries) = (&session.tree, &session.entries);
         let count = entries.len();
         let mut path = vec![false; count];
-        leaf.into_iter().flat_map(|leaf| tree.ancestors(leaf)).for_each(|ix| path[ix.at()] = true);
+        leaf.into_iter().flat_map(|leaf| tree.ancestors(leaf)).for_each(|ix| path[ix.index()] = true);
         let on_path = path.iter().filter(|on_path| **on_path).count();
         let (mut roots, mut only) = (Vec::new(), vec![NONE; count]);
         let mut several: HashMap<Ix, Vec<Ix>> = HashMap::new();
         for ix in tree.standing() {
             match tree.parent(ix) {
                 None => roots.push(ix),
-                Some(parent) if only[parent.at()] == NONE => only[parent.at()] = ix.0,
+                Some(parent) if only[parent.index()] == NONE => only[parent.index()] = ix.0,
                 Some(parent) => {
-                    several.entry(parent).or_insert_with(|| vec![Ix(only[parent.at()])]).push(ix);
+                    several.entry(parent).or_insert_with(|| vec![Ix(only[parent.index()])]).push(ix);
                 }
             }
         }
-        roots.sort_by_key(|ix| !path[ix.at()]);
+        roots.sort_by_key(|ix| !path[ix.index()]);
         for children in several.values_mut() {
             sort_by_time(children, |ix| entries.time(ix));
-            children.sort_by_key(|ix| !path[ix.at()]);
+            children.sort_by_key(|ix| !path[ix.index()]);
         }
         let mut order = Vec::with_capacity(count);
         let mut todo: Vec<Ix> = roots.into_iter().rev().collect();
@@ -49,7 +49,7 @@ impl Order {
             order.push(ix);
             match several.get(&ix) {
                 Some(children) => todo.extend(children.iter().rev()),
-                None => todo.extend(Some(only[ix.at()]).filter(|child| *child != NONE).map(Ix)),
+                None => todo.extend(Some(only[ix.index()]).filter(|child| *child != NONE).map(Ix)),
             }
         }
         Order { entries: order, count, on_path }

@@ -37,11 +37,11 @@ impl Search {
 
     /// Returns whether an entry matches, given its line.
     pub fn finds(&self, session: &Session, ix: Ix, line: &[u8]) -> bool {
-        let label = session.labels.of(ix).unwrap_or_default();
-        let kind = session.entries.kind(ix).word();
+        let label = session.labels.label(ix).unwrap_or_default();
+        let kind = session.entries.kind(ix).name();
         let is_in_line = |pattern: &Pattern| {
             // Most lines are skipped without being parsed.
-            pattern.sieve().is_none_or(|sieve| sieve.find(line, 0).is_some())
+            pattern.prefilter().is_none_or(|prefilter| prefilter.find(line, 0).is_some())
                 && pattern.is_in(session.format, line)
         };
         !self.is_empty()

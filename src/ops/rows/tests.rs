@@ -9,7 +9,7 @@ use crate::ops::branches::tests::session;
 fn rows(text: &str) -> (Vec<String>, Session, Rows) {
     let (names, session) = session(text);
     let order = Order::new(&session, session.head.leaf);
-    let rows = Rows::new(&session.tree, &order, |ix| !names[ix.at()].starts_with('.'));
+    let rows = Rows::new(&session.tree, &order, |ix| !names[ix.index()].starts_with('.'));
     (names, session, rows)
 }
 
@@ -24,7 +24,7 @@ fn drawn(names: &[String], rows: &Rows, folds: &Folds) -> String {
         let bars: String = followed.iter().map(|followed| if *followed { '|' } else { '.' }).collect();
         let begins = if rows.begins_branch(row) { "-" } else { "" };
         let star = if rows.is_on_path(row) { "*" } else { "" };
-        format!("{bars}{begins}{}{star}", names[rows.entry(row).at()])
+        format!("{bars}{begins}{}{star}", names[rows.entry(row).index()])
     };
     (0..folds.visible(rows)).map(row).collect::<Vec<_>>().join(" ")
 }
@@ -57,7 +57,7 @@ fn a_folded_row_hides_its_descendants() {
         let (names, _, rows) = rows(text);
         let mut folds = Folds::default();
         for name in folded.split_whitespace() {
-            let row = (0..rows.len()).find(|row| names[rows.entry(*row).at()] == name).unwrap();
+            let row = (0..rows.len()).find(|row| names[rows.entry(*row).index()] == name).unwrap();
             folds.toggle(&rows, row);
         }
         assert_eq!(drawn(&names, &rows, &folds), wanted, "{text}, folded: {folded}");

@@ -151,17 +151,17 @@ impl Reading<'_> {
         let at = self.fetch(session.span(entry))?;
         let bytes = std::mem::take(&mut self.ahead);
         let line = &bytes[at];
-        self.facts.twins[entry.at()] = twin(session, entry, line);
+        self.facts.twins[entry.index()] = twin(session, entry, line);
         match (session.format, entries.ty(entry)) {
             (Format::Claude, "user" | "assistant") | (_, "message") => self.message(entry, line),
             (Format::Chimera | Format::Claude, _) => {}
             (_, "usage" | "model_usage") => {
-                let line = Members::of(line);
+                let line = Members::new(line);
                 let model = self.model(&line, "model");
                 self.spent(entry, model, false, line.get("usage"));
             }
             (_, "compaction" | "branch_summary") => {
-                if let Some(usage) = Members::of(line).get("usage") {
+                if let Some(usage) = Members::new(line).get("usage") {
                     self.spent(entry, None, false, Some(usage));
                 }
             }
@@ -177,8 +177,8 @@ impl Reading<'_> {
         if kind != Kind::Assistant && !flags.has(Flags::RESULT) && !flags.has(Flags::CALL) {
             return;
         }
-        let line = Members::of(line);
-        let message = Members::of(line.get("message").unwrap_or_default());
+        let line = Members::new(line);
+        let message = Members::new(line.get("message").unwrap_or_default());
         match kind {
             Kind::Assistant => self.reply(entry, &line, &message),
             Kind::Tool if self.session.format == Format::Claude => {}
@@ -197,7 +197,7 @@ impl Reading<'_> {
             true => {
                 let chimera = self.session.format == Format::Chimera;
                 let call = message.text(if chimera { "call_id" } else { "toolCallId" });
-                self.calls.get(&Key::of(call.as_bytes())).copied()
+                self.calls.get(&Key::hash(call.as_bytes())).copied()
             }
             false => Some(self.name(&name)),
         };
@@ -246,17 +246,18 @@ impl Reading<'_> {
     fn advisors(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
         let Some(steps) = message.get("usage").and_then(|usage| member(usage, "iterations")) else { return };
         for (number, step) in each_item(steps).enumerate() {
-            let fields = Members::of(step);
+            let fields = Members::new(step);
             if &*fields.text("type") != "advisor_message" {
                 continue;
             }
             let model = self.model(&fields, "model");
             let group = self.session.entries.group(entry);
-            let reply = if group.is_some() { reply_twin(group, line) } else { self.facts.twins[entry.at()] };
+            let reply =
+                if group.is_some() { reply_twin(group, line) } else { self.facts.twins[entry.index()] };
             let mut hash = DefaultHasher::new();
             (reply, number).hash(&mut hash);
             let twin = hash.finish();
-            let spent = Spent { entry, twin, model, is_reply: false, usage: Some(Usage::of(step)) };
+            let spent = Spent { entry, twin, model, is_reply: false, usage: Some(Usage::parse(step)) };
             // The lines of one reply repeat it.
             match self.advice.get(&twin) {
                 Some(at) => self.facts.spent[*at] = spent,
@@ -272,17 +273,17 @@ impl Reading<'_> {
     fn blocks(&mut self, entry: Ix, message: &Members<'_>) {
         let lists = [message.get("content"), message.get("tool_calls")];
         for block in lists.into_iter().flatten().flat_map(each_item) {
-            let block = Members::of(block);
+            let block = Members::new(block);
             match &*block.text("type") {
                 "toolCall" | "tool_use" | "server_tool_use" | "" if block.get("name").is_some() => {
                     let tool = self.name(&block.text("name"));
-                    self.calls.insert(Key::of(block.text("id").as_bytes()), tool);
+                    self.calls.insert(Key::hash(block.text("id").as_bytes()), tool);
                     self.facts.calls.push(Call { entry, tool });
                     self.file(entry, tool, &block);
                 }
                 "tool_result" => {
                     let call = block.text("tool_use_id");
-                    let tool = self.calls.get(&Key::of(call.as_bytes())).copied();
+                    let tool = self.calls.get(&Key::hash(call.as_bytes())).copied();
                     let failed = block.get("is_error") == Some(b"true");
                     self.facts.results.push(Answer { entry, tool, failed });
                 }
@@ -300,7 +301,7 @@ impl Reading<'_> {
             return;
         }
         let Some(arguments) = call.get("input").or(call.get("arguments")) else { return };
-        let arguments = Members::of(arguments);
+        let arguments = Members::new(arguments);
         let paths = ["file_path", "path", "filePath", "notebook_path"].map(|key| arguments.text(key));
         if let Some(path) = paths.iter().find(|path| !path.is_empty()) {
             let file = self.name(path);
@@ -309,8 +310,8 @@ impl Reading<'_> {
     }
 
     fn spent(&mut self, entry: Ix, model: Option<u32>, is_reply: bool, usage: Option<&[u8]>) {
-        let twin = self.facts.twins[entry.at()];
-        let usage = usage.filter(|usage| usage.starts_with(b"{")).map(Usage::of);
+        let twin = self.facts.twins[entry.index()];
+        let usage = usage.filter(|usage| usage.starts_with(b"{")).map(Usage::parse);
         self.facts.spent.push(Spent { entry, twin, model, is_reply, usage });
     }
 
@@ -349,11 +350,11 @@ fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
     if session.format == Format::Claude {
         // Few lines have it: their bytes are checked first.
         if memchr::memmem::find(line, b"\"forkedFrom\"").is_some() {
-            let line = Members::of(line);
-            let original = line.get("forkedFrom").map(Members::of);
+            let line = Members::new(line);
+            let original = line.get("forkedFrom").map(Members::new);
             let original = original.as_ref().map(|from| from.text("messageUuid")).unwrap_or_default();
             if !original.is_empty() {
-                return Key::of(original.as_bytes()).0;
+                return Key::hash(original.as_bytes()).0;
             }
         }
         return key.0;
@@ -365,7 +366,7 @@ fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
     };
     match said {
         Some(said) if time.is_some() => {
-            let kind = entries.kind(entry).word();
+            let kind = entries.kind(entry).name();
             // The ends distinguish contents as well as the whole does.
             let ends = [&said[..said.len().min(ENDS)], &said[said.len() - said.len().min(ENDS)..]];
             (time.0, kind, said.len(), ends).hash(&mut hash);

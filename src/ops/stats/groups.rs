@@ -47,7 +47,7 @@ pub fn grouped_by<K: Ord>(
             count(sums.entry(key).or_default());
         }
     };
-    let is_fresh = |ix: Ix| fresh.entries[ix.at()];
+    let is_fresh = |ix: Ix| fresh.entries[ix.index()];
     let name = |place: u32| facts.names[place as usize].as_str();
     for ix in session.tree.standing().filter(|ix| is_fresh(*ix)) {
         add(Item::Entry(ix), &mut |sum| sum.entry(session, 0, ix));

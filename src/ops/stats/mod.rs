@@ -93,7 +93,7 @@ pub const BIGGEST: usize = 10;
 
 impl Sum {
     /// Counts a session.
-    pub fn of(session: &Session, facts: &Facts) -> Sum {
+    pub fn count(session: &Session, facts: &Facts) -> Sum {
         let mut sums = [Sum::default()];
         count(session, facts, 0, &mut |_| Some(0), &mut |_| Some(0), &mut sums);
         let [mut sum] = sums;
@@ -263,12 +263,12 @@ impl Total {
         // Without ids, two entries of one session may well be equal: only those of other sessions
         // count as seen.
         for ix in session.tree.standing().filter(|ix| in_time(*ix)) {
-            let is_new = !self.entries.contains(&facts.twins[ix.at()]);
-            fresh.entries[ix.at()] = is_new;
+            let is_new = !self.entries.contains(&facts.twins[ix.index()]);
+            fresh.entries[ix.index()] = is_new;
             self.copies += u64::from(!is_new);
         }
         self.entries.extend(
-            session.tree.standing().filter(|ix| fresh.entries[ix.at()]).map(|ix| facts.twins[ix.at()]),
+            session.tree.standing().filter(|ix| fresh.entries[ix.index()]).map(|ix| facts.twins[ix.index()]),
         );
         let new = facts.spent.iter().zip(&fresh.spent).filter(|(_, is_new)| **is_new);
         self.spent.extend(new.map(|(spent, _)| spent.twin));
@@ -278,7 +278,7 @@ impl Total {
             session,
             facts,
             self.sessions,
-            &mut |ix| fresh.entries[ix.at()].then_some(0),
+            &mut |ix| fresh.entries[ix.index()].then_some(0),
             &mut |_| given.next().filter(|is_new| **is_new).map(|_| 0),
             sums,
         );
@@ -297,7 +297,7 @@ pub fn grouped<K: Ord + Clone>(
     let keys: std::collections::BTreeSet<&K> = of.iter().flatten().collect();
     let places: BTreeMap<&K, usize> = keys.iter().enumerate().map(|(at, key)| (*key, at)).collect();
     let mut sums = vec![Sum::default(); keys.len()];
-    let at = |ix: Ix| places.get(of[ix.at()].as_ref()?).copied();
+    let at = |ix: Ix| places.get(of[ix.index()].as_ref()?).copied();
     count(session, facts, 0, &mut |ix| at(ix), &mut |given| at(given.entry), &mut sums);
     keys.into_iter().cloned().zip(sums).collect()
 }
@@ -315,18 +315,18 @@ fn count(
     let mut place = vec![NONE; session.entries.len()];
     for ix in session.tree.standing() {
         if let Some(at) = entry(ix) {
-            place[ix.at()] = at as u32;
+            place[ix.index()] = at as u32;
             sums[at].entry(session, number, ix);
         }
     }
     let name = |place: u32| facts.names[place as usize].as_str();
     for call in &facts.calls {
-        if let Some(sum) = sums.get_mut(place[call.entry.at()] as usize) {
+        if let Some(sum) = sums.get_mut(place[call.entry.index()] as usize) {
             sum.tools.entry(name(call.tool).to_owned()).or_default().calls += 1;
         }
     }
     for result in &facts.results {
-        if let Some(sum) = sums.get_mut(place[result.entry.at()] as usize) {
+        if let Some(sum) = sums.get_mut(place[result.entry.index()] as usize) {
             let tool = result.tool.map_or("", name);
             let tool = sum.tools.entry(tool.to_owned()).or_default();
             tool.results += 1;
@@ -366,7 +366,7 @@ mod tests {
     fn an_entry_that_branches_share_counts_once() {
         let (a, b, c) = (reply("a", "x", 10), reply("b", "a", 20), reply("c", "a", 40));
         let (session, facts) = counted(&[HEADER, &a, &b, &c]);
-        let sum = Sum::of(&session, &facts);
+        let sum = Sum::count(&session, &facts);
         assert_eq!(sum.taken.replies, 3);
         assert_eq!(sum.taken.usage, Usage { input: 70, output: 3, cost: Some(0.75), ..Usage::default() });
         assert_eq!(sum.tools["ls"].calls, 3);
@@ -374,7 +374,7 @@ mod tests {
         assert_eq!(sum.entries().count, 3);
         // A repeated id represents the entry before it.
         let (session, facts) = counted(&[HEADER, &a, &b, &reply("b", "a", 30)]);
-        assert_eq!(Sum::of(&session, &facts).taken.usage.input, 40);
+        assert_eq!(Sum::count(&session, &facts).taken.usage.input, 40);
     }
 
     #[test]
@@ -409,7 +409,7 @@ mod tests {
         let call = line("b", "\"a\"", r#"{"type":"tool_use","id":"t","name":"Read","input":{}}"#, 9);
         let result = r#"{"parentUuid":"b","isSidechain":false,"type":"user","message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t","content":"no","is_error":true}]},"uuid":"r","timestamp":"2026-03-02T09:00:02.000Z","sessionId":"s"}"#;
         let (session, facts) = counted(&[&text, &call, result]);
-        let sum = Sum::of(&session, &facts);
+        let sum = Sum::count(&session, &facts);
         assert_eq!(sum.taken.replies, 1);
         assert_eq!((sum.taken.usage.input, sum.taken.usage.output), (7, 9));
         assert_eq!(sum.tools["Read"], Tool { calls: 1, results: 1, errors: 1 });
@@ -423,7 +423,7 @@ mod tests {
         let groups = grouped(&session, &facts, |ix| Some(ix.0 % 2));
         let mut whole = Sum::default();
         groups.into_values().for_each(|sum| whole.join(sum));
-        let sum = Sum::of(&session, &facts);
+        let sum = Sum::count(&session, &facts);
         assert_eq!((whole.taken, whole.entries(), whole.tools), (sum.taken, sum.entries(), sum.tools));
     }
 }

@@ -6,28 +6,33 @@
 //! lists makes it visible again. Which lines are needed is tried on the loader's rules before any
 //! is written.
 
-use super::{Lines, Switch, To, Wish};
+use super::{Lines, Switch, SwitchOptions, To};
 use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
-use crate::format::claude::graph::{Loader, Rule, Way};
+use crate::format::claude::graph::{ClaudeGraph, Rule, Way};
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span};
-use crate::ops::{Error, Whole, label};
+use crate::ops::{Error, Snapshot, label};
 use std::io;
 
 /// The file size from which on some versions may not read anything before the last boundary:
 /// between 5.2 and 5.4 million bytes were measured, and a file still grows.
 const BIG: u64 = 5_000_000;
 
-pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) -> Result<Switch, Error> {
+pub(super) fn plan(
+    whole: Snapshot<'_>,
+    to: To,
+    options: &SwitchOptions,
+    mut lines: Lines<'_>,
+) -> Result<Switch, Error> {
     let session = whole.session;
-    if wish.summary.is_some() {
+    if options.summary.is_some() {
         return Err(Error::NoPlace {
             what: "Claude Code has no branch summary".into(),
             instead: Some("omit it, and write the summary in the next prompt".into()),
         });
     }
-    let (to, prompt) = match (to, wish.rewind) {
+    let (to, prompt) = match (to, options.rewind) {
         (To::Entry(ix), true) => {
             let (parent, text) = super::before_prompt(whole, ix)?;
             (parent, Some(text))
@@ -48,7 +53,7 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
     // The prompt to rewind may be the first: then there is no content above it, and no turn to stay
     // on.
     let turn = match to {
-        Some(ix) => turn_above(session, ix).or_else(|| (!wish.rewind).then_some(ix)),
+        Some(ix) => turn_above(session, ix).or_else(|| (!options.rewind).then_some(ix)),
         None => None,
     };
     switch.to = turn;
@@ -79,7 +84,7 @@ pub(super) fn plan(whole: Whole<'_>, to: To, wish: &Wish, mut lines: Lines<'_>) 
         let name = |ix: Option<Ix>| ix.map(|ix| whole.name(ix)).transpose();
         switch.plan.moved = Some(Moved { from: name(exact)?, to: name(switch.to)? });
     }
-    if let Some((name, take)) = &wish.label {
+    if let Some((name, take)) = &options.label {
         let target = switch.to.ok_or_else(super::nothing_to_label)?;
         label::set(whole, &mut lines, name, target, *take)?;
     }
@@ -94,7 +99,7 @@ fn turn_above(session: &Session, ix: Ix) -> Option<Ix> {
 }
 
 /// Fails if Claude Code could not continue from an entry.
-fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
+fn can_be_followed(whole: Snapshot<'_>, turn: Ix) -> Result<(), Error> {
     let session = whole.session;
     let name = || whole.name(turn);
     let flags = session.entries.flags(turn);
@@ -122,7 +127,7 @@ fn can_be_followed(whole: Whole<'_>, turn: Ix) -> Result<(), Error> {
 
 /// Returns whether a pin on nothing is active.
 fn is_emptied(session: &Session) -> bool {
-    Loader::new(session).leaf().rule == Rule::Emptied
+    ClaudeGraph::new(session).leaf().rule == Rule::Emptied
 }
 
 fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
@@ -132,24 +137,24 @@ fn to_start(session: &Session, lines: &mut Lines<'_>) -> Result<(), Error> {
             instead: Some("start a new session, or first continue this one with a newer version".into()),
         });
     }
-    lines.put(write::pin(None, None, session.id().as_deref()), "", "pins an empty conversation");
+    lines.push_made(write::pin(None, None, session.id().as_deref()), "", "pins an empty conversation");
     Ok(())
 }
 
 /// Adds the lines that move Claude Code to `turn`; returns the turn that it then continues from.
-fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
-    let Whole { session, source } = whole;
+fn to_turn(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Error> {
+    let Snapshot { session, source } = whole;
     let size = session.files.first().map_or(0, |file| file.bytes);
-    let mut loader = Loader::new(session);
-    let boundaries = boundaries(session, &mut loader, turn);
+    let mut graph = ClaudeGraph::new(session);
+    let boundaries = boundaries(session, &mut graph, turn);
     if boundaries.is_empty() {
         // Nothing was ever replaced: a pin is followed wherever it points, except to a line that is
         // only a link.
-        let landed = loader.leaf_at(turn).turn.unwrap_or(turn);
-        pin(whole, if loader.is_loaded(turn) { turn } else { landed }, lines)?;
+        let landed = graph.leaf_at(turn).turn.unwrap_or(turn);
+        pin(whole, if graph.is_loaded(turn) { turn } else { landed }, lines)?;
         return Ok(landed);
     }
-    if loader.reads_from_boundary() && loader.is_gone(turn) || size >= BIG && !is_reached(&mut loader, turn) {
+    if graph.reads_from_boundary() && graph.is_gone(turn) || size >= BIG && !is_reached(&mut graph, turn) {
         return Err(Error::NoPlace {
             what: format!(
                 "{} is before the last compaction, and Claude Code does not read that part of so large a file",
@@ -166,12 +171,12 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
     // belong there.
     let old = source.bytes(Span { file: 0, offset: 0, len: size })?;
     let compaction = above(session, source, turn)?;
-    let kept = match loader.is_kept(turn) {
+    let kept = match graph.is_kept(turn) {
         // It is both in its old place and after the summary; Claude Code uses the latter.
         true => Some(true),
         false => keeps(whole, turn, compaction)?,
     };
-    drop(loader);
+    drop(graph);
     let ways = ways(whole, compaction)?;
     // Lists that name a message missing from the file have no effect: then any way that leads there
     // is good.
@@ -179,7 +184,7 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
         for way in &ways {
             lines.clear();
             for (line, why) in way {
-                lines.put(line.clone(), "", why);
+                lines.push_made(line.clone(), "", why);
             }
             pin(whole, turn, lines)?;
             if let Some(landed) = try_it(session, &old, lines.bytes(), turn, kept) {
@@ -195,7 +200,7 @@ fn to_turn(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<Ix, Erro
 
 /// Returns the compactions that matter for `turn`: those in the file, if any of them keeps messages
 /// or the file is big.
-fn boundaries(session: &Session, loader: &mut Loader<'_>, turn: Ix) -> Vec<Ix> {
+fn boundaries(session: &Session, graph: &mut ClaudeGraph<'_>, turn: Ix) -> Vec<Ix> {
     let all: Vec<Ix> = session
         .entries
         .all()
@@ -203,21 +208,21 @@ fn boundaries(session: &Session, loader: &mut Loader<'_>, turn: Ix) -> Vec<Ix> {
         .collect();
     let plain = session.claude.boundary.as_ref().is_none_or(|boundary| !boundary.is_listed());
     // One boundary without lists, and the whole file is read: no entry is gone.
-    if all.len() <= 1 && plain && is_reached(loader, turn) { Vec::new() } else { all }
+    if all.len() <= 1 && plain && is_reached(graph, turn) { Vec::new() } else { all }
 }
 
-fn is_reached(loader: &mut Loader<'_>, turn: Ix) -> bool {
-    loader.is_loaded(turn) && !loader.is_gone(turn)
+fn is_reached(graph: &mut ClaudeGraph<'_>, turn: Ix) -> bool {
+    graph.is_loaded(turn) && !graph.is_gone(turn)
 }
 
 /// Returns whether the model should see messages that the compaction before an entry kept, if there
 /// is one; `None` if either will do.
-fn keeps(whole: Whole<'_>, turn: Ix, compaction: Option<Ix>) -> io::Result<Option<bool>> {
+fn keeps(whole: Snapshot<'_>, turn: Ix, compaction: Option<Ix>) -> io::Result<Option<bool>> {
     let session = whole.session;
     let Some(boundary) = compaction else { return Ok(Some(false)) };
     let Some(line) = as_it_was(session, whole.source, boundary)? else { return Ok(Some(false)) };
     // They come after the summary, so the summary by itself shows none.
-    let is_summary = Boundary::of(boundary, &line).anchor == Some(session.entries.key(turn));
+    let is_summary = Boundary::read(boundary, &line).anchor == Some(session.entries.key(turn));
     Ok((!is_summary).then_some(true))
 }
 
@@ -228,7 +233,7 @@ type WayThere = Vec<(Vec<u8>, &'static str)>;
 ///
 /// Empty if Claude Code was observed to follow none: between two compactions that kept messages,
 /// because it respects the lists of one only if no other has any.
-fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error> {
+fn ways(whole: Snapshot<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error> {
     let session = whole.session;
     let with_end = |mut line: Vec<u8>| {
         line.push(b'\n');
@@ -271,10 +276,10 @@ fn ways(whole: Whole<'_>, compaction: Option<Ix>) -> Result<Vec<WayThere>, Error
 fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool>) -> Option<Ix> {
     let newline: &[u8] = if old.ends_with(b"\n") || old.is_empty() { b"" } else { b"\n" };
     let trial = Session::read(&[old, newline, new].concat())?;
-    let mut loader = Loader::new(&trial);
-    let leaf = loader.leaf();
+    let mut graph = ClaudeGraph::new(&trial);
+    let leaf = graph.leaf();
     let landed = leaf.turn?;
-    let steps = loader.trunk(leaf.from?);
+    let steps = graph.trunk(leaf.from?);
     let wanted = session.entries.key(turn);
     let is_wanted = |ix: Ix| trial.entries.key(ix) == wanted;
     let there = is_wanted(landed) || steps.iter().rev().take(64).any(|step| is_wanted(step.entry));
@@ -290,7 +295,7 @@ fn try_it(session: &Session, old: &[u8], new: &[u8], turn: Ix, kept: Option<bool
 }
 
 /// Adds the pin, and before it the line that old versions use.
-fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
+fn pin(whole: Snapshot<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
     let session = whole.session;
     let id = session.id();
     let line = whole.line(turn)?;
@@ -298,16 +303,16 @@ fn pin(whole: Whole<'_>, turn: Ix, lines: &mut Lines<'_>) -> Result<(), Error> {
     if write::ignores_pointers(session.claude.version.as_deref()) {
         let uuid = lines.fresh_id();
         let now = lines.newest();
-        lines.put(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is read by old versions");
+        lines.push_made(write::child(&line, &uuid, now, id.as_deref()), &uuid, "is read by old versions");
         leaf = format!("\"{uuid}\"").into_bytes();
     }
     let prompt = newest_prompt(whole, turn)?;
-    lines.put(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins HEAD");
+    lines.push_made(write::pin(prompt.as_deref(), Some(&leaf), id.as_deref()), "", "pins HEAD");
     Ok(())
 }
 
 /// Returns the newest typed prompt at or above an entry, cut at 200 characters, as in a pointer.
-pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<String>> {
+pub(crate) fn newest_prompt(whole: Snapshot<'_>, ix: Ix) -> io::Result<Option<String>> {
     let session = whole.session;
     for ix in session.tree.ancestors(ix) {
         // In the transcript of a subagent, its prompts are those of the conversation.
@@ -316,9 +321,9 @@ pub(crate) fn newest_prompt(whole: Whole<'_>, ix: Ix) -> io::Result<Option<Strin
             continue;
         }
         let line = whole.line(ix)?;
-        let content = Content::of(session.format, &line);
+        let content = Content::read(session.format, &line);
         // Claude Code's pointers do not contain commands.
-        if matches!(Markup::of(&content.text), Some(Markup::Command | Markup::Arguments)) {
+        if matches!(Markup::parse(&content.text), Some(Markup::Command | Markup::Arguments)) {
             continue;
         }
         if let Some(text) = typed_in(&content) {

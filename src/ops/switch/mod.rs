@@ -5,7 +5,7 @@
 
 pub(super) mod claude;
 
-use super::{Error, Whole, ids, label, revision, turns};
+use super::{Error, Snapshot, ids, label, revision, turns};
 use crate::context::Context;
 use crate::format::claude::write;
 use crate::format::{Format, Ids, New, Session};
@@ -23,7 +23,7 @@ pub enum To {
 
 /// Options of a switch.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct Wish {
+pub struct SwitchOptions {
     /// Move to the parent of the prompt instead of the prompt.
     pub rewind: bool,
     /// What to tell the model about the branch that is left.
@@ -53,14 +53,20 @@ pub struct Switch {
 }
 
 /// Plans a switch. Fails if the format can't represent it, or the agent could not follow it.
-pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -> Result<Switch, Error> {
+pub fn plan(
+    whole: Snapshot<'_>,
+    to: To,
+    options: &SwitchOptions,
+    fresh: &mut Ids,
+    now: Time,
+) -> Result<Switch, Error> {
     let session = whole.session;
     super::appendable(session)?;
     let mut lines = Lines::new(whole, fresh, now)?;
     if session.format == Format::Claude {
-        return claude::plan(whole, to, wish, lines);
+        return claude::plan(whole, to, options, lines);
     }
-    let (to, prompt) = match (to, wish.rewind) {
+    let (to, prompt) = match (to, options.rewind) {
         (To::Entry(ix), true) => {
             let (parent, text) = before_prompt(whole, ix)?;
             (parent, Some(text))
@@ -82,7 +88,7 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
         part: None,
         summarized: false,
     };
-    let label = |lines: &mut Lines<'_>| match &wish.label {
+    let label = |lines: &mut Lines<'_>| match &options.label {
         Some((name, take)) => label::set(whole, lines, name, to.ok_or_else(nothing_to_label)?, *take),
         None => Ok(()),
     };
@@ -95,8 +101,8 @@ pub fn plan(whole: Whole<'_>, to: To, wish: &Wish, fresh: &mut Ids, now: Time) -
     if switch.moves {
         let left = session.head.leaf.map(|leaf| whole.raw_id(leaf)).transpose()?;
         let wanted = to.map(|to| whole.raw_id(to)).transpose()?;
-        switch.summarized = wish.summary.is_some();
-        match &wish.summary {
+        switch.summarized = options.summary.is_some();
+        match &options.summary {
             Some(text) => lines.summary(left.as_deref(), wanted.as_deref(), text)?,
             None => lines.marker(left.as_deref(), wanted.as_deref())?,
         }
@@ -119,7 +125,7 @@ fn nothing_to_label() -> Error {
 ///
 /// Labels after `to` are looked through, as markers are: they say nothing to the model. Other bookkeeping after HEAD is looked
 /// through only if the model is sent the same without it: an edit of the context, for example, is not.
-fn stands_at(whole: Whole<'_>, to: Option<Ix>) -> Result<bool, Error> {
+fn stands_at(whole: Snapshot<'_>, to: Option<Ix>) -> Result<bool, Error> {
     let session = whole.session;
     if to.is_some() && session.head.entry == to {
         return sends_the_same(whole, session.head.exact, to);
@@ -138,25 +144,25 @@ fn stands_at(whole: Whole<'_>, to: Option<Ix>) -> Result<bool, Error> {
 }
 
 /// Whether the model is sent the same messages from two entries.
-fn sends_the_same(whole: Whole<'_>, one: Option<Ix>, other: Option<Ix>) -> Result<bool, Error> {
+fn sends_the_same(whole: Snapshot<'_>, one: Option<Ix>, other: Option<Ix>) -> Result<bool, Error> {
     if one == other {
         return Ok(true);
     }
     let sent = |leaf| -> Result<Vec<_>, Error> {
-        let context = Context::at(whole.session, whole.source, leaf)?;
+        let context = Context::build(whole.session, whole.source, leaf)?;
         Ok(context.sent().map(|message| (message.entry, message.patches.clone())).collect())
     };
     Ok(sent(one)? == sent(other)?)
 }
 
 /// Returns the parent of a prompt, and the prompt's text.
-fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
+fn before_prompt(whole: Snapshot<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
     let session = whole.session;
     let is_queued = session.entries.kind(ix) == Kind::Attachment && revision::is_prompt(session, ix);
     if !is_queued && !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
         return Err(Error::Unresolved {
             revision: whole.name(ix)?,
-            why: format!("it is not a prompt but of kind {}", session.entries.kind(ix).word()),
+            why: format!("it is not a prompt but of kind {}", session.entries.kind(ix).name()),
         });
     }
     let text = turns::typed_text(whole, ix)?;
@@ -164,7 +170,7 @@ fn before_prompt(whole: Whole<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error
 }
 
 /// Fails if the agent could not continue from an entry.
-pub(super) fn can_be_followed(whole: Whole<'_>, to: Ix) -> Result<(), Error> {
+pub(super) fn can_be_followed(whole: Snapshot<'_>, to: Ix) -> Result<(), Error> {
     let session = whole.session;
     has_id(whole, to)?;
     let name = || whole.name(to);
@@ -179,7 +185,7 @@ pub(super) fn can_be_followed(whole: Whole<'_>, to: Ix) -> Result<(), Error> {
 }
 
 /// Fails if an entry can't be named.
-fn has_id(whole: Whole<'_>, ix: Ix) -> Result<(), Error> {
+fn has_id(whole: Snapshot<'_>, ix: Ix) -> Result<(), Error> {
     let session = whole.session;
     if session.entries.key(ix).is_some() {
         return Ok(());
@@ -204,8 +210,8 @@ pub(super) struct Lines<'a> {
 
 impl<'a> Lines<'a> {
     /// Starts below the leaf that the program would find.
-    pub(super) fn new(whole: Whole<'a>, fresh: &'a mut Ids, now: Time) -> io::Result<Lines<'a>> {
-        let Whole { session, source } = whole;
+    pub(super) fn new(whole: Snapshot<'a>, fresh: &'a mut Ids, now: Time) -> io::Result<Lines<'a>> {
+        let Snapshot { session, source } = whole;
         let leaf = session.head.leaf.map(|leaf| whole.raw_id(leaf)).transpose()?;
         Ok(Lines { session, source, fresh, now, leaf, bytes: Vec::new(), changes: Vec::new() })
     }
@@ -234,7 +240,7 @@ impl<'a> Lines<'a> {
         if format == Format::Claude {
             let session = self.session.id();
             let line = write::label(&target, name.unwrap_or_default(), session.as_deref(), self.now);
-            self.put(line, "", why);
+            self.push_made(line, "", why);
             return Ok(());
         }
         self.add(why, |new| format.dialect().label(new, &target, name))
@@ -259,13 +265,13 @@ impl<'a> Lines<'a> {
             what: format!("the format {} can't store this", self.session.format.name()),
             instead: None,
         })?;
-        self.put(bytes, &id, why);
+        self.push_made(bytes, &id, why);
         self.leaf = Some(self.session.format.quoted(&id));
         Ok(())
     }
 
     /// Adds a line that is already complete.
-    pub(super) fn put(&mut self, line: Vec<u8>, id: &str, why: &str) {
+    pub(super) fn push_made(&mut self, line: Vec<u8>, id: &str, why: &str) {
         self.changes.push(appended(&line, id, why));
         self.bytes.extend_from_slice(&line);
     }
@@ -286,7 +292,7 @@ impl<'a> Lines<'a> {
     pub(super) fn pin_id(&mut self, id: &str, prompt: Option<&str>) {
         let leaf = self.session.format.quoted(id);
         let line = write::pin(prompt, Some(&leaf), self.session.id().as_deref());
-        self.put(line, "", "pins HEAD");
+        self.push_made(line, "", "pins HEAD");
     }
 
     fn clear(&mut self) {

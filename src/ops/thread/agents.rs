@@ -1,8 +1,8 @@
 //! The session to which a subagent belongs, and the entry that started it.
 
-use super::line_facts::{Look, first_text};
-use super::text::{normal, told};
-use crate::format::{Layout, NotedKind, Session};
+use super::line_facts::{Look, line_text};
+use super::text::{first_text, normal};
+use crate::format::{Layout, NoteKind, Session};
 use crate::model::{Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -26,7 +26,7 @@ pub enum Anchored {
 
 impl Anchored {
     /// Returns how it was found, as in `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Anchored::Sidecar(_) => "sidecar",
             Anchored::Result(_) => "result",
@@ -38,7 +38,7 @@ impl Anchored {
     }
 
     /// Returns the entry.
-    pub fn at(self) -> Option<Ix> {
+    pub fn entry(self) -> Option<Ix> {
         match self {
             Anchored::Sidecar(ix)
             | Anchored::Result(ix)
@@ -76,14 +76,14 @@ pub fn agents(session: &Session, source: &dyn Source, layout: &Layout) -> io::Re
     let finder = Finder::new(&look, layout);
     let mut out: Vec<Agent> = (layout.mains as u16..layout.files.len() as u16)
         .filter(|file| layout.files[usize::from(*file)].agent().is_some())
-        .map(|file| finder.named(file))
+        .map(|file| finder.agent_of_file(file))
         .collect();
     finder.by_run(&mut out)?;
     finder.by_text(&mut out)?;
     finder.by_prompt(&mut out)?;
     for agent in &mut out {
         if agent.owner.is_none()
-            && let Some(at) = agent.anchored.at()
+            && let Some(at) = agent.anchored.entry()
         {
             agent.owner = finder.owner_of(session.entries.file(at));
         }
@@ -129,7 +129,7 @@ impl<'f> Finder<'f> {
         let wanted: HashSet<Key> = layout
             .sidecars
             .iter()
-            .filter_map(|sidecar| Some(Key::of(sidecar.tool_use.as_ref()?.as_bytes())))
+            .filter_map(|sidecar| Some(Key::hash(sidecar.tool_use.as_ref()?.as_bytes())))
             .collect();
         let Some(side) = &session.side else { return finder };
         for tool in side.tools.iter().filter(|tool| wanted.contains(&tool.id)) {
@@ -137,7 +137,7 @@ impl<'f> Finder<'f> {
             let first = if tool.result { &mut finder.results } else { &mut finder.calls };
             first.entry((owner, tool.id)).or_insert(tool.entry);
         }
-        for note in side.notes.iter().filter(|note| note.kind == NotedKind::Agent) {
+        for note in side.notes.iter().filter(|note| note.kind == NoteKind::Agent) {
             let key = (finder.owner_of(note.file), note.key);
             if usize::from(note.file) < layout.mains {
                 finder.named.insert(key, note.entry);
@@ -153,7 +153,7 @@ impl<'f> Finder<'f> {
     }
 
     /// Returns a subagent with the facts in files and results about it.
-    fn named(&self, file: u16) -> Agent {
+    fn agent_of_file(&self, file: u16) -> Agent {
         let transcript = &self.layout.files[usize::from(file)];
         let name = transcript.agent().unwrap_or_default();
         let owner = self.owner_of(file);
@@ -162,12 +162,12 @@ impl<'f> Finder<'f> {
         let elsewhere = |ix: &&Ix| self.look.session.entries.file(**ix) != file;
         let by_sidecar = sidecar.and_then(|at| {
             let tool = self.layout.sidecars[at].tool_use.as_ref()?;
-            let key = (owner, Key::of(tool.as_bytes()));
+            let key = (owner, Key::hash(tool.as_bytes()));
             let result = self.results.get(&key).filter(elsewhere);
             result.or_else(|| self.calls.get(&key).filter(elsewhere)).map(|ix| Anchored::Sidecar(*ix))
         });
         let by_result = || {
-            let key = (owner, Key::of(name.as_bytes()));
+            let key = (owner, Key::hash(name.as_bytes()));
             Some(Anchored::Result(*self.named.get(&key).filter(elsewhere)?))
         };
         let anchored = by_sidecar.or_else(by_result).unwrap_or(Anchored::Nowhere);
@@ -245,7 +245,7 @@ impl<'f> Finder<'f> {
         for (at, agent) in agents.iter().enumerate() {
             let Some(owner) = agent.owner.filter(|_| agent.anchored == Anchored::Nowhere) else { continue };
             let Some(first) = entries.of_file(agent.file).next() else { continue };
-            let told = told(&self.look.line(Ix(first), first_text)?);
+            let told = first_text(&self.look.line(Ix(first), line_text)?);
             if !told.is_empty() {
                 open.entry((owner, told)).or_default().push(at);
             }

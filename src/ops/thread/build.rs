@@ -44,7 +44,7 @@ pub enum Why {
 
 impl Why {
     /// Returns the name of the reason, as in `--json`.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Why::SideBranch => "side-branch",
             Why::Replay => "replay",
@@ -117,7 +117,7 @@ impl Reading {
     /// Returns the strand that an entry is on, or `None` if it was set aside or another copy
     /// represents it.
     pub fn strand_of(&self, ix: Ix) -> Option<u32> {
-        self.strand_of.get(ix.at()).copied().filter(|strand| *strand != NONE)
+        self.strand_of.get(ix.index()).copied().filter(|strand| *strand != NONE)
     }
 
     /// Returns the entry on a strand that represents another: the entry itself, the entry for which
@@ -145,7 +145,7 @@ impl Reading {
         for strand in &self.strands {
             let mut above = strand.above.map_or(NONE, |(_, ix)| ix.0);
             for ix in &strand.entries {
-                parents[ix.at()] = above;
+                parents[ix.index()] = above;
                 above = ix.0;
             }
         }
@@ -454,7 +454,7 @@ impl<'r> Reader<'r> {
                 }
             };
             loop {
-                self.put(next, strand);
+                self.push(next, strand);
                 let kid = self.first[next as usize];
                 // Nearly all entries have one child.
                 if kid != NONE && self.next[kid as usize] == NONE && self.adopted.is_empty() {
@@ -493,7 +493,7 @@ impl<'r> Reader<'r> {
         self.strands.len() as u32 - 1
     }
 
-    fn put(&mut self, ix: u32, strand: u32) {
+    fn push(&mut self, ix: u32, strand: u32) {
         self.strand_of[ix as usize] = strand;
         self.strands[strand as usize].entries.push(Ix(ix));
     }
@@ -506,7 +506,7 @@ impl<'r> Reader<'r> {
             if ix != head && self.kind(ix) == Kind::Progress {
                 self.aside.push(Aside { ix: Ix(ix), why: Why::SideBranch, by: Ix(head) });
             } else {
-                self.put(ix, strand);
+                self.push(ix, strand);
             }
             todo.extend(self.kids(ix).into_iter().rev());
         }
@@ -724,7 +724,7 @@ impl<'r> Reader<'r> {
         }
         for (strand, above) in &self.hanging {
             let at = stand_in(Ix(*above));
-            let on = self.strand_of[at.at()];
+            let on = self.strand_of[at.index()];
             if on != NONE && on != *strand {
                 self.strands[*strand as usize].above = Some((on, at));
             }

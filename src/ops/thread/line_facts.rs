@@ -52,7 +52,7 @@ impl<'s> Look<'s> {
         if flags.is_put_in() {
             return Ok(Some(Prompt::Injected));
         }
-        self.line(ix, |line| Some(Prompt::of(&first_text(line))))
+        self.line(ix, |line| Some(Prompt::parse(&line_text(line))))
     }
 
     /// Returns the ids of the calls in an entry, or of the calls that its results belong to.
@@ -65,7 +65,7 @@ impl<'s> Look<'s> {
                     Some("tool_result") => block.text("tool_use_id"),
                     _ => None,
                 };
-                ids.extend(id.map(|id| Key::of(id.as_bytes())));
+                ids.extend(id.map(|id| Key::hash(id.as_bytes())));
             });
             ids
         })
@@ -99,9 +99,9 @@ impl<'s> Look<'s> {
             };
             let said = on_object(line, |object| {
                 let said = keys.iter().map(|key| object.get(key).unwrap_or_default());
-                Some(Key::of(said.collect::<Vec<_>>().join("\u{1f}").as_bytes()))
+                Some(Key::hash(said.collect::<Vec<_>>().join("\u{1f}").as_bytes()))
             });
-            said.unwrap_or_else(|| Key::of(line))
+            said.unwrap_or_else(|| Key::hash(line))
         })
     }
 }
@@ -120,8 +120,8 @@ pub(crate) enum Prompt {
 impl Prompt {
     /// A command counts as typed here, because it comes from the user; so does a text that begins
     /// with a reminder.
-    fn of(text: &str) -> Prompt {
-        match Markup::of(text) {
+    fn parse(text: &str) -> Prompt {
+        match Markup::parse(text) {
             Some(Markup::Interruption) => Prompt::Interruption,
             Some(Markup::Printed | Markup::Caveat | Markup::Notice) => Prompt::Injected,
             Some(Markup::Command | Markup::Arguments | Markup::Reminder) | None => Prompt::Typed,
@@ -130,7 +130,7 @@ impl Prompt {
 }
 
 /// Returns the text of a message, or its first text block.
-pub(crate) fn first_text(line: &[u8]) -> String {
+pub(crate) fn line_text(line: &[u8]) -> String {
     let text = on_object(line, |line| {
         let message = line.object("message")?;
         if let Some(text) = message.text("content") {

@@ -1,7 +1,7 @@
 //! The parent of each entry in bough's own thread: the stored links, and replacements for missing
 //! parents.
 
-use super::line_facts::{Look, first_text};
+use super::line_facts::{Look, line_text};
 use super::text::{Standing, normal};
 use crate::model::{Flags, Ix, Key, Kind, Parent, Time};
 use std::collections::{HashMap, VecDeque};
@@ -125,12 +125,12 @@ impl Links {
         let agents: Vec<bool> = (0..files as u16).map(|file| agent(file).is_some()).collect();
         self.up = vec![NONE; entries.len()];
         let mut forward = Vec::new();
-        for ix in entries.all().filter(|ix| !apart[ix.at()]) {
+        for ix in entries.all().filter(|ix| !apart[ix.index()]) {
             let Some(key) = entries.parent_key(ix).filter(|key| key.is_some()) else { continue };
             let is_agent = |ix: u32| agents[usize::from(entries.file(Ix(ix)))];
             match by_key.get(&key) {
                 Some(parent) if is_agent(*parent) && !is_agent(ix.0) => lost.push(ix.0),
-                Some(parent) if *parent < ix.0 => self.up[ix.at()] = *parent,
+                Some(parent) if *parent < ix.0 => self.up[ix.index()] = *parent,
                 Some(parent) => forward.push((ix.0, *parent)),
                 None => lost.push(ix.0),
             }
@@ -241,7 +241,7 @@ impl Links {
     fn compactions(&mut self, look: &Look<'_>) -> io::Result<HashMap<u32, Vec<u32>>> {
         let entries = &look.session.entries;
         let keys = |uuids: &mut dyn Iterator<Item = &String>| -> Vec<Key> {
-            uuids.map(|uuid| Key::of(uuid.as_bytes())).collect()
+            uuids.map(|uuid| Key::hash(uuid.as_bytes())).collect()
         };
         let mut named: Vec<(u32, Vec<Key>, Vec<Key>)> = Vec::new();
         for ix in entries.all().filter(|ix| entries.kind(*ix) == Kind::Compaction) {
@@ -290,7 +290,7 @@ fn started_by(
     ix: u32,
     calls: &mut VecDeque<(u32, Option<Vec<String>>)>,
 ) -> io::Result<Option<u32>> {
-    let told = normal(&look.line(Ix(ix), first_text)?);
+    let told = normal(&look.line(Ix(ix), line_text)?);
     for (call, prompts) in calls.iter_mut() {
         if prompts.is_none() {
             *prompts = Some(look.spawns(Ix(*call))?.iter().map(|prompt| normal(prompt)).collect());
@@ -346,7 +346,7 @@ fn ages(look: &Look<'_>) -> io::Result<Vec<Age>> {
 struct Tops(Vec<u32>);
 
 impl Tops {
-    fn of(&mut self, mut ix: u32) -> u32 {
+    fn top(&mut self, mut ix: u32) -> u32 {
         loop {
             let up = self.0[ix as usize];
             if up == NONE {
@@ -363,7 +363,7 @@ impl Tops {
 
     /// Makes the root `ix` a child of another entry, unless that entry is below it.
     fn join(&mut self, ix: u32, above: u32) -> bool {
-        let free = self.of(above) != ix;
+        let free = self.top(above) != ix;
         if free {
             self.0[ix as usize] = above;
         }

@@ -21,7 +21,7 @@ pub enum How {
 
 impl How {
     /// Returns the name of the relation.
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             How::Continues => "continues",
             How::Forks => "forks",
@@ -102,7 +102,7 @@ pub fn family(
         } else if let Some(other) = names.get(other.as_str()).filter(|other| **other != kin.file) {
             kin.origin = Some(Origin { file: *other, how: How::Forks, at: None });
             if let Some(uuid) = last_copied(&look, kin.file)? {
-                unknown.entry(Key::of(uuid.as_bytes())).or_default().push(kin.file);
+                unknown.entry(Key::hash(uuid.as_bytes())).or_default().push(kin.file);
             }
         }
     }

@@ -93,7 +93,7 @@ impl<'t> Visitor<'t> for Members {
 }
 
 /// Returns the first message to a subagent, as prompts are compared.
-pub(crate) fn told(text: &str) -> String {
+pub(crate) fn first_text(text: &str) -> String {
     normal(lead_body(text).filter(|body| !body.is_empty()).unwrap_or(text))
 }
 
@@ -149,7 +149,7 @@ pub(crate) struct Standing {
 
 impl Standing {
     pub(crate) fn read(line: &[u8]) -> Standing {
-        let lists = KeptLists::of(line);
+        let lists = KeptLists::find(line);
         let mut kept: Vec<String> = lists.uuids().filter_map(string).map(Cow::into_owned).collect();
         kept.extend(lists.ends().into_iter().flatten().filter_map(string).map(Cow::into_owned));
         kept.reverse();

@@ -23,7 +23,7 @@ pub struct End {
 
 impl End {
     /// Reads the end of the main file of a session.
-    pub fn of(opened: &Opened) -> End {
+    pub fn take(opened: &Opened) -> End {
         let entries = &opened.session.entries;
         let last = entries.all().next_back().map(|last| entries.span(last));
         let byte = last.map_or(0, |last| last.offset + last.len);
@@ -48,7 +48,7 @@ impl End {
 
     /// Returns whether the file has changed since it was read.
     pub fn is_changed(&self, path: &Path) -> Result<bool, Error> {
-        match File::open(path).and_then(|file| Stamp::of(&file)) {
+        match File::open(path).and_then(|file| Stamp::take(&file)) {
             Ok(now) => Ok(self.stamp.as_ref() != Some(&now)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
                 Err(Error::NotFound { path: path.to_owned() })
@@ -95,7 +95,7 @@ mod tests {
         let first = header.len() as u64 + 1;
         let check = |after: &str, wanted: Option<u64>| {
             fs::write(&path, text(&["a", "b", "c"])).unwrap();
-            let end = End::of(&crate::store::open(&path, crate::store::Options::default()).unwrap());
+            let end = End::take(&crate::store::open(&path, crate::store::Options::default()).unwrap());
             assert_eq!(end.byte(), first + 3 * line - 1);
             fs::write(&path, after).unwrap();
             assert_eq!(end.still_there(&path).unwrap(), wanted, "{after}");

@@ -1,6 +1,6 @@
 //! Reading only both ends of a session file.
 
-use super::whole::{Opened, Options, Source, in_memory, read_head, told};
+use super::whole::{Opened, Options, Source, detect_format, in_memory, read_head};
 use crate::format::{Builder, has_line};
 use crate::json::Reader;
 use crate::store::Error;
@@ -19,7 +19,7 @@ const END: usize = 16 * 1024;
 /// [`crate::store::open()`].
 pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
-    let (file, len, stamp) = match Source::of(path)? {
+    let (file, len, stamp) = match Source::open(path)? {
         Source::Bytes(bytes) => return in_memory(path, options, bytes),
         Source::File(file, len, stamp) => (file, len, stamp),
     };
@@ -29,7 +29,7 @@ pub fn glance(path: &Path, options: Options) -> Result<Opened, Error> {
     if !has_line(&head) {
         head = read_head(&file).map_err(io)?;
     }
-    let told = told(path, &file, &head, options)?;
+    let told = detect_format(path, &file, &head, options)?;
     let mut builder = Builder::new(told.format);
     builder.program(told.program);
     builder.begin_file();

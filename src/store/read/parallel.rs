@@ -55,7 +55,7 @@ fn read_with(
                     if number >= count {
                         return;
                     }
-                    let mut part = Segment::of(pattern);
+                    let mut part = Segment::begin(pattern);
                     let lines =
                         lines(file, &mut reader, number * segment, ends(number), |line| part.line(line));
                     // Nobody receives it if an earlier one could not be joined.

@@ -1,8 +1,8 @@
 //! Scanning a session file for lines that may match, without building an index.
 
-use super::whole::{Options, open_raw, settled};
+use super::whole::{Options, chosen_format, open_raw};
 use crate::format::{Format, detect_in_blocks};
-use crate::json::Sieve;
+use crate::json::Prefilter;
 use crate::model::{Source, Span};
 use crate::store::Error;
 use crate::store::files::Files;
@@ -16,18 +16,18 @@ const BLOCK: usize = 256 * 1024;
 
 /// Receives the lines: the format of the file, the offset of the line, and the line without its
 /// ending.
-pub type Taker<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
+pub type LineSink<'t> = dyn FnMut(Format, u64, &[u8]) -> ControlFlow<()> + 't;
 
-/// Yields the lines of a session file that pass a sieve, without building an index; all lines if
-/// there is no sieve.
+/// Yields the lines of a session file that pass a prefilter, without building an index; all lines if
+/// there is none.
 ///
 /// The other lines are not kept in memory, however long they are. Ends when `each` breaks. Fails
 /// like [`crate::store::open()`].
 pub fn sift(
     path: &Path,
     options: Options,
-    sieve: Option<&Sieve>,
-    each: &mut Taker<'_>,
+    prefilter: Option<&Prefilter>,
+    each: &mut LineSink<'_>,
 ) -> Result<Format, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let (files, len) = open_raw(path)?;
@@ -42,8 +42,8 @@ pub fn sift(
         _ => files.read(Span { file: 0, offset, len: (BLOCK as u64).min(len - offset) }, block),
     })
     .map_err(io)?;
-    let format = settled(path, detected, options)?.format;
-    pass.run(sieve, &mut |offset, line| each(format, offset, line)).map_err(io)?;
+    let format = chosen_format(path, detected, options)?.format;
+    pass.run(prefilter, &mut |offset, line| each(format, offset, line)).map_err(io)?;
     Ok(format)
 }
 
@@ -101,19 +101,19 @@ impl Pass<'_> {
 
     fn run(
         &mut self,
-        sieve: Option<&Sieve>,
+        prefilter: Option<&Prefilter>,
         each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> io::Result<()> {
         loop {
-            let flow = match sieve {
-                Some(sieve) => self.block(sieve, each)?,
+            let flow = match prefilter {
+                Some(prefilter) => self.block(prefilter, each)?,
                 None => self.whole_block(each)?,
             };
             if flow.is_break() {
                 return Ok(());
             }
-            let keep = match sieve {
-                Some(sieve) if !self.open => sieve.overlap().min(self.buffer.len()),
+            let keep = match prefilter {
+                Some(prefilter) if !self.open => prefilter.overlap().min(self.buffer.len()),
                 _ => 0,
             };
             if !self.more(keep)? {
@@ -129,7 +129,7 @@ impl Pass<'_> {
     /// Searches the current block for wanted lines.
     fn block(
         &mut self,
-        sieve: &Sieve,
+        prefilter: &Prefilter,
         each: &mut dyn FnMut(u64, &[u8]) -> ControlFlow<()>,
     ) -> io::Result<ControlFlow<()>> {
         let mut from = 0;
@@ -149,7 +149,7 @@ impl Pass<'_> {
         let mut wanted: Vec<std::ops::Range<usize>> = Vec::new();
         let mut open = None;
         let block = &self.buffer[from..];
-        sieve.each(block, |at| {
+        prefilter.each(block, |at| {
             let start = memchr::memrchr(b'\n', &block[..at]).map(|at| at + 1);
             match memchr::memchr(b'\n', &block[at..]) {
                 Some(more) => {
@@ -249,10 +249,10 @@ mod tests {
     fn sifted(text: &[u8], needle: &str, wanted: usize) -> Vec<Vec<u8>> {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(text).unwrap();
-        let sieve = Sieve::new(&[needle.chars().map(|c| vec![c]).collect()]).unwrap();
+        let prefilter = Prefilter::new(&[needle.chars().map(|c| vec![c]).collect()]).unwrap();
         let options = Options { format: Some(Format::Pi), ..Options::default() };
         let mut out = Vec::new();
-        sift(file.path(), options, Some(&sieve), &mut |_, offset, line| {
+        sift(file.path(), options, Some(&prefilter), &mut |_, offset, line| {
             assert_eq!(&text[offset as usize..offset as usize + line.len()], line);
             out.push(line.to_vec());
             if out.len() == wanted { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }

@@ -1,6 +1,6 @@
 //! Reading only as much of the end of a session file as is needed.
 
-use super::whole::{Opened, Options, Told, is_read_once, open, read_at, read_head, read_on, told};
+use super::whole::{Opened, Options, Told, detect_format, is_read_once, open, read_at, read_head, read_on};
 use crate::format::{Builder, Format, Program, Session};
 use crate::json::{Field, Line, Reader};
 use crate::model::{FaultKind, Key};
@@ -14,7 +14,7 @@ use std::path::Path;
 
 /// What is needed from a session that need not be read as a whole.
 #[derive(Clone, Copy)]
-pub struct Part<'p> {
+pub struct TailRequest<'p> {
     /// Entries that are needed wherever they are, by their whole ids, with the labels about them.
     pub ids: &'p [&'p str],
     /// Strings that should not occur in the session, e.g. the name of a new label: if one does,
@@ -30,10 +30,10 @@ pub struct Part<'p> {
     pub enough: &'p dyn Fn(&Session) -> bool,
 }
 
-impl Default for Part<'_> {
+impl Default for TailRequest<'_> {
     /// Only HEAD is needed.
     fn default() -> Self {
-        Part {
+        TailRequest {
             ids: &[],
             absent: &[],
             fresh: &|_| Vec::new(),
@@ -65,7 +65,7 @@ impl Default for Part<'_> {
 /// let opened = open_part("session.jsonl".as_ref(), Options::default(), &part)?;
 /// # Ok::<(), bough::store::Error>(())
 /// ```
-pub fn open_part(path: &Path, options: Options, part: &Part<'_>) -> Result<Opened, Error> {
+pub fn open_part(path: &Path, options: Options, part: &TailRequest<'_>) -> Result<Opened, Error> {
     match try_part(path, options, part, SIZES)? {
         Some(opened) => Ok(opened),
         None => open(path, options),
@@ -73,7 +73,7 @@ pub fn open_part(path: &Path, options: Options, part: &Part<'_>) -> Result<Opene
 }
 
 /// Opens a part of a session as [`open_part`] does, but gives nothing where only the whole would do.
-pub fn open_end(path: &Path, options: Options, part: &Part<'_>) -> Result<Option<Opened>, Error> {
+pub fn open_end(path: &Path, options: Options, part: &TailRequest<'_>) -> Result<Option<Opened>, Error> {
     try_part(path, options, part, SIZES)
 }
 
@@ -90,7 +90,12 @@ const SIZES: Sizes = Sizes { tail: 64 << 10, file: 512 << 10 };
 /// The maximum number of lines that are read one by one; with more, the whole file is read instead.
 const LINES: usize = 4096;
 
-fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Result<Option<Opened>, Error> {
+fn try_part(
+    path: &Path,
+    options: Options,
+    part: &TailRequest<'_>,
+    sizes: Sizes,
+) -> Result<Option<Opened>, Error> {
     if options.side || is_read_once(path) {
         return Ok(None);
     }
@@ -101,9 +106,9 @@ fn try_part(path: &Path, options: Options, part: &Part<'_>, sizes: Sizes) -> Res
     if !facts.is_file() || facts.len() < sizes.file {
         return Ok(None);
     }
-    let stamp = Stamp::of(&file).map_err(io)?;
+    let stamp = Stamp::take(&file).map_err(io)?;
     let head = read_head(&file).map_err(io)?;
-    let Told { format, program } = told(path, &file, &head, options)?;
+    let Told { format, program } = detect_format(path, &file, &head, options)?;
     if !matches!(format, Format::PiV2 | Format::Pi | Format::Omp | Format::Prime | Format::Chimera) {
         return Ok(None);
     }
@@ -124,7 +129,7 @@ struct PartOf<'f> {
 }
 
 impl PartOf<'_> {
-    fn read(&self, part: &Part<'_>, mut tail: u64) -> io::Result<Option<Session>> {
+    fn read(&self, part: &TailRequest<'_>, mut tail: u64) -> io::Result<Option<Session>> {
         let (session, from) = loop {
             // Limit the wasted work to a small fraction of reading the whole file.
             if tail > self.len / 8 {
@@ -137,7 +142,7 @@ impl PartOf<'_> {
             }
             tail *= 4;
         };
-        let has = |session: &Session, id: &str| session.find(Key::of(id.as_bytes())).is_some();
+        let has = |session: &Session, id: &str| session.find(Key::hash(id.as_bytes())).is_some();
         let is_found = |session: &Session| part.ids.iter().all(|id| has(session, id));
         let fresh = (part.fresh)(self.format);
         let is_taken = |session: &Session| fresh.iter().any(|id| has(session, id));
@@ -149,14 +154,14 @@ impl PartOf<'_> {
         }
         let ids: Vec<&str> = part.ids.iter().copied().chain(fresh.iter().map(String::as_str)).collect();
         let Some(lines) = lines_with(self.file, self.len, &ids, part.absent)? else { return Ok(None) };
-        let (session, _) = self.build(&lines, from, &Part { ids: &ids, ..*part })?;
+        let (session, _) = self.build(&lines, from, &TailRequest { ids: &ids, ..*part })?;
         // An id that is not found may be spelled with escapes; it may be a label, or a prefix.
         Ok(Some(session).filter(|session| is_exact(session) && is_found(session) && !is_taken(session)))
     }
 
     /// Builds a session from the first lines, from the wanted ones among `lines`, and from all
     /// lines that begin at `from` or later. Also returns the offset of the first of these.
-    fn build(&self, lines: &[u64], from: u64, part: &Part<'_>) -> io::Result<(Session, u64)> {
+    fn build(&self, lines: &[u64], from: u64, part: &TailRequest<'_>) -> io::Result<(Session, u64)> {
         let mut builder = Builder::new(self.format);
         builder.program(self.program);
         builder.partial();
@@ -169,8 +174,8 @@ impl PartOf<'_> {
         for offset in lines.iter().filter(|offset| **offset >= first && **offset < from) {
             self.line(&mut reader, *offset, |line| {
                 let id = line.fields.str(Field::Id);
-                let is_label = || line.fields.str(Field::Type).is_some_and(|ty| ty.is("label"));
-                if id.is_some_and(|id| part.ids.iter().any(|wanted| id.is(wanted))) || is_label() {
+                let is_label = || line.fields.str(Field::Type).is_some_and(|ty| ty.equals("label"));
+                if id.is_some_and(|id| part.ids.iter().any(|wanted| id.equals(wanted))) || is_label() {
                     builder.line(line);
                 }
             })?;
@@ -195,7 +200,8 @@ impl PartOf<'_> {
         let mut end = None;
         reader.feed(self.head, |line| {
             let ty = line.fields.str(Field::Type);
-            let tells = ty.is_some_and(|ty| ["session", "title", "header"].iter().any(|word| ty.is(word)));
+            let tells =
+                ty.is_some_and(|ty| ["session", "title", "header"].iter().any(|word| ty.equals(word)));
             if end.is_none() && tells {
                 builder.line(line);
             } else {
@@ -327,7 +333,7 @@ mod tests {
         text
     }
 
-    fn part(text: &str, part: &Part<'_>) -> Option<Opened> {
+    fn part(text: &str, part: &TailRequest<'_>) -> Option<Opened> {
         let file = tempfile::Builder::new().suffix(".jsonl").tempfile().unwrap();
         std::fs::write(file.path(), text).unwrap();
         try_part(file.path(), Options::default(), part, Sizes { tail: 100, file: 0 }).unwrap()
@@ -335,7 +341,7 @@ mod tests {
 
     fn names(opened: &Opened, count: usize) -> String {
         let session = &opened.session;
-        let key = |id: &str| Key::of(id.as_bytes());
+        let key = |id: &str| Key::hash(id.as_bytes());
         let ids: Vec<String> = (0..300).map(|at| format!("e{at}")).collect();
         let name =
             |ix| ids.iter().find(|id| key(id) == session.entries.key(ix)).cloned().unwrap_or("?".into());
@@ -359,7 +365,7 @@ mod tests {
     fn the_end_of_a_path_is_read_from_the_end_of_the_file() {
         let check = |items: &str, wanted: Option<&str>| {
             let enough = |session: &Session| session.knows_path(4, |_| true);
-            let opened = part(&pi(items), &Part { enough: &enough, ..Part::default() });
+            let opened = part(&pi(items), &TailRequest { enough: &enough, ..TailRequest::default() });
             assert_eq!(opened.as_ref().map(|opened| names(opened, 4)).as_deref(), wanted, "{items}");
             if let Some(opened) = opened {
                 assert!(opened.session.partial);
@@ -387,9 +393,9 @@ mod tests {
     fn entries_and_labels_are_found_by_their_bytes() {
         let items = format!("{} e200@e3<e9; e201@e5<e200; {}", chain(0, 10), chain(10, 100));
         let find = |text: &str, ids: &[&str], absent: &[&str]| -> Option<String> {
-            let opened = part(text, &Part { ids, absent, ..Part::default() })?;
+            let opened = part(text, &TailRequest { ids, absent, ..TailRequest::default() })?;
             let session = &opened.session;
-            let ids = ids.iter().filter(|id| session.find(Key::of(id.as_bytes())).is_some()).count();
+            let ids = ids.iter().filter(|id| session.find(Key::hash(id.as_bytes())).is_some()).count();
             Some(format!(
                 "{ids} {}",
                 session.labels.lines.iter().map(|line| line.text).collect::<Vec<_>>().join(" ")
@@ -413,7 +419,7 @@ mod tests {
     fn a_fresh_id_is_none_that_is_there() {
         let check = |id: &str, free: bool| {
             let fresh = |_| vec![id.to_owned()];
-            assert_eq!(part(&pi(&chain(0, 100)), &Part { fresh: &fresh, ..Part::default() }).is_some(), free, "{id}");
+            assert_eq!(part(&pi(&chain(0, 100)), &TailRequest { fresh: &fresh, ..TailRequest::default() }).is_some(), free, "{id}");
         };
         check("e100", true);
         check("e99",  false);

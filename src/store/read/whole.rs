@@ -59,10 +59,10 @@ pub fn open_any(path: &Path, options: Options) -> Result<(Option<Session>, Files
 /// Opens a file once, and reads the session in it; also returns its length.
 fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files, u64), Error> {
     let mut files = Files::new();
-    let (session, len) = match Source::of(path)? {
+    let (session, len) = match Source::open(path)? {
         Source::Bytes(bytes) => {
             let len = bytes.len() as u64;
-            let format = settled(path, detect(&bytes, Some(path)), options);
+            let format = chosen_format(path, detect(&bytes, Some(path)), options);
             let session = format.map(|told| read_memory(told, options, &bytes));
             files.add(path.to_owned(), Content::Memory(bytes), None);
             (session, len)
@@ -82,7 +82,7 @@ fn load(path: &Path, options: Options) -> Result<(Result<Session, Error>, Files,
 /// Opens a file as bytes, whatever it contains; also returns its length. `-` is standard input.
 pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
     let mut files = Files::new();
-    let (content, len, stamp) = match Source::of(path)? {
+    let (content, len, stamp) = match Source::open(path)? {
         Source::Bytes(bytes) => {
             let len = bytes.len() as u64;
             (Content::Memory(bytes), len, None)
@@ -95,7 +95,7 @@ pub fn open_raw(path: &Path) -> Result<(Files, u64), Error> {
 
 /// Opens a session that is in memory.
 pub(crate) fn in_memory(path: &Path, options: Options, bytes: Vec<u8>) -> Result<Opened, Error> {
-    let session = read_memory(settled(path, detect(&bytes, Some(path)), options)?, options, &bytes);
+    let session = read_memory(chosen_format(path, detect(&bytes, Some(path)), options)?, options, &bytes);
     let mut files = Files::new();
     files.add(path.to_owned(), Content::Memory(bytes), None);
     Ok(Opened { session, files })
@@ -116,7 +116,7 @@ pub(crate) enum Source {
 }
 
 impl Source {
-    pub(crate) fn of(path: &Path) -> Result<Source, Error> {
+    pub(crate) fn open(path: &Path) -> Result<Source, Error> {
         let io = |source| Error::Io { path: path.to_owned(), source };
         let mut bytes = Vec::new();
         if path == Path::new("-") {
@@ -150,10 +150,10 @@ pub(crate) struct Told {
 }
 
 /// Detects the format of a file. `head` contains its first bytes.
-pub(crate) fn told(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
+pub(crate) fn detect_format(path: &Path, file: &File, head: &[u8], options: Options) -> Result<Told, Error> {
     let detected =
         detect_in(path, file, head).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    settled(path, detected, options)
+    chosen_format(path, detected, options)
 }
 
 /// Detects the format from the name of a file and its first bytes; `head` contains those that were
@@ -174,7 +174,7 @@ pub(crate) fn detect_in(path: &Path, file: &File, head: &[u8]) -> io::Result<Det
 }
 
 /// Returns the format that the user chose, or else the detected one.
-pub(crate) fn settled(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
+pub(crate) fn chosen_format(path: &Path, detected: Detected, options: Options) -> Result<Told, Error> {
     let program = match detected {
         Detected::Foreign(program) => Some(program),
         Detected::Format(format) => format.program(),
@@ -231,7 +231,7 @@ fn read_with(
     let room = space.len();
     let count = read_at(file, space, 0).map_err(io)?;
     let start = &space[..count];
-    let told = told(path, file, start, options)?;
+    let told = detect_format(path, file, start, options)?;
     let mut builder = begin(told, options);
     builder.expect(len, &start[..count.min(HEAD)]);
     reader.python(told.format.is_python());
@@ -250,7 +250,7 @@ fn read_with(
 fn read_large(path: &Path, options: Options, file: &File, len: u64) -> Result<Session, Error> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     let head = read_head(file).map_err(io)?;
-    let told = told(path, file, &head, options)?;
+    let told = detect_format(path, file, &head, options)?;
     let builder = || {
         let mut builder = begin(told, options);
         builder.expect(len, &head);

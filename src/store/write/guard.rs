@@ -113,7 +113,7 @@ pub enum Signs {
 
 impl Signs {
     /// Describes the sign, as the end of a sentence about the file.
-    pub fn words(self) -> &'static str {
+    pub fn phrase(self) -> &'static str {
         match self {
             Signs::Open => "is open for writing in another program",
             Signs::OmpLock => "is locked by a running oh-my-pi",

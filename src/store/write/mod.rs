@@ -34,7 +34,7 @@ use std::path::{Path, PathBuf};
 use steps::{Ready, Sink};
 
 /// How a plan is carried out.
-pub struct Orders<'a> {
+pub struct WriteOptions<'a> {
     /// Overrides safety checks, except for a file that another program has open.
     pub force: bool,
     /// The safety checks that are overridden one by one.
@@ -55,7 +55,7 @@ pub struct Orders<'a> {
     pub prove: Option<&'a Proof<'a>>,
 }
 
-impl Orders<'_> {
+impl WriteOptions<'_> {
     /// Returns the safety checks that are overridden.
     fn allows(&self) -> Allow {
         let Allow { live, truncated, overwrite, hardlink, changed } = self.allow;
@@ -108,27 +108,27 @@ pub fn carry_out(
     files: &Files,
     format: Format,
     plan: &Plan,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     out: &mut dyn Write,
 ) -> Result<Done, Refusal> {
     if plan.is_empty() {
         return Ok(Done::default());
     }
     let is_printed = |target: &Target| matches!(target, Target::Create { path: None, .. });
-    if orders.log.is_none() && !orders.force && !plan.targets.iter().all(is_printed) {
+    if options.log.is_none() && !options.force && !plan.targets.iter().all(is_printed) {
         return Err(Refusal::NoPlace);
     }
-    let guards = guards(files, format, plan, orders)?;
-    if orders.dry_run {
-        return check(files, plan, &guards, orders);
+    let guards = guards(files, format, plan, options)?;
+    if options.dry_run {
+        return check(files, plan, &guards, options);
     }
     let main = files.path(0);
     let file = guards.iter().find(|(file, _)| *file == 0).map(|(_, guard)| guard.path.clone());
     let file = file.unwrap_or_else(|| std::fs::canonicalize(main).unwrap_or_else(|_| main.to_owned()));
     let moved = plan.moved.clone();
     let operation = Operation {
-        op_id: op_id(orders.now),
-        time: orders.now.iso(),
+        op_id: op_id(options.now),
+        time: options.now.iso(),
         command: plan.verb.clone(),
         file,
         format: format.name().into(),
@@ -140,11 +140,11 @@ pub fn carry_out(
         only: None,
         steps: Vec::new(),
     };
-    let mut record = Record::of(orders, operation);
+    let mut record = Record::begin(options, operation);
     record.expect(plan.targets.iter().filter(|target| !is_printed(target)).count());
     let mut ready = Vec::new();
     for (at, target) in plan.targets.iter().enumerate() {
-        match make_ready(files, plan, target, &guards, orders, &mut record) {
+        match make_ready(files, plan, target, &guards, options, &mut record) {
             Ok(step) => ready.extend(step.map(|step| (at, step))),
             Err(refusal) => return Err(record.fail(refusal)),
         }
@@ -159,7 +159,7 @@ pub fn carry_out(
     };
     // Output is printed only after everything before it was written.
     let mut printed = 0;
-    let done = record.carry_out(ready, orders, |at| {
+    let done = record.carry_out(ready, options, |at| {
         let from = std::mem::replace(&mut printed, at);
         print(from, at, out)
     })?;
@@ -176,52 +176,57 @@ fn make_ready(
     plan: &Plan,
     target: &Target,
     guards: &[(u16, Guard)],
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     record: &mut Record,
 ) -> Result<Option<Ready>, Refusal> {
     match target {
         Target::Append { file, bytes } => {
             let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
-            steps::append(of(guards, *file), stamp, bytes, plan.keep_times, orders).map(Some)
+            steps::append(guard_of(guards, *file), stamp, bytes, plan.keep_times, options).map(Some)
         }
         Target::Rewrite { file, pieces } => {
             let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
             let time = plan.keep_times.then_some(stamp.mtime);
             let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
-            steps::replace(of(guards, *file), stamp, &mut fill, time, orders, record).map(Some)
+            steps::replace(guard_of(guards, *file), stamp, &mut fill, time, options, record).map(Some)
         }
         Target::Create { path: Some(path), pieces } => {
             // Files in the folder of the log are private to the user.
-            let is_private = orders.log.is_some_and(|log| path.starts_with(log.folder()));
+            let is_private = options.log.is_some_and(|log| path.starts_with(log.folder()));
             let mode = files.mode(0).filter(|_| !is_private).unwrap_or(0o600);
             let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
-            steps::create(path, mode, None, &mut fill, orders, record).map(Some)
+            steps::create(path, mode, None, &mut fill, options, record).map(Some)
         }
         Target::Create { path: None, .. } => Ok(None),
     }
 }
 
 /// Checks whether a plan could be carried out.
-fn check(files: &Files, plan: &Plan, guards: &[(u16, Guard)], orders: &Orders<'_>) -> Result<Done, Refusal> {
+fn check(
+    files: &Files,
+    plan: &Plan,
+    guards: &[(u16, Guard)],
+    options: &WriteOptions<'_>,
+) -> Result<Done, Refusal> {
     let mut done = Done::default();
     for target in &plan.targets {
         match target {
             Target::Append { file, bytes } => {
-                let guard = of(guards, *file);
-                steps::check_append(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, bytes, orders)?;
+                let guard = guard_of(guards, *file);
+                steps::check_append(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, bytes, options)?;
                 done.files.push(guard.path.clone());
             }
             Target::Rewrite { file, .. } => {
-                let guard = of(guards, *file);
-                steps::check_replace(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, orders)?;
+                let guard = guard_of(guards, *file);
+                steps::check_replace(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, options)?;
                 done.files.push(guard.path.clone());
             }
             Target::Create { path: Some(path), .. } => {
-                if let Some(there) = steps::check_create(path, orders)? {
-                    let stamp = Stamp::of(&there).map_err(|source| Refusal::io(path, source))?;
+                if let Some(there) = steps::check_create(path, options)? {
+                    let stamp = Stamp::take(&there).map_err(|source| Refusal::io(path, source))?;
                     let guard = Guard::look(path)?;
-                    look_for_handles(&guard, orders)?;
-                    steps::check_replace(&guard, &stamp, orders)?;
+                    look_for_handles(&guard, options)?;
+                    steps::check_replace(&guard, &stamp, options)?;
                 }
                 done.files.push(path.clone());
             }
@@ -236,7 +241,7 @@ fn guards(
     files: &Files,
     format: Format,
     plan: &Plan,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
 ) -> Result<Vec<(u16, Guard)>, Refusal> {
     let mut wanted: Vec<(u16, bool)> = plan
         .targets
@@ -256,12 +261,12 @@ fn guards(
         if files.stamp(file).is_none() {
             return Err(Refusal::Stdin);
         }
-        let guard = if orders.dry_run {
+        let guard = if options.dry_run {
             Guard::look(path)?
         } else {
-            Guard::take(path, format == Format::Omp, orders.force)?
+            Guard::take(path, format == Format::Omp, options.force)?
         };
-        look_around(&guard, path, is_new, None, orders)?;
+        look_around(&guard, path, is_new, None, options)?;
         guards.push((file, guard));
     }
     Ok(guards)
@@ -274,21 +279,27 @@ pub(super) fn look_around(
     path: &Path,
     is_new: bool,
     own: Option<i64>,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
 ) -> Result<(), Refusal> {
-    if !orders.force && !orders.allow.live {
-        look_for_life(guard, path, own, orders)
+    if !options.force && !options.allow.live {
+        look_for_life(guard, path, own, options)
     } else if is_new {
-        look_for_handles(guard, orders)
+        look_for_handles(guard, options)
     } else {
         Ok(())
     }
 }
 
-fn look_for_life(guard: &Guard, path: &Path, own: Option<i64>, orders: &Orders<'_>) -> Result<(), Refusal> {
+fn look_for_life(
+    guard: &Guard,
+    path: &Path,
+    own: Option<i64>,
+    options: &WriteOptions<'_>,
+) -> Result<(), Refusal> {
     let mtime = || guard.file.metadata().map(|facts| stamp::mtime(&facts)).ok();
-    let own = || own.filter(|own| mtime() == Some(*own)).or_else(|| last_own_change(orders.log, &guard.path));
-    match guard.alive(own, stamp::system_time(orders.now.0.saturating_mul(1_000_000)))? {
+    let own =
+        || own.filter(|own| mtime() == Some(*own)).or_else(|| last_own_change(options.log, &guard.path));
+    match guard.alive(own, stamp::system_time(options.now.0.saturating_mul(1_000_000)))? {
         Some(signs) => Err(Refusal::Alive { path: path.to_owned(), signs }),
         None => Ok(()),
     }
@@ -296,8 +307,8 @@ fn look_for_life(guard: &Guard, path: &Path, own: Option<i64>, orders: &Orders<'
 
 /// Refuses to replace a file that another program has open for writing: everything that it writes
 /// later would be lost. Only [`Allow::live`] overrides this.
-fn look_for_handles(guard: &Guard, orders: &Orders<'_>) -> Result<(), Refusal> {
-    if orders.allow.live || !guard.stays_open() {
+fn look_for_handles(guard: &Guard, options: &WriteOptions<'_>) -> Result<(), Refusal> {
+    if options.allow.live || !guard.stays_open() {
         return Ok(());
     }
     Err(Refusal::Alive { path: guard.path.clone(), signs: Signs::Open })
@@ -319,7 +330,7 @@ pub fn changed_by_bough(log: Option<&Log>, path: &Path) -> bool {
     last_own_change(log, path).is_some_and(|own| mtime.is_ok_and(|mtime| mtime == own))
 }
 
-fn of(guards: &[(u16, Guard)], file: u16) -> &Guard {
+fn guard_of(guards: &[(u16, Guard)], file: u16) -> &Guard {
     let found = guards.iter().find(|(known, _)| *known == file);
     &found.expect("all files that the plan changes were locked").1
 }
@@ -329,13 +340,13 @@ fn fill(files: &Files, pieces: &[Piece], sink: &mut Sink<'_>) -> io::Result<()> 
     let mut block = Vec::new();
     for piece in pieces {
         match piece {
-            Piece::New(bytes) => sink.put(bytes)?,
+            Piece::New(bytes) => sink.write_all(bytes)?,
             Piece::Keep(span) => {
                 let mut rest = *span;
                 while rest.len > 0 {
                     let now = crate::model::Span { len: rest.len.min(256 * 1024), ..rest };
                     files.read(now, &mut block)?;
-                    sink.put(&block)?;
+                    sink.write_all(&block)?;
                     rest.offset += now.len;
                     rest.len -= now.len;
                 }

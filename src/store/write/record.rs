@@ -1,7 +1,7 @@
 //! An operation that is being recorded in the log.
 
 use super::steps::{self, Failed, Ready};
-use super::{Done, Orders, Refusal, sys};
+use super::{Done, Refusal, WriteOptions, sys};
 use crate::store::oplog::lines::Line;
 use crate::store::oplog::{Log, Operation, Progress, Step};
 use crate::store::undo;
@@ -52,13 +52,13 @@ impl Entry {
         Entry { log: log.cloned(), operation, begun: false, noted: BTreeSet::new(), enters: None }
     }
 
-    fn put(&mut self, mut lines: Vec<Line<'_>>, sync: bool) -> io::Result<()> {
+    fn append(&mut self, mut lines: Vec<Line<'_>>, sync: bool) -> io::Result<()> {
         let Some(log) = &self.log else { return Ok(()) };
         if !self.begun {
             let operation = Operation { steps: Vec::new(), ..self.operation.clone() };
             lines.insert(0, Line::Begun(Cow::Owned(operation)));
         }
-        log.put(&lines, sync)?;
+        log.append(&lines, sync)?;
         self.begun = true;
         Ok(())
     }
@@ -68,7 +68,7 @@ impl Entry {
             let op_id = Cow::Borrowed(&*self.operation.op_id);
             // The files are written, or as before. A failure to record that must not look as if
             // they were not.
-            let _ = log.put(&[Line::Ended { op_id, state, after: None }], false);
+            let _ = log.append(&[Line::Ended { op_id, state, after: None }], false);
         }
     }
 }
@@ -90,35 +90,35 @@ pub(crate) struct Record<'a> {
 
 impl<'a> Record<'a> {
     /// Creates a record of an operation, or of the group that it is a part of.
-    pub(crate) fn of(orders: &Orders<'a>, operation: Operation) -> Record<'a> {
-        let entry = orders.group.and_then(|group| group.0.borrow_mut().take());
-        Record::with(entry.unwrap_or_else(|| Entry::new(orders.log, operation)), orders)
+    pub(crate) fn begin(options: &WriteOptions<'a>, operation: Operation) -> Record<'a> {
+        let entry = options.group.and_then(|group| group.0.borrow_mut().take());
+        Record::with(entry.unwrap_or_else(|| Entry::new(options.log, operation)), options)
     }
 
     /// Creates a record of an interrupted operation, to which further steps are added.
-    pub(crate) fn resume(orders: &Orders<'a>, operation: Operation) -> Record<'a> {
-        let mut entry = Entry::new(orders.log, operation);
+    pub(crate) fn resume(options: &WriteOptions<'a>, operation: Operation) -> Record<'a> {
+        let mut entry = Entry::new(options.log, operation);
         let op_id = entry.operation.op_id.clone();
         let known = entry.operation.steps.clone();
         let step =
             |(at, step)| Line::Step { op_id: Cow::Borrowed(&op_id), at, step: Some(Cow::Borrowed(step)) };
         // If the log can't be written, the next step reports it.
-        let _ = entry.put(known.iter().enumerate().map(step).collect(), false);
-        Record::with(entry, orders)
+        let _ = entry.append(known.iter().enumerate().map(step).collect(), false);
+        Record::with(entry, options)
     }
 
     /// Creates a record that records nothing, for rolling back steps.
-    pub(crate) fn scratch(orders: &Orders<'a>, operation: Operation) -> Record<'a> {
+    pub(crate) fn scratch(options: &WriteOptions<'a>, operation: Operation) -> Record<'a> {
         let entry = Entry::new(None, operation);
-        Record { is_scratch: true, ..Record::with(entry, orders) }
+        Record { is_scratch: true, ..Record::with(entry, options) }
     }
 
-    fn with(entry: Entry, orders: &Orders<'a>) -> Record<'a> {
+    fn with(entry: Entry, options: &WriteOptions<'a>) -> Record<'a> {
         Record {
             from: entry.operation.steps.len(),
             entry: Some(entry),
-            group: orders.group,
-            force: orders.force,
+            group: options.group,
+            force: options.force,
             is_scratch: false,
             is_lazy: false,
             backups: Vec::new(),
@@ -183,7 +183,7 @@ impl<'a> Record<'a> {
         }
         let op_id = Cow::Owned(entry.operation.op_id.clone());
         // Only cleaning up needs it.
-        let _ = entry.put(vec![Line::Folder { op_id, folder }], false);
+        let _ = entry.append(vec![Line::Folder { op_id, folder }], false);
     }
 
     /// Syncs a new file to the disk, or leaves that to the common sync of all files.
@@ -200,7 +200,7 @@ impl<'a> Record<'a> {
     }
 
     /// Writes steps to the log, just before they are carried out.
-    fn begin(&mut self, ready: &[(usize, Ready)]) -> Result<(), Refusal> {
+    fn log_steps(&mut self, ready: &[(usize, Ready)]) -> Result<(), Refusal> {
         let mut lines = Vec::new();
         let from = self.from;
         let entry = self.entry();
@@ -209,7 +209,7 @@ impl<'a> Record<'a> {
             let (op_id, step) = (Cow::Borrowed(&*op_id), Cow::Borrowed(&ready.step));
             lines.push(Line::Step { op_id, at: from + number, step: Some(step) });
         }
-        let put = entry.put(lines, true);
+        let put = entry.append(lines, true);
         let folder = entry.log.as_ref().map(|log| log.folder().to_owned()).unwrap_or_default();
         entry.operation.steps.extend(ready.iter().map(|(_, ready)| ready.step.clone()));
         match put {
@@ -241,19 +241,19 @@ impl<'a> Record<'a> {
     pub(crate) fn carry_out(
         &mut self,
         ready: Vec<(usize, Ready)>,
-        orders: &Orders<'_>,
+        options: &WriteOptions<'_>,
         mut before: impl FnMut(usize) -> Result<(), Refusal>,
     ) -> Result<Done, Refusal> {
         let mut done = Done::default();
         let is_undo = self.entry().operation.undoes.is_some();
         if (!ready.is_empty() || is_undo)
-            && let Err(refusal) = self.settle(&ready).and_then(|()| self.begin(&ready))
+            && let Err(refusal) = self.settle(&ready).and_then(|()| self.log_steps(&ready))
         {
             return Err(self.fail(refusal));
         }
         for (number, (at, step)) in ready.into_iter().enumerate() {
             let taken = before(at).map_err(Failed::from);
-            let taken = taken.and_then(|()| steps::take(step, self.from + number, orders, self));
+            let taken = taken.and_then(|()| steps::carry_out_step(step, self.from + number, options, self));
             match taken {
                 Ok(taken) => {
                     done.files.push(taken.path);
@@ -285,7 +285,7 @@ impl<'a> Record<'a> {
         }
         let op_id = Cow::Owned(entry.operation.op_id.clone());
         // If it can't be recorded, the step as it was planned is enough to roll it back.
-        let _ = entry.put(vec![Line::Step { op_id, at, step: Some(Cow::Owned(step)) }], false);
+        let _ = entry.append(vec![Line::Step { op_id, at, step: Some(Cow::Owned(step)) }], false);
     }
 
     /// Ends a part in which no step was carried out.
@@ -319,7 +319,7 @@ impl<'a> Record<'a> {
                     let none = |at| Line::Step { op_id: Cow::Borrowed(&op_id), at: from + at, step: None };
                     let lines: Vec<Line<'_>> = (0..steps.len()).map(none).collect();
                     if entry.begun && !lines.is_empty() {
-                        let _ = entry.put(lines, false);
+                        let _ = entry.append(lines, false);
                     }
                 } else {
                     entry.operation.steps.extend(steps);

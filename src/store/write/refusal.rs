@@ -12,7 +12,7 @@ pub enum Refusal {
     #[error("can't write to standard input")]
     Stdin,
     /// An agent seems to be using the session.
-    #[error("{}: {}", path.display(), signs.words())]
+    #[error("{}: {}", path.display(), signs.phrase())]
     Alive {
         /// The file.
         path: PathBuf,

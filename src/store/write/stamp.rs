@@ -22,7 +22,7 @@ const TAIL: u64 = 64;
 
 impl Stamp {
     /// Takes the stamp of an open file.
-    pub fn of(file: &File) -> io::Result<Stamp> {
+    pub fn take(file: &File) -> io::Result<Stamp> {
         Stamp::with(file, &file.metadata()?)
     }
 

@@ -3,7 +3,7 @@
 use super::guard::{self, Guard};
 use super::stamp::{self, Stamp};
 use super::temp::{self, Temp};
-use super::{Orders, Record, Refusal, Signs, sys, unix};
+use super::{Record, Refusal, Signs, WriteOptions, sys, unix};
 use crate::json::{Reader, Shape};
 use crate::store::oplog::{State, Step, StepKind, hex};
 use sha2::{Digest, Sha256};
@@ -41,7 +41,7 @@ impl<'a> Sink<'a> {
         Sink { into: Into::Stream(stream), hash: Sha256::new() }
     }
 
-    pub(crate) fn put(&mut self, bytes: &[u8]) -> io::Result<()> {
+    pub(crate) fn write_all(&mut self, bytes: &[u8]) -> io::Result<()> {
         self.hash.update(bytes);
         match &mut self.into {
             Into::File(file) => sys::write(file, bytes),
@@ -95,13 +95,13 @@ pub(super) fn check_append(
     guard: &Guard,
     stamp: &Stamp,
     lines: &[u8],
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
 ) -> Result<(File, Stamp, &'static [u8]), Refusal> {
     let io = |source| Refusal::io(&guard.path, source);
     let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
-    let found = Stamp::of(&file).map_err(io)?;
+    let found = Stamp::take(&file).map_err(io)?;
     if found != *stamp {
-        let grew = orders.last_try && orders.allows().changed && stamp.only_grew(&file).map_err(io)?;
+        let grew = options.last_try && options.allows().changed && stamp.only_grew(&file).map_err(io)?;
         if !grew {
             return Err(Refusal::Changed { path: guard.path.clone() });
         }
@@ -110,7 +110,7 @@ pub(super) fn check_append(
         _ if lines.starts_with(b"\n") || lines.starts_with(b"\r\n") => b"",
         LastLine::Ended => b"",
         LastLine::Whole => b"\n",
-        LastLine::Torn { .. } if orders.allows().truncated => b"\n",
+        LastLine::Torn { .. } if options.allows().truncated => b"\n",
         LastLine::Torn { offset } => return Err(Refusal::Torn { path: guard.path.clone(), offset }),
     };
     Ok((file, found, first))
@@ -122,9 +122,9 @@ pub(super) fn append(
     stamp: &Stamp,
     lines: &[u8],
     keep_time: bool,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
 ) -> Result<Ready, Refusal> {
-    let (file, found, first) = check_append(guard, stamp, lines, orders)?;
+    let (file, found, first) = check_append(guard, stamp, lines, options)?;
     let bytes = [first, lines].concat();
     ready_append(guard, file, bytes, keep_time.then_some(found.mtime))
 }
@@ -138,14 +138,14 @@ pub(crate) fn append_again(
 ) -> Result<Ready, Refusal> {
     let io = |source| Refusal::io(&guard.path, source);
     let file = OpenOptions::new().read(true).append(true).open(&guard.path).map_err(io)?;
-    if Stamp::of(&file).map_err(io)? != *stamp {
+    if Stamp::take(&file).map_err(io)? != *stamp {
         return Err(Refusal::Changed { path: guard.path.clone() });
     }
     ready_append(guard, file, bytes, Some(time))
 }
 
 fn ready_append(guard: &Guard, file: File, bytes: Vec<u8>, time: Option<i64>) -> Result<Ready, Refusal> {
-    let before = State::of(&file).map_err(|source| Refusal::io(&guard.path, source))?;
+    let before = State::read(&file).map_err(|source| Refusal::io(&guard.path, source))?;
     let after = State {
         bytes: before.bytes + bytes.len() as u64,
         tail: String::new(),
@@ -207,19 +207,19 @@ fn last_line(file: &File, len: u64) -> io::Result<LastLine> {
 }
 
 /// Checks whether a file may be replaced.
-pub(super) fn check_replace(guard: &Guard, stamp: &Stamp, orders: &Orders<'_>) -> Result<(), Refusal> {
+pub(super) fn check_replace(guard: &Guard, stamp: &Stamp, options: &WriteOptions<'_>) -> Result<(), Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
-    if Stamp::of(&guard.file).map_err(io)? != *stamp {
+    if Stamp::take(&guard.file).map_err(io)? != *stamp {
         return Err(Refusal::Changed { path: path.clone() });
     }
     // A file that may not be written is not replaced either, although its folder would allow it.
     drop(OpenOptions::new().append(true).open(path).map_err(io)?);
     let old = guard.file.metadata().map_err(io)?;
-    if old.nlink() > 1 && !orders.allows().hardlink {
+    if old.nlink() > 1 && !options.allows().hardlink {
         return Err(Refusal::HardLinked { path: path.clone(), others: old.nlink() as usize - 1 });
     }
-    if orders.dry_run {
+    if options.dry_run {
         if !unix::may_write(sys::folder_of(path)) {
             return Err(io(io::ErrorKind::PermissionDenied.into()));
         }
@@ -236,20 +236,20 @@ pub(crate) fn replace(
     stamp: &Stamp,
     fill: &mut Fill<'_>,
     time: Option<i64>,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     record: &mut Record<'_>,
 ) -> Result<Ready, Refusal> {
-    check_replace(guard, stamp, orders)?;
+    check_replace(guard, stamp, options)?;
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
     let (mut new, sha256) = copy_like(guard, fill, time, record)?;
-    if let Some(Err(why)) = orders.prove.map(|prove| prove(new.path())) {
+    if let Some(Err(why)) = options.prove.map(|prove| prove(new.path())) {
         return Err(Refusal::Unproved { path: path.clone(), why });
     }
     let backup = record.back_up(&guard.file, 0, stamp.len)?;
     let kept = backup.is_none().then(|| record.name_to_keep(path));
-    let before = State { sha256: backup.clone(), ..State::of(&guard.file).map_err(io)? };
-    let after = State { sha256: Some(sha256), ..new.file().and_then(State::of).map_err(io)? };
+    let before = State { sha256: backup.clone(), ..State::read(&guard.file).map_err(io)? };
+    let after = State { sha256: Some(sha256), ..new.file().and_then(State::read).map_err(io)? };
     new.is_written();
     let step = Step {
         before: Some(before),
@@ -304,17 +304,17 @@ fn copy_like(
 }
 
 /// Checks whether a new file may be created; returns the one that it would overwrite.
-pub(super) fn check_create(path: &Path, orders: &Orders<'_>) -> Result<Option<File>, Refusal> {
+pub(super) fn check_create(path: &Path, options: &WriteOptions<'_>) -> Result<Option<File>, Refusal> {
     let io = |source| Refusal::io(path, source);
     match fs::metadata(path) {
-        Ok(facts) if !facts.is_file() && orders.allows().overwrite => {
+        Ok(facts) if !facts.is_file() && options.allows().overwrite => {
             return Err(Refusal::NotAFile { path: path.to_owned() });
         }
-        Ok(_) if !orders.allows().overwrite => return Err(Refusal::Exists { path: path.to_owned() }),
+        Ok(_) if !options.allows().overwrite => return Err(Refusal::Exists { path: path.to_owned() }),
         Ok(_) => return open(path).map(Some).map_err(io),
         Err(_) => {}
     }
-    if orders.dry_run && !unix::may_write(first_folder(path)) {
+    if options.dry_run && !unix::may_write(first_folder(path)) {
         return Err(io(io::ErrorKind::PermissionDenied.into()));
     }
     Ok(None)
@@ -326,16 +326,16 @@ pub(crate) fn create(
     mode: u32,
     time: Option<i64>,
     fill: &mut Fill<'_>,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     record: &mut Record<'_>,
 ) -> Result<Ready, Refusal> {
     let io = |source| Refusal::io(path, source);
-    if let Some(file) = check_create(path, orders)? {
-        let stamp = Stamp::of(&file).map_err(io)?;
+    if let Some(file) = check_create(path, options)? {
+        let stamp = Stamp::take(&file).map_err(io)?;
         drop(file);
-        let guard = Guard::take(path, false, orders.force)?;
-        super::look_for_handles(&guard, orders)?;
-        return replace(&guard, &stamp, fill, None, orders, record);
+        let guard = Guard::take(path, false, options.force)?;
+        super::look_for_handles(&guard, options)?;
+        return replace(&guard, &stamp, fill, None, options, record);
     }
     // Declared before the file, so that a failure removes the folders after the file.
     let folders = Folders::make(sys::folder_of(path)).map_err(io)?;
@@ -352,14 +352,14 @@ pub(crate) fn create(
         stamp::put_back_time(file, time).map_err(io)?;
     }
     record.sync(file).map_err(io)?;
-    if let Some(Err(why)) = orders.prove.map(|prove| prove(new.path())) {
+    if let Some(Err(why)) = options.prove.map(|prove| prove(new.path())) {
         return Err(Refusal::Unproved { path: path.to_owned(), why });
     }
     let real = match fs::canonicalize(sys::folder_of(path)) {
         Ok(folder) => folder.join(path.file_name().unwrap_or_default()),
         Err(_) => path.to_owned(),
     };
-    let after = State { sha256, ..State::of(file).map_err(io)? };
+    let after = State { sha256, ..State::read(file).map_err(io)? };
     new.is_written();
     let step = Step {
         after: Some(after),
@@ -445,11 +445,11 @@ pub(crate) fn cut(
         false => OpenOptions::new().read(true).write(true).open(path),
     };
     let file = file.map_err(io)?;
-    if Stamp::of(&file).map_err(io)? != *stamp {
+    if Stamp::take(&file).map_err(io)? != *stamp {
         return Err(Refusal::Changed { path: path.clone() });
     }
     let is_alone = guard.writes && unix::shut_out(&file).is_some();
-    let before = State::of(&file).map_err(io)?;
+    let before = State::read(&file).map_err(io)?;
     let backup = record.back_up(&file, len, before.bytes.saturating_sub(len))?;
     let kept = backup.is_none().then(|| record.name_to_keep(path));
     let tail = stamp::read_at(&file, len.saturating_sub(4096), len.min(4096) as usize).map_err(io)?;
@@ -459,7 +459,8 @@ pub(crate) fn cut(
     let may_copy = facts.nlink() == 1 && unix::may_write(sys::folder_of(path));
     // Bytes without a backup stay in the old file.
     if may_copy && (!is_alone || kept.is_some()) {
-        let mut fill = |sink: &mut Sink<'_>| stamp::each_block(&guard.file, 0, len, |block| sink.put(block));
+        let mut fill =
+            |sink: &mut Sink<'_>| stamp::each_block(&guard.file, 0, len, |block| sink.write_all(block));
         // If the disk has no room for a copy, or the owner can't be kept, the file itself is
         // shortened.
         if let Ok((mut new, _)) = copy_like(guard, &mut fill, Some(time), record) {
@@ -479,10 +480,10 @@ pub(crate) fn cut(
 pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> Result<Ready, Refusal> {
     let path = &guard.path;
     let io = |source| Refusal::io(path, source);
-    if Stamp::of(&guard.file).map_err(io)? != *stamp {
+    if Stamp::take(&guard.file).map_err(io)? != *stamp {
         return Err(Refusal::Changed { path: path.clone() });
     }
-    let before = State::of(&guard.file).map_err(io)?;
+    let before = State::read(&guard.file).map_err(io)?;
     let backup = record.back_up(&guard.file, 0, before.bytes)?;
     let kept = backup.is_none().then(|| record.name_to_keep(path));
     record.note_folder(sys::folder_of(path));
@@ -497,21 +498,21 @@ pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> R
 }
 
 /// Carries out a step. The number is that of the step in the record.
-pub(crate) fn take(
+pub(crate) fn carry_out_step(
     ready: Ready,
     at: usize,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     record: &mut Record<'_>,
 ) -> Result<Taken, Failed> {
     let path = ready.step.path.clone();
     let mut kept_at = None;
     match ready.action {
         Action::Append { file, bytes, time } => {
-            take_append(&ready.step, &file, &bytes, time, at, orders, record)?;
+            take_append(&ready.step, &file, &bytes, time, at, options, record)?;
         }
         Action::Replace { new, old, stamp, kept } => {
             let len = ready.step.after.as_ref().map_or(0, |after| after.bytes);
-            take_replace(&path, new, len, &old, &stamp, kept.as_deref(), orders)?;
+            take_replace(&path, new, len, &old, &stamp, kept.as_deref(), options)?;
             kept_at = kept;
             record.sync_later(sys::folder_of(&path));
         }
@@ -547,7 +548,7 @@ pub(crate) fn take(
                 alone = unix::shut_out(&file);
             }
             let len = ready.step.after.as_ref().map_or(0, |after| after.bytes);
-            if Stamp::of(&file).map_err(io)? != stamp {
+            if Stamp::take(&file).map_err(io)? != stamp {
                 return Err(Refusal::Changed { path }.into());
             }
             sys::cut(&file, len).map_err(io)?;
@@ -565,7 +566,7 @@ fn take_append(
     bytes: &[u8],
     time: Option<i64>,
     at: usize,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
     record: &mut Record<'_>,
 ) -> Result<(), Failed> {
     let path = &step.path;
@@ -577,7 +578,7 @@ fn take_append(
     // Room on the disk is reserved first: otherwise a partial line might have to be removed again
     // next to an agent.
     let put = sys::reserve(file, before.bytes, bytes.len() as u64).map_err(|error| (error, false));
-    let start = match put.and_then(|()| put_behind(file, bytes)) {
+    let start = match put.and_then(|()| append_bytes(file, bytes)) {
         Ok(start) => start,
         Err((error, is_taken)) => {
             if file.metadata().is_ok_and(|facts| facts.len() == before.bytes) {
@@ -594,7 +595,7 @@ fn take_append(
     }
     let mut step = step.clone();
     let result = sys::sync(file).map_err(io).and_then(|()| {
-        if let Some(Err(why)) = orders.prove.map(|prove| prove(path)) {
+        if let Some(Err(why)) = options.prove.map(|prove| prove(path)) {
             return Err(Refusal::Unproved { path: path.to_owned(), why });
         }
         if let Some(time) = time.filter(|_| start == before.bytes) {
@@ -604,7 +605,7 @@ fn take_append(
                 other => other.map_err(io)?,
             }
         }
-        let after = State::of(file).map_err(io)?;
+        let after = State::read(file).map_err(io)?;
         let sha256 = step.after.as_ref().and_then(|after| after.sha256.clone());
         step.after = Some(State { sha256, bytes: start + bytes.len() as u64, ..after });
         if start != before.bytes {
@@ -644,7 +645,7 @@ fn has_name(file: &File, path: &Path) -> io::Result<bool> {
 
 /// Appends bytes by one call; returns their offset. An error says whether some of them are in the
 /// file.
-fn put_behind(mut file: &File, bytes: &[u8]) -> Result<u64, (io::Error, bool)> {
+fn append_bytes(mut file: &File, bytes: &[u8]) -> Result<u64, (io::Error, bool)> {
     let mut tries = 0;
     loop {
         let count = sys::write_once(file, bytes).map_err(|error| (error, false))?;
@@ -694,15 +695,15 @@ fn take_replace(
     old: &File,
     stamp: &Stamp,
     kept: Option<&Path>,
-    orders: &Orders<'_>,
+    options: &WriteOptions<'_>,
 ) -> Result<(), Failed> {
     let io = |source| Refusal::io(path, source);
     let changed = || Refusal::Changed { path: path.to_owned() };
-    let carries = orders.allows().live || orders.force;
-    let patience = if orders.allow.live { CLOSES_LATER } else { CLOSES_SOON };
+    let carries = options.allows().live || options.force;
+    let patience = if options.allow.live { CLOSES_LATER } else { CLOSES_SOON };
     // A signal must not end the program while the old file has the name of one that is removed.
     let _calm = temp::calm();
-    let there = open(path).and_then(|there| Stamp::of(&there)).map_err(io)?;
+    let there = open(path).and_then(|there| Stamp::take(&there)).map_err(io)?;
     if there != *stamp {
         return Err(changed().into());
     }
@@ -733,7 +734,7 @@ fn take_replace(
         if !is_quiet(&found, patience) {
             break Refusal::Alive { path: path.to_owned(), signs: Signs::Open };
         }
-        match Stamp::of(&found) {
+        match Stamp::take(&found) {
             Ok(now) if now == carried => {
                 let result = match kept {
                     Some(kept) => sys::rename_to_free(new.path(), kept).map(|()| new.is_gone()),
@@ -795,7 +796,7 @@ fn take_remove(path: &Path, name: &Path, stamp: &Stamp, kept: Option<&Path>) -> 
     sys::rename(path, name).map_err(io)?;
     let is_same = open(name).and_then(|there| {
         let is_quiet = stamp.is_of(&there) && is_quiet(&there, CLOSES_SOON);
-        Ok(is_quiet && Stamp::of(&there)? == *stamp)
+        Ok(is_quiet && Stamp::take(&there)? == *stamp)
     });
     let refusal = match is_same {
         Ok(true) => match kept.map_or_else(|| sys::remove(name), |kept| sys::rename_to_free(name, kept)) {

@@ -75,11 +75,11 @@ pub(crate) struct Temp {
 impl Temp {
     /// Creates a file in the folder of `path`.
     pub(crate) fn new(path: &Path, mode: u32) -> io::Result<Temp> {
-        Temp::named(name_beside(path), mode)
+        Temp::create(name_beside(path), mode)
     }
 
     /// Creates a file with a name that no other file has.
-    pub(crate) fn named(path: PathBuf, mode: u32) -> io::Result<Temp> {
+    pub(crate) fn create(path: PathBuf, mode: u32) -> io::Result<Temp> {
         let file = create(&path, mode)?;
         Ok(Temp { path, file: Some(file), gone: false })
     }

@@ -13,8 +13,13 @@ use std::rc::Rc;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard};
 use sys::Call;
 
-fn carry(opened: &Opened, plan: &Plan, orders: &Orders<'_>, out: &mut dyn Write) -> Result<Done, Refusal> {
-    carry_out(&opened.files, opened.session.format, plan, orders, out)
+fn carry(
+    opened: &Opened,
+    plan: &Plan,
+    options: &WriteOptions<'_>,
+    out: &mut dyn Write,
+) -> Result<Done, Refusal> {
+    carry_out(&opened.files, opened.session.format, plan, options, out)
 }
 
 /// A folder with one session in it, and a log.
@@ -51,7 +56,7 @@ impl Place {
 
     fn unguarded(text: &str) -> Place {
         let folder = tempfile::tempdir().unwrap();
-        let place = Place { log: Log::at(folder.path().join("state")), folder };
+        let place = Place { log: Log::in_folder(folder.path().join("state")), folder };
         fs::create_dir(place.folder.path().join("work")).unwrap();
         place.put(text);
         place
@@ -94,17 +99,17 @@ impl Place {
         store::open(&self.path(), store::Options::default()).unwrap()
     }
 
-    fn orders(&self) -> Orders<'_> {
-        orders(&self.log)
+    fn options(&self) -> WriteOptions<'_> {
+        options(&self.log)
     }
 
     fn run(&self, plan: &Plan) -> Result<Done, Refusal> {
-        carry(&self.opened(), plan, &self.orders(), &mut Vec::new())
+        carry(&self.opened(), plan, &self.options(), &mut Vec::new())
     }
 
     fn undo(&self) -> Result<Done, Refusal> {
         let operation = undo::find(&self.log, None, Some(&self.path()))?;
-        undo::undo(&self.log, &operation, None, &self.orders())
+        undo::undo(&self.log, &operation, None, &self.options())
     }
 
     /// Returns the files beside the session.
@@ -177,7 +182,7 @@ fn folders_that_were_made_for_a_file_go_with_it() {
     let made = place.run(&create_below(place.folder.path())).unwrap();
     let undo = |op: &str| {
         let operation = undo::find(&place.log, Some(op), None).unwrap();
-        undo::undo(&place.log, &operation, None, &place.orders()).unwrap().op_id
+        undo::undo(&place.log, &operation, None, &place.options()).unwrap().op_id
     };
     let undone = undo(&made.op_id);
     assert_eq!(place.others(), [] as [String; 0]);
@@ -256,10 +261,10 @@ fn a_new_file_is_not_put_over_another_and_is_undone() {
     assert_eq!(place.others(), ["new.jsonl"]);
     assert!(matches!(place.run(&plan), Err(Refusal::Exists { .. })));
     let operation = undo::find(&place.log, None, None).unwrap();
-    undo::undo(&place.log, &operation, None, &place.orders()).unwrap();
+    undo::undo(&place.log, &operation, None, &place.options()).unwrap();
     assert_eq!(place.others(), [] as [String; 0]);
     let operation = undo::find(&place.log, None, None).unwrap();
-    undo::undo(&place.log, &operation, None, &place.orders()).unwrap();
+    undo::undo(&place.log, &operation, None, &place.options()).unwrap();
     assert_eq!(place.others(), ["new.jsonl"]);
     assert_eq!(fs::read(place.folder.path().join("work/new.jsonl")).unwrap(), line());
 }
@@ -270,8 +275,8 @@ fn a_torn_tail_is_left_alone_unless_the_user_insists() {
     let place = Place::new(&torn);
     assert!(matches!(place.run(&append()), Err(Refusal::Torn { .. })));
     assert_eq!(place.bytes(), torn.as_bytes());
-    let orders = Orders { force: true, ..place.orders() };
-    carry(&place.opened(), &append(), &orders, &mut Vec::new()).unwrap();
+    let options = WriteOptions { force: true, ..place.options() };
+    carry(&place.opened(), &append(), &options, &mut Vec::new()).unwrap();
     assert_eq!(place.bytes(), [torn.as_bytes(), b"\n", &line()].concat());
     place.undo().unwrap();
     assert_eq!(place.bytes(), torn.as_bytes());
@@ -284,10 +289,13 @@ fn a_file_that_changed_is_not_written() {
         let opened = place.opened();
         let grown = session() + &entry("bbbb0001", "aaaa0002") + "\n";
         place.put(&grown);
-        let run = |orders: &Orders<'_>| carry(&opened, &plan, orders, &mut Vec::new());
-        assert!(matches!(run(&place.orders()), Err(Refusal::Changed { .. })));
-        assert!(matches!(run(&Orders { force: true, ..place.orders() }), Err(Refusal::Changed { .. })));
-        let last = run(&Orders { force: true, last_try: true, ..place.orders() });
+        let run = |options: &WriteOptions<'_>| carry(&opened, &plan, options, &mut Vec::new());
+        assert!(matches!(run(&place.options()), Err(Refusal::Changed { .. })));
+        assert!(matches!(
+            run(&WriteOptions { force: true, ..place.options() }),
+            Err(Refusal::Changed { .. })
+        ));
+        let last = run(&WriteOptions { force: true, last_try: true, ..place.options() });
         assert_eq!(last.is_ok(), grow_is_forced);
         if !grow_is_forced {
             assert_eq!(place.bytes(), grown.as_bytes());
@@ -312,11 +320,11 @@ fn a_file_with_signs_of_life_is_not_written() {
     let lately = stamp::system_time((now.0 - 3000) * 1_000_000);
     fs::File::options().append(true).open(place.path()).unwrap().set_modified(lately).unwrap();
     assert!(matches!(place.run(&append()), Err(Refusal::Alive { signs: Signs::Fresh, .. })));
-    let orders = Orders { now: Time(now.0 + 3000), ..place.orders() };
+    let options = WriteOptions { now: Time(now.0 + 3000), ..place.options() };
     let plan = Plan { keep_times: false, ..append() };
-    carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
+    carry(&place.opened(), &plan, &options, &mut Vec::new()).unwrap();
     // bough's own recent change is not a sign of life.
-    let real = Orders { now: Time((place.mtime() / 1_000_000) + 10), ..place.orders() };
+    let real = WriteOptions { now: Time((place.mtime() / 1_000_000) + 10), ..place.options() };
     carry(&place.opened(), &plan, &real, &mut Vec::new()).unwrap();
 }
 
@@ -332,7 +340,7 @@ fn an_undo_is_refused_where_the_file_moved_on() {
         assert!(matches!(place.undo(), Err(Refusal::MovedOn { grew: Some(_), .. })));
         assert_eq!(place.bytes(), later);
         let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
-        undo::undo(&place.log, &operation, None, &Orders { force: true, ..place.orders() }).unwrap();
+        undo::undo(&place.log, &operation, None, &WriteOptions { force: true, ..place.options() }).unwrap();
         assert_eq!(place.bytes(), session().as_bytes());
         // Nothing is lost: undoing the undo restores the later line.
         place.undo().unwrap();
@@ -350,8 +358,8 @@ fn an_undo_never_cuts_off_other_bytes_than_those_that_came() {
         fs::write(place.path(), &other).unwrap();
         place.age();
         let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
-        let orders = Orders { force, ..place.orders() };
-        let refused = undo::undo(&place.log, &operation, None, &orders);
+        let options = WriteOptions { force, ..place.options() };
+        let refused = undo::undo(&place.log, &operation, None, &options);
         assert!(matches!(refused, Err(Refusal::MovedOn { grew: None, .. })), "{refused:?}");
         assert_eq!(place.bytes(), other);
     }
@@ -391,7 +399,7 @@ fn what_comes_while_a_new_file_is_written_is_kept() {
             }
             Ok(None)
         };
-        let refused = sys::with_hook(hook, || carry(&opened, &rewrite(), &place.orders(), &mut Vec::new()));
+        let refused = sys::with_hook(hook, || carry(&opened, &rewrite(), &place.options(), &mut Vec::new()));
         let text = session() + "{}\n";
         assert!(String::from_utf8(place.bytes()).unwrap().contains("{}\n"), "{moment:?}: {refused:?}");
         if is_found_first || swaps.get() > 1 {
@@ -435,7 +443,7 @@ fn what_is_written_is_brought_to_the_disk_in_order() {
             }
             Ok(None)
         };
-        sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new())).unwrap();
+        sys::with_hook(hook, || carry(&opened, &plan, &place.options(), &mut Vec::new())).unwrap();
         assert_eq!(calls.take(), wanted.concat());
     }
 }
@@ -450,8 +458,8 @@ fn a_proof_that_fails_keeps_the_old_file() {
             seen.set(fs::metadata(path).unwrap().len());
             Err("the proof failed".to_owned())
         };
-        let orders = Orders { prove: Some(&prove), ..place.orders() };
-        let refused = carry(&place.opened(), &plan, &orders, &mut Vec::new());
+        let options = WriteOptions { prove: Some(&prove), ..place.options() };
+        let refused = carry(&place.opened(), &plan, &options, &mut Vec::new());
         assert!(matches!(refused, Err(Refusal::Unproved { .. })));
         assert!(seen.get() > 0);
         assert_eq!(place.bytes(), session().as_bytes());
@@ -470,8 +478,8 @@ fn a_dry_run_refuses_as_the_real_one_and_writes_nothing() {
         (session(), create(&Place::new(""))),
     ] {
         let place = Place::new(&text);
-        let orders = Orders { dry_run: true, ..place.orders() };
-        let dry = carry(&place.opened(), &plan, &orders, &mut Vec::new()).is_ok();
+        let options = WriteOptions { dry_run: true, ..place.options() };
+        let dry = carry(&place.opened(), &plan, &options, &mut Vec::new()).is_ok();
         assert_eq!(place.bytes(), text.as_bytes());
         assert_eq!(place.others(), [] as [String; 0]);
         assert!(place.log.operations().unwrap().list.is_empty());
@@ -487,7 +495,7 @@ fn fail_at_each_call(
 ) {
     let run = |place: &Place, hook: Hook| {
         let (plan, opened) = (make(place), place.opened());
-        sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new()))
+        sys::with_hook(hook, || carry(&opened, &plan, &place.options(), &mut Vec::new()))
     };
     fail_in(|_| (), run, short, check);
 }
@@ -577,7 +585,7 @@ fn whatever_call_fails_in_an_undo_it_is_done_or_not() {
         };
         let undo = |place: &Place, hook: Hook| {
             let operation = undo::find(&place.log, None, None)?;
-            sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.orders()))
+            sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.options()))
         };
         let reference = Place::new(&session());
         ready(&reference);
@@ -590,7 +598,7 @@ fn whatever_call_fails_in_an_undo_it_is_done_or_not() {
             if !ok {
                 assert_eq!(place.others(), others, "{at}: {call:?}");
                 let again = undo::find(&place.log, None, None).unwrap();
-                undo::undo(&place.log, &again, None, &place.orders()).unwrap();
+                undo::undo(&place.log, &again, None, &place.options()).unwrap();
                 assert_eq!(place.bytes(), old, "{at}: {call:?}, once more");
                 assert_eq!(place.others(), [] as [String; 0], "{at}: {call:?}, once more");
             }
@@ -604,7 +612,7 @@ fn a_file_that_vanished_is_not_made_anew() {
         let place = Place::new(&session());
         let opened = place.opened();
         fs::remove_file(place.path()).unwrap();
-        let refused = carry(&opened, &plan, &place.orders(), &mut Vec::new());
+        let refused = carry(&opened, &plan, &place.options(), &mut Vec::new());
         assert!(
             matches!(refused, Err(Refusal::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound)
         );
@@ -660,7 +668,7 @@ fn what_can_not_be_taken_back_stays_in_the_log() {
             if count - 1 == n { Err(io::ErrorKind::StorageFull.into()) } else { Ok(None) }
         };
         let refused =
-            sys::with_hook(hook, || carry(&opened, &plan, &place.orders(), &mut Vec::new())).unwrap_err();
+            sys::with_hook(hook, || carry(&opened, &plan, &place.options(), &mut Vec::new())).unwrap_err();
         let operation = place.log.operations().unwrap().list.pop();
         let is_as_before = place.bytes() == old && place.others().is_empty();
         match refused {
@@ -673,7 +681,7 @@ fn what_can_not_be_taken_back_stays_in_the_log() {
                 assert!(!files.is_empty(), "call {n}");
                 assert!(!is_as_before, "call {n}");
                 let back = undo::find(&place.log, op.as_deref(), None).unwrap();
-                undo::undo(&place.log, &back, None, &place.orders()).unwrap();
+                undo::undo(&place.log, &back, None, &place.options()).unwrap();
                 assert_eq!(place.bytes(), old, "call {n}, undone");
                 assert_eq!(place.others(), [] as [String; 0], "call {n}, undone");
             }
@@ -681,8 +689,8 @@ fn what_can_not_be_taken_back_stays_in_the_log() {
                 assert!(is_as_before, "call {n}");
                 // Whatever the log managed to record: nothing of it must need an undo.
                 if let Some(operation) = operation.filter(|operation| operation.state == Progress::Begun) {
-                    let operation = undo::Wanted::of(operation);
-                    undo::undo(&place.log, &operation, None, &place.orders()).unwrap();
+                    let operation = undo::Wanted::new(operation);
+                    undo::undo(&place.log, &operation, None, &place.options()).unwrap();
                     assert_eq!(place.bytes(), old, "call {n}, undone");
                 }
             }
@@ -705,7 +713,7 @@ fn bytes_that_can_not_be_cut_off_again_are_told() {
         let fails = call == Call::Cut || call == Call::Sync && syncs > 1;
         if fails { Err(io::ErrorKind::StorageFull.into()) } else { Ok(None) }
     };
-    let refused = sys::with_hook(hook, || carry(&opened, &append(), &place.orders(), &mut Vec::new()));
+    let refused = sys::with_hook(hook, || carry(&opened, &append(), &place.options(), &mut Vec::new()));
     assert!(matches!(refused, Err(Refusal::NotTakenBack { .. })), "{refused:?}");
     let words = refused.unwrap_err().to_string();
     assert!(words.ends_with("s.jsonl could not be restored"), "{words}");
@@ -714,9 +722,9 @@ fn bytes_that_can_not_be_cut_off_again_are_told() {
     assert_eq!(place.bytes(), session().as_bytes());
 }
 
-/// Returns orders without any override, at a fixed time.
-fn orders(log: &Log) -> Orders<'_> {
-    Orders {
+/// Returns options without any override, at a fixed time.
+fn options(log: &Log) -> WriteOptions<'_> {
+    WriteOptions {
         force: false,
         last_try: false,
         dry_run: false,
@@ -753,14 +761,14 @@ fn stopped_at_any_call_a_whole_file_or_a_torn_tail_is_left() {
             (PathBuf::from(next()), next(), next().parse::<usize>().unwrap())
         };
         let opened = store::open(&folder.join("work/s.jsonl"), store::Options::default()).unwrap();
-        let log = Log::at(folder.join("state"));
-        let orders = orders(&log);
+        let log = Log::in_folder(folder.join("state"));
+        let options = options(&log);
         let plan = match &what[..] {
             "append" => append(),
             "rewrite" => rewrite(),
             _ => create_below(&folder),
         };
-        let _ = sys::with_hook(ending_at(n), || carry(&opened, &plan, &orders, &mut Vec::new()));
+        let _ = sys::with_hook(ending_at(n), || carry(&opened, &plan, &options, &mut Vec::new()));
         std::process::exit(0);
     }
     CALM.take();
@@ -819,7 +827,7 @@ fn a_symbolic_link_is_written_through_and_a_hard_link_is_not_parted() {
     for plan in [append(), rewrite()] {
         place.put(&session());
         let opened = store::open(&link, store::Options::default()).unwrap();
-        carry(&opened, &plan, &place.orders(), &mut Vec::new()).unwrap();
+        carry(&opened, &plan, &place.options(), &mut Vec::new()).unwrap();
         assert!(fs::symlink_metadata(&link).unwrap().is_symlink());
         assert!(place.bytes().ends_with(&line()));
     }
@@ -900,7 +908,7 @@ fn the_log_tells_what_was_done() {
     assert_eq!(told, [("test", StepKind::Append), ("again", StepKind::Append)]);
     assert!(operations.iter().all(|operation| operation.state == Progress::Done));
     assert!(matches!(
-        undo::undo(&place.log, &undo::Wanted::of(operations[0].clone()), None, &place.orders()),
+        undo::undo(&place.log, &undo::Wanted::new(operations[0].clone()), None, &place.options()),
         Err(Refusal::MovedOn { grew: Some(_), .. })
     ));
     assert!(undo::find(&place.log, Some(&done.op_id), None).is_ok());
@@ -947,8 +955,8 @@ fn what_an_agent_appends_at_any_call_is_kept() {
     for plan in [append(), rewrite()] {
         for (force, fails) in [(false, false), (true, false), (true, true)] {
             let run = |place: &Place| {
-                let orders = Orders { force, ..place.orders() };
-                carry(&place.opened(), &plan, &orders, &mut Vec::new())
+                let options = WriteOptions { force, ..place.options() };
+                carry(&place.opened(), &plan, &options, &mut Vec::new())
             };
             append_at_each_call(|_| (), run, move |call| fails && call == Call::Write);
         }
@@ -965,17 +973,17 @@ fn a_file_that_is_held_open_is_replaced_only_if_that_is_allowed() {
     if unix::open_for_writing(&held).is_none() {
         return;
     }
-    let forced = Orders { force: true, ..place.orders() };
+    let forced = WriteOptions { force: true, ..place.options() };
     let refused = carry(&place.opened(), &rewrite(), &forced, &mut Vec::new());
     assert!(matches!(refused, Err(Refusal::Alive { signs: Signs::Open, .. })), "{refused:?}");
     assert_eq!(place.bytes(), session().as_bytes());
     // It is closed while the new file waits for that.
-    let orders = Orders { allow: Allow { live: true, ..Allow::default() }, ..place.orders() };
+    let options = WriteOptions { allow: Allow { live: true, ..Allow::default() }, ..place.options() };
     let closer = std::thread::spawn(move || {
         std::thread::sleep(std::time::Duration::from_millis(300));
         (&held).write_all(b"{\"agent\":1}\n").unwrap();
     });
-    carry(&place.opened(), &rewrite(), &orders, &mut Vec::new()).unwrap();
+    carry(&place.opened(), &rewrite(), &options, &mut Vec::new()).unwrap();
     closer.join().unwrap();
     assert!(place.bytes().ends_with(&[&line()[..], b"{\"agent\":1}\n"].concat()));
 }
@@ -984,10 +992,10 @@ fn a_file_that_is_held_open_is_replaced_only_if_that_is_allowed() {
 fn a_write_without_a_place_for_its_record_is_refused_and_overwrites_nothing() {
     for plan in [append(), rewrite()] {
         let place = Place::new(&session());
-        let orders = Orders { log: None, ..place.orders() };
-        assert!(matches!(carry(&place.opened(), &plan, &orders, &mut Vec::new()), Err(Refusal::NoPlace)));
-        let orders = Orders { log: None, force: true, ..place.orders() };
-        let done = carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
+        let options = WriteOptions { log: None, ..place.options() };
+        assert!(matches!(carry(&place.opened(), &plan, &options, &mut Vec::new()), Err(Refusal::NoPlace)));
+        let options = WriteOptions { log: None, force: true, ..place.options() };
+        let done = carry(&place.opened(), &plan, &options, &mut Vec::new()).unwrap();
         for kept in &done.kept {
             assert_eq!(fs::read(kept).unwrap(), session().as_bytes());
         }
@@ -1007,13 +1015,13 @@ fn the_log_grows_by_the_same_for_each_file_and_many_are_soon_undone() {
             plan.targets.push(Target::Create { path: Some(path), pieces: vec![Piece::New(line())] });
         }
         let now = stamp::mtime(&fs::metadata(place.log.folder().parent().unwrap()).unwrap()) / 1_000_000;
-        let orders = Orders { now: Time(now), ..place.orders() };
-        let done = carry(&place.opened(), &plan, &orders, &mut Vec::new()).unwrap();
+        let options = WriteOptions { now: Time(now), ..place.options() };
+        let done = carry(&place.opened(), &plan, &options, &mut Vec::new()).unwrap();
         assert_eq!(done.files.len(), count);
         let bytes = fs::metadata(place.log.file()).unwrap().len();
         let since = std::time::Instant::now();
         let wanted = undo::find(&place.log, None, None).unwrap();
-        undo::undo(&place.log, &wanted, None, &orders).unwrap();
+        undo::undo(&place.log, &wanted, None, &options).unwrap();
         assert_eq!(place.others(), [] as [String; 0]);
         (bytes, since.elapsed())
     };

@@ -36,13 +36,13 @@ fn a_file_that_is_not_written_as_planned_is_not_kept() {
         let path = folder.path().join("s.jsonl");
         std::fs::write(&path, &old).unwrap();
         let subject = Subject::open(&path, &global).unwrap();
-        let mut repair = subject.repair(&Wishes::default()).unwrap();
+        let mut repair = subject.repair(&RepairOptions::default()).unwrap();
         match &mut repair.plan.targets[..] {
             [Written::Rewrite { pieces, .. }] => spoil(pieces),
             other => panic!("{other:?}"),
         }
         let mut ui = Ui::standard(crate::ui::Look { quiet: true, ..Default::default() });
-        let log = Log::at(folder.path().join("state"));
+        let log = Log::in_folder(folder.path().join("state"));
         let done = log.while_of_user(|| carry(&subject, &repair, &args, &Group::default(), true, &mut ui));
         assert_eq!(done.is_ok(), name == "nothing", "{name}");
         assert_eq!(std::fs::read_to_string(&path).unwrap() == old, done.is_err(), "{name}");

@@ -1,7 +1,7 @@
 //! Checks for entries that their agent can't read or can't send.
 
 use crate::format::flaws::{Flaw, FlawKind, flaws};
-use crate::format::{Format, NotedKind};
+use crate::format::{Format, NoteKind};
 use crate::fsck::checks::Finder;
 use crate::fsck::table::Check;
 use std::io;
@@ -22,7 +22,7 @@ impl Finder<'_> {
     /// Checks for fields that make the agent crash, or the request fail.
     pub(crate) fn flaws(&mut self) -> io::Result<()> {
         let v1 = self.session.format == Format::PiV1;
-        for noted in self.noted(NotedKind::Flawed) {
+        for noted in self.noted(NoteKind::Flawed) {
             let found = flaws(self.session.format, &self.line(noted.entry)?);
             for Flaw { kind, words, cure } in found {
                 self.entry(check_of(kind), noted.entry, None, |_, _| Ok(words))?;

@@ -1,6 +1,6 @@
 //! The links of a session as its agent follows them, and what they reveal about each path.
 
-use crate::format::claude::graph::Loader;
+use crate::format::claude::graph::ClaudeGraph;
 use crate::format::{Format, Session, ToolRef};
 use crate::fsck::checks::Intervals;
 use crate::model::{Flags, Ix, Key, Kind, Tree};
@@ -18,20 +18,20 @@ pub(crate) struct AgentTree {
 }
 
 impl AgentTree {
-    pub(crate) fn of(session: &Session) -> AgentTree {
+    pub(crate) fn build(session: &Session) -> AgentTree {
         let entries = &session.entries;
         let (tree, each) = match session.format {
             Format::Claude => {
-                let loader = Loader::new(session);
-                let parents = entries.all().map(|ix| loader.parent(ix));
-                let apart = entries.all().filter(|ix| !loader.is_loaded(*ix));
+                let graph = ClaudeGraph::new(session);
+                let parents = entries.all().map(|ix| graph.parent(ix));
+                let apart = entries.all().filter(|ix| !graph.is_loaded(*ix));
                 (Tree::of_links(parents, apart), entries.len() / 16)
             }
             _ => (session.tree.clone(), 0),
         };
         let goes_by_lines =
             session.format == Format::PiV1 && entries.all().any(|ix| entries.kind(ix) == Kind::Compaction);
-        let intervals = Intervals::of(&tree, entries.len());
+        let intervals = Intervals::build(&tree, entries.len());
         AgentTree { tree, goes_by_lines, intervals, each }
     }
 
@@ -98,7 +98,7 @@ pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
     let (compaction, reset, edit) = (named("compaction"), named("reset_boundary"), named("context_edit"));
     let mut kept: Vec<(Ix, Key)> = Vec::new();
     for noted in session.side.iter().flat_map(|side| &side.notes) {
-        if noted.kind == crate::format::NotedKind::Kept {
+        if noted.kind == crate::format::NoteKind::Kept {
             kept.push((noted.entry, noted.key));
         }
     }
@@ -107,7 +107,7 @@ pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
     let found = session.tree.find_all(entries, kept.iter().map(|(_, key)| *key));
     for (ix, above) in tree.walk() {
         let mut path = match above {
-            Some(above) => paths[above.at()],
+            Some(above) => paths[above.index()],
             None => Path { begins: ix, ..none },
         };
         path.depth += 1;
@@ -125,7 +125,7 @@ pub(crate) fn paths(session: &Session, tree: &AgentTree) -> Vec<Path> {
         }
         path.begins = path.from.unwrap_or(path.begins);
         path.edits += u32::from(ty == edit);
-        paths[ix.at()] = path;
+        paths[ix.index()] = path;
     }
     paths
 }
@@ -153,7 +153,7 @@ pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
             let is_sound = match (is_call, above) {
                 (true, None) => true,
                 (false, Some((call, true))) => {
-                    starts[call.at()] == starts[ix.at()]
+                    starts[call.index()] == starts[ix.index()]
                         && session.entries.kind(call) == Kind::Assistant
                         && !session.entries.flags(call).has(Flags::ENDED_BADLY)
                 }
@@ -172,7 +172,7 @@ pub(crate) fn bad_pairs(session: &Session, tree: &AgentTree) -> HashSet<Ix> {
 fn starts(session: &Session, tree: &AgentTree) -> Vec<u32> {
     let entries = &session.entries;
     let notes = session.side.iter().flat_map(|side| &side.notes);
-    let kept = notes.filter(|noted| noted.kind == crate::format::NotedKind::Kept).map(|noted| noted.key);
+    let kept = notes.filter(|noted| noted.kind == crate::format::NoteKind::Kept).map(|noted| noted.key);
     let kept: HashSet<Key> = kept.collect();
     let may_start = |ix: Ix| {
         matches!(entries.ty(ix), "compaction" | "reset_boundary" | "context_edit")
@@ -181,7 +181,7 @@ fn starts(session: &Session, tree: &AgentTree) -> Vec<u32> {
     };
     let mut starts = vec![0; entries.len()];
     for (ix, above) in tree.walk() {
-        starts[ix.at()] = above.map_or(0, |above| starts[above.at()]) + u32::from(may_start(ix));
+        starts[ix.index()] = above.map_or(0, |above| starts[above.index()]) + u32::from(may_start(ix));
     }
     starts
 }

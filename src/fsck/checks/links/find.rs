@@ -1,6 +1,6 @@
 //! Checks of links, times, labels and HEAD.
 
-use crate::format::{Format, NotedKind, image};
+use crate::format::{Format, NoteKind, image};
 use crate::fsck::checks::Finder;
 use crate::fsck::excerpt::short;
 use crate::fsck::table::Check;
@@ -15,8 +15,8 @@ impl Finder<'_> {
         let mut out = Vec::new();
         for ix in self.session.tree.orphans() {
             let parent = self.parent_id(ix)?;
-            out.push(Key::of(parent.to_ascii_lowercase().as_bytes()));
-            out.push(Key::of(parent.to_ascii_uppercase().as_bytes()));
+            out.push(Key::hash(parent.to_ascii_lowercase().as_bytes()));
+            out.push(Key::hash(parent.to_ascii_uppercase().as_bytes()));
         }
         Ok(out)
     }
@@ -25,7 +25,7 @@ impl Finder<'_> {
     pub(crate) fn tree(&mut self) -> io::Result<()> {
         let session = self.session;
         self.orphans()?;
-        for noted in self.noted(NotedKind::NoType).filter(|noted| noted.key.is_some()) {
+        for noted in self.noted(NoteKind::NoType).filter(|noted| noted.key.is_some()) {
             self.entry(Check::GarbageLine, noted.entry, None, |_, _| {
                 Ok("the entry has no type, but agents follow its links".into())
             })?;
@@ -87,10 +87,10 @@ impl Finder<'_> {
         let mut reached = vec![false; session.entries.len()];
         for root in session.tree.roots() {
             for ix in session.tree.subtree(root) {
-                reached[ix.at()] = true;
+                reached[ix.index()] = true;
             }
         }
-        for ix in session.tree.standing().filter(|ix| !reached[ix.at()]) {
+        for ix in session.tree.standing().filter(|ix| !reached[ix.index()]) {
             self.entry(Check::Coverage, ix, None, |_, _| Ok("the entry is not reached from a root".into()))?;
         }
         Ok(())
@@ -98,7 +98,7 @@ impl Finder<'_> {
 
     fn orphans(&mut self) -> io::Result<()> {
         let session = self.session;
-        for noted in self.noted(NotedKind::OddParent).filter(|noted| session.tree.stands(noted.entry)) {
+        for noted in self.noted(NoteKind::OddParent).filter(|noted| session.tree.stands(noted.entry)) {
             self.entry(Check::DanglingParent, noted.entry, None, |finder, _| {
                 let line = finder.line(noted.entry)?;
                 let parent = value(&line, &[session.format.names().parent]).unwrap_or_default();
@@ -110,17 +110,17 @@ impl Finder<'_> {
             return Ok(());
         }
         let header = session.header_key();
-        let stray: HashSet<Key> = self.noted(NotedKind::StrayId).map(|noted| noted.key).collect();
+        let stray: HashSet<Key> = self.noted(NoteKind::StrayId).map(|noted| noted.key).collect();
         let mut lost = Vec::new();
         for ix in orphans {
             let parent = self.parent_id(ix)?;
-            let key = Key::of(parent.as_bytes());
+            let key = Key::hash(parent.as_bytes());
             if header == Some(key) || self.deep.contains(&key) {
                 continue;
             }
-            let named = |spelled: String| self.known.entry(Key::of(spelled.as_bytes()));
+            let named = |spelled: String| self.known.entry(Key::hash(spelled.as_bytes()));
             let spelled = named(parent.to_ascii_lowercase()).or(named(parent.to_ascii_uppercase()));
-            if stray.contains(&Key::of(parent.as_bytes())) {
+            if stray.contains(&Key::hash(parent.as_bytes())) {
                 self.entry(Check::UnknownTypeLink, ix, None, |_, _| {
                     Ok(format!("parent `{parent}` is a line that is not part of the conversation"))
                 })?;
@@ -133,8 +133,10 @@ impl Finder<'_> {
                 lost.push((ix, parent));
             }
         }
-        let links: Vec<(Key, Key)> =
-            lost.iter().map(|(ix, parent)| (session.entries.key(*ix), Key::of(parent.as_bytes()))).collect();
+        let links: Vec<(Key, Key)> = lost
+            .iter()
+            .map(|(ix, parent)| (session.entries.key(*ix), Key::hash(parent.as_bytes())))
+            .collect();
         let elsewhere = match session.format {
             Format::Claude if !links.is_empty() => self.around.elsewhere(&links),
             _ => HashSet::new(),
@@ -170,7 +172,7 @@ impl Finder<'_> {
                     Err(_) => 0,
                 },
             };
-            self.at(Check::DanglingLabel, label.line, offset, message);
+            self.report_at(Check::DanglingLabel, label.line, offset, message);
         }
     }
 
@@ -183,7 +185,7 @@ impl Finder<'_> {
         for pointer in &session.pointers {
             let Some(target) = pointer.target else { continue };
             let ix = Ix(pointer.before);
-            if ix.at() < session.entries.len() && !self.is_there(target) {
+            if ix.index() < session.entries.len() && !self.is_there(target) {
                 self.entry(Check::DanglingLeaf, ix, None, |finder, _| {
                     let target = finder.text(ix, "targetId")?.unwrap_or_default();
                     Ok(format!("the leaf `{target}` is not in this session"))
@@ -239,29 +241,28 @@ impl Finder<'_> {
     pub(crate) fn content(&mut self) -> io::Result<()> {
         let words = |kind| {
             Some(match kind {
-                NotedKind::EmptyText => (Check::EmptyTextBlock, "a text block has no text"),
-                NotedKind::EmptyContent => (Check::EmptyContent, "the content is an empty string"),
-                NotedKind::ObjectContent => (Check::ObjectContent, "the content is an object, not a list"),
-                NotedKind::WideImage => (Check::OversizeImage, "an image is larger than providers accept"),
+                NoteKind::EmptyText => (Check::EmptyTextBlock, "a text block has no text"),
+                NoteKind::EmptyContent => (Check::EmptyContent, "the content is an empty string"),
+                NoteKind::ObjectContent => (Check::ObjectContent, "the content is an object, not a list"),
+                NoteKind::WideImage => (Check::OversizeImage, "an image is larger than providers accept"),
                 _ => return None,
             })
         };
         let mut found: Vec<_> =
             self.notes().filter_map(|noted| Some((noted.entry, words(noted.kind)?))).collect();
-        for noted in self.noted(NotedKind::Long) {
+        for noted in self.noted(NoteKind::Long) {
             let seen = image::look_piecewise(noted.len, |from, len| {
                 let offset = noted.offset + from;
                 self.source.bytes(Span { file: noted.file, offset, len: len as u64 })
             })?;
-            found
-                .extend((0..seen.oversize).filter_map(|_| Some((noted.entry, words(NotedKind::WideImage)?))));
+            found.extend((0..seen.oversize).filter_map(|_| Some((noted.entry, words(NoteKind::WideImage)?))));
         }
         for (ix, (check, words)) in found {
             if self.session.tree.stands(ix) {
                 self.entry(check, ix, None, |_, _| Ok(words.into()))?;
             }
         }
-        for noted in self.noted(NotedKind::Blob) {
+        for noted in self.noted(NoteKind::Blob) {
             let line = self.line(noted.entry)?;
             for at in memchr::memmem::find_iter(&line, b"blob:sha256:") {
                 let hash = &line[at + b"blob:sha256:".len()..];
@@ -274,7 +275,7 @@ impl Finder<'_> {
                 }
             }
         }
-        for noted in self.noted(NotedKind::From).filter(|noted| self.session.tree.stands(noted.entry)) {
+        for noted in self.noted(NoteKind::From).filter(|noted| self.session.tree.stands(noted.entry)) {
             if !self.is_there(noted.key) {
                 self.entry(Check::DanglingBranchFrom, noted.entry, None, |finder, _| {
                     let from = finder.text(noted.entry, "fromId")?.unwrap_or_default();

@@ -6,7 +6,7 @@ use crate::model::Ix;
 /// Tracks in which trees the entries of a session are while trees are attached to each other.
 ///
 /// Attaching a tree to one of its own entries would form a cycle; this detects it.
-pub(crate) struct Forest {
+pub(crate) struct DisjointSets {
     /// The root of each entry, in the session as it was read.
     top: Vec<u32>,
     /// The root of the tree to which each root was attached.
@@ -15,16 +15,16 @@ pub(crate) struct Forest {
 
 const NONE: u32 = u32::MAX;
 
-impl Forest {
-    pub(crate) fn of(session: &Session) -> Forest {
+impl DisjointSets {
+    pub(crate) fn build(session: &Session) -> DisjointSets {
         let count = session.entries.len();
         let mut top = vec![NONE; count];
         let mut way = Vec::new();
         for ix in session.tree.standing() {
             let mut at = ix;
             let root = loop {
-                if top[at.at()] != NONE {
-                    break top[at.at()];
+                if top[at.index()] != NONE {
+                    break top[at.index()];
                 }
                 way.push(at);
                 match session.tree.parent(at) {
@@ -33,15 +33,15 @@ impl Forest {
                 }
             };
             while let Some(ix) = way.pop() {
-                top[ix.at()] = root;
+                top[ix.index()] = root;
             }
         }
-        Forest { top, into: (0..count as u32).collect() }
+        DisjointSets { top, into: (0..count as u32).collect() }
     }
 
     /// Returns the root of the tree in which an entry currently is.
     pub(crate) fn root(&mut self, ix: Ix) -> Ix {
-        let first = self.top[ix.at()];
+        let first = self.top[ix.index()];
         if first == NONE {
             return ix;
         }
@@ -63,7 +63,7 @@ impl Forest {
         if tree == target {
             return false;
         }
-        self.into[tree.at()] = target.0;
+        self.into[tree.index()] = target.0;
         true
     }
 

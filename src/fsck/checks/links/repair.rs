@@ -1,12 +1,12 @@
 //! Repairs of lost links: the new parent of an entry whose parent is missing.
 
-use super::forest::Forest;
-use crate::format::{Format, Noted, NotedKind, Session};
+use super::forest::DisjointSets;
+use crate::format::{Format, Note, NoteKind, Session};
 use crate::fsck::checks::{id_of, kept_lists};
 use crate::fsck::finding::Finding;
-use crate::fsck::lines::recover::{Above, Mending, Torn};
+use crate::fsck::lines::recover::{Above, Recovery, Torn};
 use crate::fsck::repair::draft::{Draft, json};
-use crate::fsck::repair::{Round, Wishes};
+use crate::fsck::repair::{RepairOptions, Round};
 use crate::fsck::table::Check;
 use crate::json::{string_of, value};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
@@ -42,7 +42,7 @@ impl Round<'_> {
         &self,
         draft: &mut Draft<'_>,
         findings: &[Finding],
-        wishes: &Wishes,
+        options: &RepairOptions,
     ) -> io::Result<()> {
         let mut links: Vec<&Finding> = findings
             .iter()
@@ -54,7 +54,7 @@ impl Round<'_> {
                         | Check::IdCase
                         | Check::UnknownTypeLink
                         | Check::UnexpectedRoot
-                ) && wishes.wants(finding)
+                ) && options.wants(finding)
             })
             .collect();
         if links.is_empty() {
@@ -62,17 +62,17 @@ impl Round<'_> {
         }
         links.sort_by_key(|finding| finding.entry);
         let session = self.session;
-        let mut forest = Forest::of(session);
+        let mut forest = DisjointSets::build(session);
         let candidates = self.candidates();
-        let evidence = Evidence::of(self, &links)?;
+        let evidence = Evidence::gather(self, &links)?;
         let mut strays = HashMap::new();
         let names = self.names(&links)?;
-        let torn = TornLines::of(self.mending);
-        let stray: HashMap<Key, &Noted> =
-            self.noted(NotedKind::StrayId).map(|noted| (noted.key, noted)).collect();
+        let torn = TornLines::new(self.recovery);
+        let stray: HashMap<Key, &Note> =
+            self.noted(NoteKind::StrayId).map(|noted| (noted.key, noted)).collect();
         // The turn right above an entry, if that turn lost its id.
-        let mut turns: HashMap<Ix, &Noted> = self
-            .noted(NotedKind::TurnWithoutId)
+        let mut turns: HashMap<Ix, &Note> = self
+            .noted(NoteKind::TurnWithoutId)
             .map(|noted| match session.entries.on_line(noted.file, u64::from(noted.line)) {
                 // It is an entry itself, and the next one becomes its child.
                 Some(turn) => (Ix(turn.0 + 1), noted),
@@ -93,7 +93,7 @@ impl Round<'_> {
                 Check::IdCase => place = finding.other.map(Place::Under),
                 Check::UnknownTypeLink => {
                     let above = self.above_strays(&parent, &stray, &mut strays)?;
-                    let above = above.and_then(|id| names.get(&Key::of(id.as_bytes())).copied().flatten());
+                    let above = above.and_then(|id| names.get(&Key::hash(id.as_bytes())).copied().flatten());
                     place = above.map(Place::Under);
                 }
                 Check::DanglingParent => {
@@ -114,7 +114,7 @@ impl Round<'_> {
                     if place.is_none() && !parent.is_empty() {
                         place = given.get(&(parent.clone(), self.strand(ix))).copied();
                     }
-                    if place.is_none() && wishes.strategy(check) == Some("root") {
+                    if place.is_none() && options.strategy(check) == Some("root") {
                         place = Some(Place::Root);
                     }
                     if place.is_none()
@@ -166,7 +166,7 @@ impl Round<'_> {
 
     /// Returns the nearest earlier entry of the file that can be a parent and is not a descendant
     /// of the entry.
-    fn nearest<'c>(&self, ix: Ix, candidates: &'c Candidates, forest: &mut Forest) -> Option<Ix> {
+    fn nearest<'c>(&self, ix: Ix, candidates: &'c Candidates, forest: &mut DisjointSets) -> Option<Ix> {
         let (session, side) = self.strand(ix);
         let before = |list: &'c [Ix]| list[..list.partition_point(|to| *to < ix)].iter().rev().copied();
         let of_strand = |session| candidates.of_strand.get(&(session, side)).map_or(&[][..], |list| list);
@@ -213,11 +213,11 @@ impl Round<'_> {
     /// and it has no children.
     fn with_empty_id(&self, ix: Ix) -> Option<Ix> {
         let before = ix.0.checked_sub(1).map(Ix)?;
-        (self.session.entries.key(before) == Key::of(b"")).then_some(before)
+        (self.session.entries.key(before) == Key::hash(b"")).then_some(before)
     }
 
     /// Returns whether a line without an id belongs to the strand of an entry.
-    fn is_of_strand(&self, noted: &Noted, ix: Ix) -> io::Result<bool> {
+    fn is_of_strand(&self, noted: &Note, ix: Ix) -> io::Result<bool> {
         let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
         let (session, side) = self.strand(ix);
         let session = session.map(|session| &self.session.entries.sessions()[session]);
@@ -227,7 +227,7 @@ impl Round<'_> {
 
     fn can_be_parent(&self, ix: Ix) -> bool {
         let entries = &self.session.entries;
-        if entries.key(ix) == Key::NONE || entries.key(ix) == Key::of(b"") {
+        if entries.key(ix) == Key::NONE || entries.key(ix) == Key::hash(b"") {
             return false;
         }
         match self.session.format {
@@ -244,13 +244,13 @@ impl Round<'_> {
         let mut wanted: HashMap<Key, Option<Ix>> = HashMap::new();
         let mut want = |id: &str| {
             if !id.is_empty() {
-                wanted.insert(Key::of(id.as_bytes()), None);
+                wanted.insert(Key::hash(id.as_bytes()), None);
             }
         };
-        for torn in &self.mending.torn {
+        for torn in &self.recovery.torn {
             torn.above.id().into_iter().for_each(&mut want);
         }
-        for noted in self.noted(NotedKind::StrayId) {
+        for noted in self.noted(NoteKind::StrayId) {
             let bytes = self.source.bytes(Span { file: noted.file, offset: noted.offset, len: noted.len })?;
             string_of(&bytes, "parentUuid").iter().for_each(|id| want(id));
         }
@@ -270,7 +270,7 @@ impl Round<'_> {
     /// Returns the place below the entry with an id, if an orphan may belong there.
     fn named(&self, ix: Ix, id: &str, names: &HashMap<Key, Option<Ix>>) -> Option<Place> {
         let side = |ix: Ix| self.session.entries.flags(ix).has(Flags::SIDECHAIN);
-        let found = names.get(&Key::of(id.as_bytes())).copied().flatten();
+        let found = names.get(&Key::hash(id.as_bytes())).copied().flatten();
         found.filter(|to| *to != ix && side(*to) == side(ix)).map(Place::Under)
     }
 
@@ -338,13 +338,13 @@ impl Round<'_> {
     fn above_strays(
         &self,
         id: &str,
-        stray: &HashMap<Key, &Noted>,
+        stray: &HashMap<Key, &Note>,
         known: &mut HashMap<Key, Option<String>>,
     ) -> io::Result<Option<String>> {
         let mut at = Some(id.to_owned());
         let mut way = Vec::new();
         while let Some(id) = &at {
-            let key = Key::of(id.as_bytes());
+            let key = Key::hash(id.as_bytes());
             if let Some(above) = known.get(&key) {
                 at = above.clone();
                 break;
@@ -360,7 +360,7 @@ impl Round<'_> {
         Ok(at)
     }
 
-    pub(crate) fn noted(&self, kind: NotedKind) -> impl Iterator<Item = &Noted> {
+    pub(crate) fn noted(&self, kind: NoteKind) -> impl Iterator<Item = &Note> {
         self.session.side.iter().flat_map(|side| &side.notes).filter(move |noted| noted.kind == kind)
     }
 }
@@ -379,7 +379,7 @@ struct Evidence {
 }
 
 impl Evidence {
-    fn of(round: &Round<'_>, links: &[&Finding]) -> io::Result<Evidence> {
+    fn gather(round: &Round<'_>, links: &[&Finding]) -> io::Result<Evidence> {
         let session = round.session;
         let mut evidence = Evidence::default();
         let orphans: Vec<Ix> = links
@@ -406,7 +406,7 @@ impl Evidence {
             let Some(kept) = kept_lists(&round.source.bytes(session.span(ix))?) else { continue };
             let tail = kept.uuids.last().or(kept.ends.last());
             if let (Some(anchor), Some(tail)) = (kept.anchor, tail) {
-                last.push((Key::of(anchor.as_bytes()), Key::of(tail.as_bytes())));
+                last.push((Key::hash(anchor.as_bytes()), Key::hash(tail.as_bytes())));
             }
         }
         let found = session.tree.find_all(&session.entries, last.iter().map(|(_, tail)| *tail));
@@ -428,7 +428,7 @@ impl Evidence {
         for ix in &results {
             let line = round.source.bytes(session.span(*ix))?;
             if let Some(id) = string_of(&line, "sourceToolAssistantUUID") {
-                named.push((*ix, Key::of(id.as_bytes())));
+                named.push((*ix, Key::hash(id.as_bytes())));
             }
         }
         let found = session.tree.find_all(&session.entries, named.iter().map(|(_, key)| *key));
@@ -485,7 +485,7 @@ impl Evidence {
         let session = round.session;
         let prompt_of = |ix: Ix| -> io::Result<Option<Key>> {
             let line = round.source.bytes(session.span(ix))?;
-            Ok(string_of(&line, "promptId").filter(|id| !id.is_empty()).map(|id| Key::of(id.as_bytes())))
+            Ok(string_of(&line, "promptId").filter(|id| !id.is_empty()).map(|id| Key::hash(id.as_bytes())))
         };
         let mut wanted: HashMap<Ix, Key> = HashMap::new();
         for ix in orphans.iter().filter(|ix| !self.own.contains_key(ix)) {
@@ -534,7 +534,7 @@ impl Evidence {
     /// Returns where an entry belongs whose parent is a lost summary. A compaction may have kept
     /// messages of another strand.
     fn after_kept(&self, round: &Round<'_>, ix: Ix, parent: &str) -> Option<Place> {
-        let tail = self.kept.get(&Key::of(parent.as_bytes())).copied();
+        let tail = self.kept.get(&Key::hash(parent.as_bytes())).copied();
         tail.filter(|tail| round.may_be_of_one_strand(ix, *tail)).map(Place::Under)
     }
 }
@@ -546,10 +546,10 @@ struct TornLines<'m> {
 }
 
 impl<'m> TornLines<'m> {
-    fn of(mending: &'m Mending) -> TornLines<'m> {
-        let shown = mending.torn.iter().filter(|torn| torn.above != Above::Unseen);
+    fn new(recovery: &'m Recovery) -> TornLines<'m> {
+        let shown = recovery.torn.iter().filter(|torn| torn.above != Above::Unseen);
         let by_id = shown.filter_map(|torn| Some((torn.id.as_deref()?, torn))).collect();
-        let mut by_line: Vec<&Torn> = mending.torn.iter().collect();
+        let mut by_line: Vec<&Torn> = recovery.torn.iter().collect();
         by_line.sort_by_key(|torn| torn.line);
         TornLines { by_id, by_line }
     }

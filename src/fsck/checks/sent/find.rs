@@ -5,7 +5,7 @@
 //! part.
 
 use crate::context::{Context, NoCall, Patch};
-use crate::format::{Content, Format, NotedKind, Side, ToolRef};
+use crate::format::{Content, Diagnostics, Format, NoteKind, ToolRef};
 use crate::fsck::checks::Finder;
 use crate::fsck::table::Check;
 use crate::json::{member, text};
@@ -42,8 +42,8 @@ impl Finder<'_> {
             Pairing::Unanswered(calls) => return self.unanswered(calls),
             Pairing::Unsure => {}
         }
-        let context = Context::at(session, self.source, Context::position(session))?;
-        let told = self.told();
+        let context = Context::build(session, self.source, Context::position(session))?;
+        let told = self.reported();
         let is_told = |ix: Ix, checks: &[Check]| checks.iter().any(|check| told.contains(&(ix, *check)));
         let (mut no_call, mut no_result) = (Vec::new(), Vec::new());
         for message in context.sent() {
@@ -65,8 +65,8 @@ impl Finder<'_> {
             if why == NoCall::Unnamed || is_told(entry, &others) {
                 continue;
             }
-            self.entry(Check::BrokenPair, entry, why.by(), |finder, _| {
-                let by = match why.by() {
+            self.entry(Check::BrokenPair, entry, why.culprit(), |finder, _| {
+                let by = match why.culprit() {
                     Some(by) => format!(" (`{}`)", finder.id(by)?),
                     None => String::new(),
                 };
@@ -82,7 +82,7 @@ impl Finder<'_> {
     /// Reports calls that are sent without their results, unless the whole file contains no result:
     /// another check reports that.
     fn unanswered(&mut self, calls: Vec<(Ix, Key)>) -> io::Result<()> {
-        let told = self.told();
+        let told = self.reported();
         let calls: Vec<_> = calls
             .into_iter()
             .filter(|(entry, _)| !told.contains(&(*entry, Check::UnpairedToolUse)))
@@ -92,8 +92,8 @@ impl Finder<'_> {
             self.source.read(self.session.span(entry), &mut line)?;
             let role = text(member(&line, "message").unwrap_or_default(), "role").into_owned();
             // Chimera recognizes calls only in messages of the model.
-            let content = Content::of(self.session.format, &line);
-            let call = content.calls().map(|(call, ..)| call).find(|call| Key::of(call.as_bytes()) == id);
+            let content = Content::read(self.session.format, &line);
+            let call = content.calls().map(|(call, ..)| call).find(|call| Key::hash(call.as_bytes()) == id);
             if let Some(call) = call.filter(|_| role == "assistant") {
                 self.no_result(entry, call)?;
             }
@@ -110,13 +110,13 @@ impl Finder<'_> {
     }
 
     /// Returns the entries that have already been reported, each with the check.
-    fn told(&self) -> HashSet<(Ix, Check)> {
+    fn reported(&self) -> HashSet<(Ix, Check)> {
         self.findings.list.iter().filter_map(|finding| Some((finding.entry?, finding.check))).collect()
     }
 
     /// Returns what the columns reveal about the calls and results on the part of the path that is
     /// sent.
-    fn pairing(&self, side: &Side, path: &[Ix]) -> Pairing {
+    fn pairing(&self, side: &Diagnostics, path: &[Ix]) -> Pairing {
         let session = self.session;
         let chimera = session.format == Format::Chimera;
         let compaction = path.iter().rposition(|ix| session.entries.kind(*ix) == Kind::Compaction);
@@ -125,7 +125,7 @@ impl Finder<'_> {
             return Pairing::Unsure;
         }
         let from = compaction.filter(|_| !chimera).map(|at| {
-            let kept = self.noted(NotedKind::Kept).find(|noted| noted.entry == path[at]);
+            let kept = self.noted(NoteKind::Kept).find(|noted| noted.entry == path[at]);
             let first =
                 kept.and_then(|kept| path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key));
             first.unwrap_or(at)

@@ -72,7 +72,7 @@ pub(crate) fn compare(
         loss.failed.push("no entry would be left".into());
         return Ok(loss);
     }
-    let images = Images::of(examined, old, new, text, meant);
+    let images = Images::map(examined, old, new, text, meant);
     if let Some((lost, count)) = images.lost(old) {
         loss.failed.push(format!(
             "{} that the agent reads would be missing, the first on line {}",
@@ -81,9 +81,9 @@ pub(crate) fn compare(
         ));
         return Ok(loss);
     }
-    let (old_tree, new_tree) = (AgentTree::of(old), AgentTree::of(new));
+    let (old_tree, new_tree) = (AgentTree::build(old), AgentTree::build(new));
     let proof = Compared { before, after, old_tree: &old_tree, new_tree: &new_tree, images: &images, meant };
-    let walk = Walk::of(&proof);
+    let walk = Walk::new(&proof);
     proof.head(&walk, &mut loss)?;
     let mut left = MOST_COMPARED + 8 * old.entries.len();
     // A compaction that takes effect again replaces the messages that it was meant to replace.
@@ -95,7 +95,7 @@ pub(crate) fn compare(
         }
         let Some(end) = walk.end(leaf) else { continue };
         let clear = walk.is_clear(leaf, end);
-        if clear && !walk.beside[leaf.at()] {
+        if clear && !walk.beside[leaf.index()] {
             continue;
         }
         let cost = old_tree.cost(leaf) + new_tree.cost(end);
@@ -128,7 +128,7 @@ struct Images {
 }
 
 impl Images {
-    fn of(examined: &Examined, old: &Session, new: &Session, text: &Text, meant: &Meant<'_>) -> Images {
+    fn map(examined: &Examined, old: &Session, new: &Session, text: &Text, meant: &Meant<'_>) -> Images {
         let mut lines: Vec<(u64, Ix)> = new
             .entries
             .all()
@@ -165,7 +165,7 @@ impl Images {
                 });
                 by_key.get(&key).copied()
             });
-            images.of[ix.at()] = image;
+            images.of[ix.index()] = image;
         }
         let taken_out: HashSet<u64> = meant
             .changes
@@ -180,7 +180,7 @@ impl Images {
             .collect();
         images.copies(examined, old, on);
         for ix in old.tree.standing() {
-            if let Some(image) = images.of[ix.at()] {
+            if let Some(image) = images.of[ix.index()] {
                 images.was.insert(image, ix);
             }
         }
@@ -227,7 +227,7 @@ impl Images {
         let is_entry = |ix: Ix| old.entries.key(ix).is_some() || old.entries.kind(ix).is_turn();
         let is_lost = |ix: &Ix| {
             is_entry(*ix)
-                && self.of[ix.at()].is_none()
+                && self.of[ix.index()].is_none()
                 && !self.gone.contains(ix)
                 && !self.first.contains_key(ix)
         };
@@ -241,7 +241,7 @@ impl Images {
         if self.gone.contains(&ix) && !self.first.contains_key(&ix) {
             return None;
         }
-        self.first.get(&ix).copied().or(self.of[ix.at()])
+        self.first.get(&ix).copied().or(self.of[ix.index()])
     }
 }
 
@@ -275,7 +275,7 @@ struct Walk<'a> {
 }
 
 impl<'a> Walk<'a> {
-    fn of(proof: &Compared<'a>) -> Walk<'a> {
+    fn new(proof: &Compared<'a>) -> Walk<'a> {
         let (old_tree, new_tree) = (proof.old_tree, proof.new_tree);
         let (old, new) = (proof.before.session, proof.after.session);
         let count = old.entries.len();
@@ -295,16 +295,17 @@ impl<'a> Walk<'a> {
             new_bad: vec![0; new.entries.len()],
         };
         for (ix, above) in new_tree.walk() {
-            let bad = above.map_or(0, |above| walk.new_bad[above.at()]);
-            walk.new_bad[ix.at()] = bad + u32::from(is_bad.contains(&ix));
+            let bad = above.map_or(0, |above| walk.new_bad[above.index()]);
+            walk.new_bad[ix.index()] = bad + u32::from(is_bad.contains(&ix));
         }
         let old_tools = tools_by_entry(old);
         let new_tools = tools_by_entry(new);
         let beside = proof.beside(&old_tools, &new_tools);
         for (ix, above) in old_tree.walk() {
-            walk.beside[ix.at()] = beside.contains(&ix) || above.is_some_and(|above| walk.beside[above.at()]);
+            walk.beside[ix.index()] =
+                beside.contains(&ix) || above.is_some_and(|above| walk.beside[above.index()]);
             let up = above.map_or((true, None, 0, 0), |above| {
-                let at = above.at();
+                let at = above.index();
                 (walk.holds[at], walk.image[at], walk.len[at], walk.bad[at])
             });
             let (holds, image_above, len, bad) = up;
@@ -319,14 +320,14 @@ impl<'a> Walk<'a> {
                     (holds && below && same && !worse, Some(image), len + 1, bad)
                 }
             };
-            let at = ix.at();
+            let at = ix.index();
             (walk.holds[at], walk.image[at], walk.len[at], walk.bad[at]) = (holds, image, len, bad);
         }
         walk
     }
 
     fn image(&self, ix: Ix) -> Option<Ix> {
-        self.image[ix.at()]
+        self.image[ix.index()]
     }
 
     /// Returns the end of a branch after the repair, given its old end. It may be an entry that was
@@ -340,30 +341,30 @@ impl<'a> Walk<'a> {
         }
         let above = self.old.ancestors(leaf).take(MOST_RISEN).filter_map(|above| self.image(above));
         let below = above.filter(|above| self.new.is_above(image, *above));
-        below.max_by_key(|below| self.new_paths[below.at()].depth)
+        below.max_by_key(|below| self.new_paths[below.index()].depth)
     }
 
     /// Returns whether the links show that everything that was sent at `leaf` is sent at `end`, and
     /// nothing bad in addition.
     fn is_clear(&self, leaf: Ix, end: Ix) -> bool {
-        let at = leaf.at();
+        let at = leaf.index();
         if !self.holds[at] || self.old.goes_by_lines || self.new.goes_by_lines {
             return false;
         }
-        let (old, new) = (&self.old_paths[at], &self.new_paths[end.at()]);
+        let (old, new) = (&self.old_paths[at], &self.new_paths[end.index()]);
         if new.depth == self.len[at] {
             return self.image[at] == Some(end);
         }
-        let depth = |ix: Ix| self.new_paths[ix.at()].depth;
+        let depth = |ix: Ix| self.new_paths[ix.index()].depth;
         let same_compaction = old
             .compaction
-            .is_none_or(|old| new.compaction.is_some() && self.image[old.at()] == new.compaction);
-        let kept = match (new.from, self.image[old.begins.at()]) {
+            .is_none_or(|old| new.compaction.is_some() && self.image[old.index()] == new.compaction);
+        let kept = match (new.from, self.image[old.begins.index()]) {
             (None, _) => true,
             (Some(from), Some(begins)) => depth(from) <= depth(begins),
             (Some(_), None) => false,
         };
-        same_compaction && kept && old.edits == new.edits && self.new_bad[end.at()] == self.bad[at]
+        same_compaction && kept && old.edits == new.edits && self.new_bad[end.index()] == self.bad[at]
     }
 }
 
@@ -482,7 +483,7 @@ impl Compared<'_> {
         let end = Context::position(new);
         let image = walk.image(was);
         if let (Some(image), Some(end)) = (image, end)
-            && !walk.beside[was.at()]
+            && !walk.beside[was.index()]
             && walk.is_clear(was, image)
             && (image == end || walk.new.is_above(image, end) && walk.is_clear(was, end))
         {
@@ -490,7 +491,7 @@ impl Compared<'_> {
         }
         let told = loss.failed.len();
         self.messages(Some(was), end, "HEAD", loss)?;
-        let stood = old.head.exact.map(|stood| (self.images.of[stood.at()], walk.image(stood)));
+        let stood = old.head.exact.map(|stood| (self.images.of[stood.index()], walk.image(stood)));
         if let (Some((own, above)), Some(end)) = (stood, new.head.exact)
             && own != Some(end)
             && !above.is_some_and(|above| walk.new.is_above(above, end))
@@ -504,8 +505,8 @@ impl Compared<'_> {
     /// Compares the messages that are sent at one place before and after.
     fn messages(&self, leaf: Option<Ix>, end: Option<Ix>, place: &str, loss: &mut Loss) -> io::Result<()> {
         loss.compared += 1;
-        let was = Sent::at(self.before, self.old_tree, leaf)?;
-        let is = Sent::at(self.after, self.new_tree, end)?;
+        let was = Sent::read(self.before, self.old_tree, leaf)?;
+        let is = Sent::read(self.after, self.new_tree, end)?;
         let old = self.before.session;
         // An entry that hides a message may itself have been restored, or have been unreadable
         // before.
@@ -526,7 +527,7 @@ impl Compared<'_> {
         let hidden: HashSet<Ix> = is
             .dropped
             .iter()
-            .filter(|(_, why)| why.by().is_some_and(came_back))
+            .filter(|(_, why)| why.culprit().is_some_and(came_back))
             .filter_map(|(entry, _)| self.images.was.get(entry).copied())
             .collect();
         // A branch that used a copy of an id now uses the first entry with that id: the ancestors
@@ -621,9 +622,9 @@ struct Sent {
 }
 
 impl Sent {
-    fn at(reading: &Reading<'_>, tree: &AgentTree, leaf: Option<Ix>) -> io::Result<Sent> {
+    fn read(reading: &Reading<'_>, tree: &AgentTree, leaf: Option<Ix>) -> io::Result<Sent> {
         let session = reading.session;
-        let context = Context::at(session, reading.source, leaf)?;
+        let context = Context::build(session, reading.source, leaf)?;
         let mut sent = Sent {
             messages: Vec::new(),
             dropped: Vec::new(),
@@ -641,7 +642,7 @@ impl Sent {
                 sent.bridged.insert(entry);
             }
             let mut said = Said { messages: 1, ..Said::default() };
-            let words = message.said(session, reading.source, &mut line)?;
+            let words = message.read(session, reading.source, &mut line)?;
             if words.bytes == 0 && message.patches.iter().any(|patch| matches!(patch, Patch::MadeUp { .. })) {
                 // Nothing of the entry is sent: Claude Code sends something in its place.
                 continue;

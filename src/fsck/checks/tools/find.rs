@@ -26,7 +26,7 @@ struct Paired {
 
 impl Paired {
     /// Pairs tools given in file order, at most that many.
-    fn of(tools: impl Iterator<Item = ToolRef>, most: usize) -> Paired {
+    fn pair(tools: impl Iterator<Item = ToolRef>, most: usize) -> Paired {
         /// Few replies have more calls.
         const NEAR: usize = 16;
         let mut paired = Paired { pairs: Vec::with_capacity(most / 2), others: Vec::new() };
@@ -98,7 +98,7 @@ pub(in crate::fsck) fn is_not_sent(session: &Session, source: &dyn Source, ix: I
         return Ok(false);
     }
     let line = source.bytes(session.span(ix))?;
-    let content = Content::of(session.format, &line);
+    let content = Content::read(session.format, &line);
     Ok(&*content.role == "assistant" && matches!(content.ended.as_deref(), Some("error" | "aborted")))
 }
 
@@ -109,7 +109,7 @@ impl Finder<'_> {
         let Some(side) = &session.side else { return Ok(()) };
         let all = || side.tools.iter().filter(|tool| session.tree.stands(tool.entry)).copied();
         let in_place = !matches!(session.format, Format::Claude | Format::Chimera | Format::HarnessV4);
-        let paired = Paired::of(all(), side.tools.len());
+        let paired = Paired::pair(all(), side.tools.len());
         let are_placed = !in_place || self.are_placed(&paired);
         let mut tools = if are_placed { paired.doubtful() } else { all().collect() };
         tools.sort_unstable_by_key(|tool| (tool.id, tool.entry, tool.result));
@@ -216,7 +216,7 @@ impl Finder<'_> {
     /// Returns the ids of tool calls in an entry.
     fn tool_ids(&self, ix: Ix) -> io::Result<HashMap<Key, String>> {
         let ids = crate::format::tools::tool_ids(self.session.format, &self.line(ix)?);
-        Ok(ids.into_iter().map(|tool| (Key::of(tool.id.as_bytes()), tool.id)).collect())
+        Ok(ids.into_iter().map(|tool| (Key::hash(tool.id.as_bytes()), tool.id)).collect())
     }
 
     /// Returns whether each result obviously follows its call, or another result of the same reply.
@@ -318,11 +318,11 @@ mod tests {
     /// and the ids that need a closer look.
     fn paired(text: &str) -> (String, String) {
         let tools = text.bytes().enumerate().map(|(at, letter)| ToolRef {
-            id: Key::of(&[letter.to_ascii_lowercase()]),
+            id: Key::hash(&[letter.to_ascii_lowercase()]),
             entry: Ix(at as u32),
             result: letter.is_ascii_uppercase(),
         });
-        let paired = Paired::of(tools, text.len());
+        let paired = Paired::pair(tools, text.len());
         let name = |id: Key| String::from_utf8(id.short_id()).unwrap();
         let pairs =
             paired.pairs.iter().map(|pair| format!("{}{}-{}", name(pair.id), pair.call.0, pair.result.0));

@@ -5,7 +5,7 @@ use crate::format::{Format, Ids, Session, ToolRef};
 use crate::fsck::checks::{Intervals, Lineage, is_not_sent, repeated};
 use crate::fsck::finding::Finding;
 use crate::fsck::repair::draft::{Draft, json};
-use crate::fsck::repair::{Round, Wishes};
+use crate::fsck::repair::{RepairOptions, Round};
 use crate::fsck::table::Check;
 use crate::json::{Edits, each_item, place_in, string_of, value};
 use crate::model::{Ix, Key, Kind, Source, Time};
@@ -30,7 +30,7 @@ struct Tools {
 }
 
 impl Tools {
-    fn of(session: &Session) -> Tools {
+    fn collect(session: &Session) -> Tools {
         let mut tools = Tools {
             calls: HashMap::new(),
             results: HashMap::new(),
@@ -94,7 +94,7 @@ impl Round<'_> {
         &self,
         draft: &mut Draft<'_>,
         wanted: &[&Finding],
-        wishes: &Wishes,
+        options: &RepairOptions,
         ids: &mut Ids,
     ) -> io::Result<()> {
         if self.session.format == Format::PiV1 {
@@ -118,7 +118,7 @@ impl Round<'_> {
         if wanted.is_empty() {
             return Ok(());
         }
-        let mut tools = Tools::of(self.session);
+        let mut tools = Tools::collect(self.session);
         if wanted.iter().any(|finding| finding.check == Check::DuplicateToolResult) {
             tools.find_repeated(self.session, &self.lineage);
         }
@@ -129,7 +129,7 @@ impl Round<'_> {
             let Some(ix) = finding.entry else { continue };
             match finding.check {
                 Check::UnpairedToolUse if lost.insert(ix) => {
-                    self.make_results(draft, ix, &tools, wishes, ids)?;
+                    self.make_results(draft, ix, &tools, options, ids)?;
                 }
                 Check::OrphanToolResult | Check::DuplicateToolResult => {
                     self.take_results_out(draft, ix, finding.check, &tools)?;
@@ -142,7 +142,7 @@ impl Round<'_> {
         // Other changes of links come first: the next round finds the results that are still
         // misplaced.
         if draft.is_empty() {
-            let mut links = Links::of(self.session, &tools);
+            let mut links = Links::new(self.session, &tools);
             for ix in misplaced {
                 self.put_under_call(draft, ix, &tools, &mut links)?;
             }
@@ -168,7 +168,7 @@ impl Round<'_> {
                 let within = |tool: &&ToolId| place.contains(&tool.at.start);
                 let result = ids.iter().filter(|tool| tool.role == ToolRole::Result).find(within);
                 result.is_some_and(|result| {
-                    let id = Key::of(result.id.as_bytes());
+                    let id = Key::hash(result.id.as_bytes());
                     let seen = seen.entry(id).or_default();
                     *seen += 1;
                     tools.fault(id, ix, *seen - 1) == Some(check)
@@ -191,19 +191,19 @@ impl Round<'_> {
         draft: &mut Draft<'_>,
         ix: Ix,
         tools: &Tools,
-        wishes: &Wishes,
+        options: &RepairOptions,
         ids: &mut Ids,
     ) -> io::Result<()> {
         let session = self.session;
         let line = self.source.bytes(session.span(ix))?;
         let calls = tool_ids(session.format, &line).into_iter().filter(|tool| tool.role == ToolRole::Call);
         let mut calls: Vec<String> = calls.map(|tool| tool.id).collect();
-        calls.retain(|id| !tools.answered.contains(&Key::of(id.as_bytes())));
+        calls.retain(|id| !tools.answered.contains(&Key::hash(id.as_bytes())));
         if calls.is_empty() {
             return Ok(());
         }
         let names = names_of_calls(session.format, &line);
-        let near = Near::of(session.format, &line, wishes.now);
+        let near = Near::read(session.format, &line, options.now);
         let Some(mut above) = draft.link_to(ix)? else { return Ok(()) };
         for call in calls {
             let id = ids.entry(session.format, session.entries.keys());
@@ -396,9 +396,9 @@ impl Round<'_> {
 
     fn rename_tool(&self, draft: &mut Draft<'_>, ix: Ix, old: Key, new: &[u8]) -> io::Result<()> {
         let line = draft.bytes(ix)?;
-        let Some(mut edits) = Edits::of(&line) else { return Ok(()) };
+        let Some(mut edits) = Edits::begin(&line) else { return Ok(()) };
         for tool in tool_ids(self.session.format, &line) {
-            if Key::of(tool.id.as_bytes()) == old {
+            if Key::hash(tool.id.as_bytes()) == old {
                 edits.replace(tool.at, new);
             }
         }
@@ -431,7 +431,7 @@ struct Links<'s> {
 }
 
 impl<'s> Links<'s> {
-    fn of(session: &'s Session, tools: &Tools) -> Links<'s> {
+    fn new(session: &'s Session, tools: &Tools) -> Links<'s> {
         Links {
             session,
             moved: HashMap::new(),
@@ -545,7 +545,7 @@ struct Near {
 }
 
 impl Near {
-    fn of(format: Format, line: &[u8], now: Option<Time>) -> Near {
+    fn read(format: Format, line: &[u8], now: Option<Time>) -> Near {
         let raw = |key: &str| value(line, &[key]).map(|raw| String::from_utf8_lossy(raw).into_owned());
         let time = raw("timestamp").unwrap_or_else(|| "\"1970-01-01T00:00:00.000Z\"".into());
         let millis = crate::model::parse_time(string_of(line, "timestamp").unwrap_or_default().as_bytes());

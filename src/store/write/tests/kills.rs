@@ -19,8 +19,8 @@ fn an_undo_is_refused_if_something_comes_while_the_file_is_hashed() {
                 }
                 Ok(None)
             };
-            let orders = Orders { force, ..place.orders() };
-            let refused = sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &orders));
+            let options = WriteOptions { force, ..place.options() };
+            let refused = sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &options));
             assert!(matches!(refused, Err(Refusal::Changed { .. })), "{force}: {refused:?}");
             assert_eq!(place.bytes(), [&ours[..], AGENT].concat(), "{force}");
             assert_eq!(place.others(), [] as [String; 0], "{force}");
@@ -69,7 +69,7 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
         }
         let facts = || fs::metadata(place.path()).unwrap();
         let (len, inode) = (facts().len(), facts().ino());
-        let stamp = store::write::Stamp::of(&fs::File::open(place.path()).unwrap()).unwrap();
+        let stamp = store::write::Stamp::take(&fs::File::open(place.path()).unwrap()).unwrap();
         let operation = Operation {
             op_id: op_id(Time(0)),
             time: Time(0).iso(),
@@ -84,13 +84,13 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
             only: None,
             steps: Vec::new(),
         };
-        let orders = place.orders();
-        let mut record = Record::of(&orders, operation);
+        let options = place.options();
+        let mut record = Record::begin(&options, operation);
         let ready = {
             let guard = Guard::take(&place.path(), false, false).unwrap();
-            steps::append(&guard, &stamp, b"{\"ours\":1}\n", false, &orders).unwrap()
+            steps::append(&guard, &stamp, b"{\"ours\":1}\n", false, &options).unwrap()
         };
-        let done = record.carry_out(vec![(0, ready)], &orders, |_| Ok(())).unwrap();
+        let done = record.carry_out(vec![(0, ready)], &options, |_| Ok(())).unwrap();
         record.end(done).unwrap();
         let (path, (sender, receiver)) = (place.path(), std::sync::mpsc::channel());
         let hook = move |call: Call| {
@@ -105,7 +105,7 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
             Ok(None)
         };
         let operation = undo::find(&place.log, None, None).unwrap();
-        sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.orders())).unwrap();
+        sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.options())).unwrap();
         receiver.recv().expect("it is cut in place").join().unwrap();
         assert_eq!(facts().ino(), inode);
         assert_eq!(facts().len(), len + AGENT.len() as u64, "large: {is_large}");
@@ -138,8 +138,8 @@ fn an_undo_without_a_backup_keeps_what_it_takes_away() {
         let ours = fs::read(work.join(name)).unwrap();
         let run = |force: bool| {
             let operation = undo::find(&place.log, None, None).unwrap();
-            let orders = Orders { force, ..place.orders() };
-            sys::with_hook(without_file(backup), || undo::undo(&place.log, &operation, None, &orders))
+            let options = WriteOptions { force, ..place.options() };
+            sys::with_hook(without_file(backup), || undo::undo(&place.log, &operation, None, &options))
         };
         let refused = run(false);
         assert!(matches!(refused, Err(Refusal::NoRecord { .. })), "{what}: {refused:?}");
@@ -156,8 +156,8 @@ fn an_undo_without_a_backup_keeps_what_it_takes_away() {
     place.run(&append()).unwrap();
     let ours = place.bytes();
     let operation = undo::find(&place.log, None, None).unwrap();
-    let orders = Orders { force: true, ..place.orders() };
-    let refused = sys::with_hook(without_file(1), || undo::undo(&place.log, &operation, None, &orders));
+    let options = WriteOptions { force: true, ..place.options() };
+    let refused = sys::with_hook(without_file(1), || undo::undo(&place.log, &operation, None, &options));
     assert!(matches!(refused, Err(Refusal::NoBackup { .. })), "{refused:?}");
     assert_eq!(place.bytes(), ours);
 }
@@ -192,10 +192,10 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
     const CALL: &str = "BOUGH_TEST_STOP_UNDO";
     if let Ok(stop) = std::env::var(CALL) {
         let (folder, n) = stop.split_once('|').unwrap();
-        let (log, n) = (Log::at(Path::new(folder).join("state")), n.parse::<usize>().unwrap());
-        let orders = orders(&log);
+        let (log, n) = (Log::in_folder(Path::new(folder).join("state")), n.parse::<usize>().unwrap());
+        let options = options(&log);
         let wanted = undo::find(&log, None, None).unwrap();
-        let done = sys::with_hook(ending_at(n), || undo::undo(&log, &wanted, None, &orders));
+        let done = sys::with_hook(ending_at(n), || undo::undo(&log, &wanted, None, &options));
         std::process::exit(if done.is_ok() { 0 } else { 1 });
     }
     CALM.take();
@@ -217,7 +217,7 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
             let next = || {
                 place.age_all();
                 let wanted = undo::find(&place.log, None, None).unwrap();
-                undo::undo(&place.log, &wanted, None, &place.orders())
+                undo::undo(&place.log, &wanted, None, &place.options())
             };
             if status.code() == Some(0) {
                 assert_eq!(found(&place), old, "{what}");
