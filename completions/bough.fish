@@ -52,7 +52,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "cat" -d 'Print entries 
 complete -c bough -n "__fish_bough_needs_command" -f -a "cherry-pick" -d 'Copy entries to HEAD, or to another entry'
 complete -c bough -n "__fish_bough_needs_command" -f -a "completions" -d 'Print a shell completion script'
 complete -c bough -n "__fish_bough_needs_command" -f -a "config" -d 'Show the current settings'
-complete -c bough -n "__fish_bough_needs_command" -f -a "context" -d 'Show what the model would be sent'
+complete -c bough -n "__fish_bough_needs_command" -f -a "context" -d 'Show the messages that the agent would send to the model'
 complete -c bough -n "__fish_bough_needs_command" -f -a "diff" -d 'Show how two branches differ'
 complete -c bough -n "__fish_bough_needs_command" -f -a "export" -d 'Export a conversation as a page, Markdown, text, or a redacted session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "export-branch" -d 'Export the path to an entry as a new session'
@@ -62,7 +62,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "help" -d 'Show a manual
 complete -c bough -n "__fish_bough_needs_command" -f -a "label" -d 'Label entries; list, move and delete labels'
 complete -c bough -n "__fish_bough_needs_command" -f -a "log" -d 'Show the entries on the path to HEAD, newest first'
 complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manual pages to a folder'
-complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Cherry-pick what another branch adds; writes no merge entry'
+complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Cherry-pick all entries that only another branch has'
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge-base" -d 'Print the entry where two branches part'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Upgrade session files to the current format version'
 complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Show and prune the operation log'
@@ -70,7 +70,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print th
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
 complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
-complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show a session in short: format, HEAD, branches, faults'
+complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show the state of a session: format, HEAD, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent continues from another entry'
 complete -c bough -n "__fish_bough_needs_command" -f -a "tree" -d 'Browse a session\'s tree in the terminal, and act on it'
 complete -c bough -n "__fish_bough_needs_command" -f -a "undo" -d 'Undo an operation'
@@ -89,16 +89,16 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand append" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand append" -l kind -d 'What the entry is' -r -f -a "message\t'A prompt'
-custom\t'State of a program, as JSON; the model does not see it'
-custom-message\t'A text that the model sees and the user did not type'
-compaction\t'A summary that replaces what is before it'
+complete -c bough -n "__fish_bough_using_subcommand append" -l kind -d 'The kind of the entry' -r -f -a "message\t'A prompt'
+custom\t'Data of a program, as JSON; the model does not see it'
+custom-message\t'Text that the model sees although the user did not type it'
+compaction\t'A summary that replaces the messages before it'
 label\t'A label for an entry'"
 complete -c bough -n "__fish_bough_using_subcommand append" -l parent -d 'The entry to append to' -r
-complete -c bough -n "__fish_bough_using_subcommand append" -l role -d 'Whose message it is' -r -f -a "user\t'The user'"
-complete -c bough -n "__fish_bough_using_subcommand append" -l type -d 'What the program that reads the entry calls it' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l role -d 'The role of the message' -r -f -a "user\t'The user'"
+complete -c bough -n "__fish_bough_using_subcommand append" -l type -d 'The type of the entry, by which the program that uses it finds it' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l keep -d 'The first entry that the model still sees after a compaction' -r
-complete -c bough -n "__fish_bough_using_subcommand append" -l text -d 'The text: of a message, the label, or JSON for `custom`' -r
+complete -c bough -n "__fish_bough_using_subcommand append" -l text -d 'The text of a message, the name of a label, or JSON for `custom`' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l summary -d 'The summary of a compaction: the text itself, `-` for standard input, or `@FILE`' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
@@ -166,7 +166,7 @@ complete -c bough -n "__fish_bough_using_subcommand cat" -l verbose -d 'Print mo
 complete -c bough -n "__fish_bough_using_subcommand cat" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand cat" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand cat" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand cat" -l pretty -d 'Spread the JSON over several lines'
+complete -c bough -n "__fish_bough_using_subcommand cat" -l pretty -d 'Pretty-print the JSON on several lines'
 complete -c bough -n "__fish_bough_using_subcommand cat" -s z -d 'End each entry with a NUL byte instead of a newline'
 complete -c bough -n "__fish_bough_using_subcommand cat" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
@@ -262,7 +262,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l origin -d 'Show where each comes from'
+complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l origin -d 'Show the source of each setting'
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand config; and __fish_seen_subcommand_from list" -s q -l quiet -d 'Suppress hints and notes'
@@ -310,7 +310,7 @@ complete -c bough -n "__fish_bough_using_subcommand context" -l verbose -d 'Prin
 complete -c bough -n "__fish_bough_using_subcommand context" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand context" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand context" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand context" -l dropped -d 'List what is on the path but not sent instead, with reasons'
+complete -c bough -n "__fish_bough_using_subcommand context" -l dropped -d 'Instead, list the entries on the path that would not be sent, with reasons'
 complete -c bough -n "__fish_bough_using_subcommand context" -l oneline -d 'Print one line per message'
 complete -c bough -n "__fish_bough_using_subcommand context" -l stat -d 'Print the number of messages and bytes, and the tokens if they are stored'
 complete -c bough -n "__fish_bough_using_subcommand context" -s z -d 'End each row with a NUL byte instead of a newline; for `--json` and `--oneline`'
@@ -337,10 +337,10 @@ complete -c bough -n "__fish_bough_using_subcommand diff" -l verbose -d 'Print m
 complete -c bough -n "__fish_bough_using_subcommand diff" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l context -d 'Compare what the model would be sent'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l context -d 'Compare the messages that the model would be sent'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l all -d 'Also compare settings, labels, markers and the model\'s thinking'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l stat -d 'Print the number of entries, tokens and tool calls on each side'
-complete -c bough -n "__fish_bough_using_subcommand diff" -l name-only -d 'Print only a sign and the ids of the entries that differ, separated by tabs'
+complete -c bough -n "__fish_bough_using_subcommand diff" -l name-only -d 'Print only `-`, `+` or `~` and the ids of the entries that differ, separated by tabs'
 complete -c bough -n "__fish_bough_using_subcommand diff" -s z -d 'End each row with a NUL byte instead of a newline; for `--name-only` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l side-by-side -d 'Print both sides side by side if the terminal is wide enough'
 complete -c bough -n "__fish_bough_using_subcommand diff" -l exit-code -d 'Exit with 1 if there are differences'
@@ -360,25 +360,25 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand export" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand export" -l to -d 'What to write' -r -f -a "html\t'A page with the tree beside the conversation'
+complete -c bough -n "__fish_bough_using_subcommand export" -l to -d 'The form of the output' -r -f -a "html\t'A page with the tree beside the conversation'
 md\t'Markdown for GitHub and Pandoc'
 txt\t'Plain text'
-jsonl\t'The session as it is stored, for `--redact`'"
+jsonl\t'The whole session in its own format'"
 complete -c bough -n "__fish_bough_using_subcommand export" -s o -l output -d 'Write to this file; `-` is standard output' -r -F
-complete -c bough -n "__fish_bough_using_subcommand export" -l allow -d 'Do what is refused otherwise: `overwrite` replaces the output file if it exists' -r -f -a "overwrite\t'Replace the output file'"
-complete -c bough -n "__fish_bough_using_subcommand export" -l images -d 'Images of a page: `all`, `small` (up to 48 KiB) or `none`' -r -f -a "all\t'All images, each once'
+complete -c bough -n "__fish_bough_using_subcommand export" -l allow -d 'Override a safety check' -r -f -a "overwrite\t'Replace the output file if it exists'"
+complete -c bough -n "__fish_bough_using_subcommand export" -l images -d 'Images to include in a page: `all`, `small` (up to 48 KiB) or `none`' -r -f -a "all\t'All images, each once'
 small\t'Images up to 48 KiB'
 none\t'No images'"
-complete -c bough -n "__fish_bough_using_subcommand export" -l results -d 'Cut tool results after this size, e.g. `2k` or `1M`' -r
-complete -c bough -n "__fish_bough_using_subcommand export" -l redact -d 'Redact, and choose what: `credentials`, `paths`, `mail`, `hosts`' -r
-complete -c bough -n "__fish_bough_using_subcommand export" -l redact-report -d 'Write to this file, as JSON, which rule found something where, without the text' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export" -l results -d 'Truncate tool results to this size, e.g. `2k` or `1M`' -r
+complete -c bough -n "__fish_bough_using_subcommand export" -l redact -d 'Choose what to redact: `credentials`, `paths`, `mail`, `hosts`' -r
+complete -c bough -n "__fish_bough_using_subcommand export" -l redact-report -d 'Write a report to this file, as JSON: which rule matched where, without the text' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand export" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand export" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand export" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand export" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand export" -l plain -d 'Write a page without a script, of one path and at most 5 MB'
-complete -c bough -n "__fish_bough_using_subcommand export" -l no-agents -d 'Leave out what subagents did'
+complete -c bough -n "__fish_bough_using_subcommand export" -l plain -d 'Write a page without a script: one path, and at most 5 MB'
+complete -c bough -n "__fish_bough_using_subcommand export" -l no-agents -d 'Leave subagents out'
 complete -c bough -n "__fish_bough_using_subcommand export" -l front-matter -d 'Begin Markdown with front matter: title, date, agent, session'
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-thinking -d 'Leave thinking out'
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-redact -d 'Do not redact'
@@ -411,7 +411,7 @@ complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l store -d 'Write it to the agent\'s store, and print the command that resumes it'
-complete -c bough -n "__fish_bough_using_subcommand export-branch" -l subtree -d 'Export the entry and everything below it instead'
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l subtree -d 'Export the entry and all its descendants instead'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l keep-ids -d 'Keep the ids of the entries (default)'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l new-ids -d 'Give the entries new ids'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
@@ -432,7 +432,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l with -d 'Also repair this check, which is repaired only on request' -r -f -a "empty-file\t''
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l with -d 'Also repair findings of this check, which are repaired only on request' -r -f -a "empty-file\t''
 utf-16\t''
 bom\t''
 crlf\t''
@@ -759,7 +759,7 @@ complete -c bough -n "__fish_bough_using_subcommand fsck" -l repair -d 'Repair w
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Also exit with 1 if there are only warnings'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print tab-separated findings for scripts: file, line, level, check, id, message'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End each row with a NUL byte instead of a newline; for `--porcelain` and `--json`'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether a repair exists, and what is found'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether there is a repair, and what they find'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -846,7 +846,7 @@ complete -c bough -n "__fish_bough_using_subcommand label" -l verbose -d 'Print 
 complete -c bough -n "__fish_bough_using_subcommand label" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand label" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand label" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand label" -s d -l delete -d 'Delete the label with this name, or of this entry'
+complete -c bough -n "__fish_bough_using_subcommand label" -s d -l delete -d 'Delete a label, given by its name or by its entry'
 complete -c bough -n "__fish_bough_using_subcommand label" -s m -l move -d 'Move the label if another entry has it'
 complete -c bough -n "__fish_bough_using_subcommand label" -s z -d 'End each row of the list with a NUL byte instead of a newline'
 complete -c bough -n "__fish_bough_using_subcommand label" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
@@ -884,7 +884,7 @@ attachment\t''
 progress\t''
 header\t''
 other\t''"
-complete -c bough -n "__fish_bough_using_subcommand log" -l filter -d 'Only what the agent\'s tree view shows in this mode' -r -f -a "default\t''
+complete -c bough -n "__fish_bough_using_subcommand log" -l filter -d 'Only entries that the agent\'s tree view shows in this mode' -r -f -a "default\t''
 no-tools\t''
 user-only\t''
 labeled-only\t''
@@ -899,15 +899,15 @@ complete -c bough -n "__fish_bough_using_subcommand log" -s q -l quiet -d 'Suppr
 complete -c bough -n "__fish_bough_using_subcommand log" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand log" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand log" -l oneline -d 'Print one line per entry'
-complete -c bough -n "__fish_bough_using_subcommand log" -l graph -d 'Draw the tree; the path to HEAD comes first and is filled (`*` in ASCII)'
+complete -c bough -n "__fish_bough_using_subcommand log" -l graph -d 'Draw the tree; the path to HEAD comes first, with filled circles (`*` in ASCII)'
 complete -c bough -n "__fish_bough_using_subcommand log" -l all -d 'Include every entry, bookkeeping too, in reverse file order with children before parents'
 complete -c bough -n "__fish_bough_using_subcommand log" -l reverse -d 'Print the oldest of the selected entries first'
-complete -c bough -n "__fish_bough_using_subcommand log" -l prompts -d 'List only what the user typed, with the number by which `turn:N` names it'
+complete -c bough -n "__fish_bough_using_subcommand log" -l prompts -d 'List only the prompts, with their numbers for `turn:N`'
 complete -c bough -n "__fish_bough_using_subcommand log" -l full -d 'Print whole texts, thinking, and tool calls with their arguments'
 complete -c bough -n "__fish_bough_using_subcommand log" -l stat -d 'Print the number of bytes and tokens of each entry'
 complete -c bough -n "__fish_bough_using_subcommand log" -l raw -d 'Print the lines as stored'
 complete -c bough -n "__fish_bough_using_subcommand log" -l dag -d 'Use parent links as stored, without linearizing'
-complete -c bough -n "__fish_bough_using_subcommand log" -l agents -d 'Show what subagents did, at the entry that started them'
+complete -c bough -n "__fish_bough_using_subcommand log" -l agents -d 'Also show the entries of subagents, at the entry that started them'
 complete -c bough -n "__fish_bough_using_subcommand log" -l skipped -d 'List only the Claude Code entries that linearization left out, with reasons'
 complete -c bough -n "__fish_bough_using_subcommand log" -s f -l follow -d 'Print the last entries, oldest first, then keep printing as the session grows'
 complete -c bough -n "__fish_bough_using_subcommand log" -s z -d 'End each entry with a NUL byte instead of a newline; for `--format`, `--raw` and `--json`'
@@ -1195,7 +1195,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand stats" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
-complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Group the counts; two, separated by a comma, for each pair' -r -f -a "branch\t'Each branch, with what no earlier branch has'
+complete -c bough -n "__fish_bough_using_subcommand stats" -l by -d 'Group the counts by one or two of these, separated by a comma' -r -f -a "branch\t'Each branch, with what no earlier branch has'
 model\t'Each model'
 tool\t'Each tool'
 file\t'Each file that tools read or changed'

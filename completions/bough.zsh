@@ -44,16 +44,16 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--kind=[What the entry is]:KIND:((message\:"A prompt"
-custom\:"State of a program, as JSON; the model does not see it"
-custom-message\:"A text that the model sees and the user did not type"
-compaction\:"A summary that replaces what is before it"
+'--kind=[The kind of the entry]:KIND:((message\:"A prompt"
+custom\:"Data of a program, as JSON; the model does not see it"
+custom-message\:"Text that the model sees although the user did not type it"
+compaction\:"A summary that replaces the messages before it"
 label\:"A label for an entry"))' \
 '--parent=[The entry to append to]:REV:_default' \
-'--role=[Whose message it is]:ROLE:((user\:"The user"))' \
-'--type=[What the program that reads the entry calls it]:NAME:_default' \
+'--role=[The role of the message]:ROLE:((user\:"The user"))' \
+'--type=[The type of the entry, by which the program that uses it finds it]:NAME:_default' \
 '--keep=[The first entry that the model still sees after a compaction]:REV:_default' \
-'--text=[The text\: of a message, the label, or JSON for \`custom\`]:TEXT:_default' \
+'--text=[The text of a message, the name of a label, or JSON for \`custom\`]:TEXT:_default' \
 '(--text)--summary=[The summary of a compaction\: the text itself, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
@@ -72,7 +72,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'::file -- The session, if it is not the newest of this folder:_default' \
+'::file -- The session; if omitted, the newest of the current folder:_default' \
 && ret=0
 ;;
 (branches)
@@ -114,11 +114,11 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--pretty[Spread the JSON over several lines]' \
+'--pretty[Pretty-print the JSON on several lines]' \
 '-z[End each entry with a NUL byte instead of a newline]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
+'*::words -- The session, if the first argument names one; then revisions and ranges:_default' \
 && ret=0
 ;;
 (cherry-pick)
@@ -149,7 +149,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entries or ranges to copy:_default' \
+'*::words -- The session, if the first argument is a file; then the entries or ranges to copy:_default' \
 && ret=0
 ;;
 (completions)
@@ -166,7 +166,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-':shell -- Shell that reads the script:(bash elvish fish powershell zsh)' \
+':shell -- The shell that will read the script:(bash elvish fish powershell zsh)' \
 && ret=0
 ;;
 (config)
@@ -199,7 +199,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--origin[Show where each comes from]' \
+'--origin[Show the source of each setting]' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -242,13 +242,13 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(--stat)--dropped[List what is on the path but not sent instead, with reasons]' \
+'(--stat)--dropped[Instead, list the entries on the path that would not be sent, with reasons]' \
 '--oneline[Print one line per message]' \
 '--stat[Print the number of messages and bytes, and the tokens if they are stored]' \
 '-z[End each row with a NUL byte instead of a newline; for \`--json\` and \`--oneline\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entry to continue from:_default' \
+'*::words -- The session, if the first argument names one; then the entry to continue from:_default' \
 && ret=0
 ;;
 (diff)
@@ -265,16 +265,16 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(--stat)--context[Compare what the model would be sent]' \
+'(--stat)--context[Compare the messages that the model would be sent]' \
 '--all[Also compare settings, labels, markers and the model'\''s thinking]' \
 '--stat[Print the number of entries, tokens and tool calls on each side]' \
-'(--stat)--name-only[Print only a sign and the ids of the entries that differ, separated by tabs]' \
+'(--stat)--name-only[Print only \`-\`, \`+\` or \`~\` and the ids of the entries that differ, separated by tabs]' \
 '-z[End each row with a NUL byte instead of a newline; for \`--name-only\` and \`--json\`]' \
 '(--stat --name-only)--side-by-side[Print both sides side by side if the terminal is wide enough]' \
 '--exit-code[Exit with 1 if there are differences]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then A and B, or `A...B`:_default' \
+'*::words -- The session, if the first argument names one; then A and B, or `A...B`:_default' \
 && ret=0
 ;;
 (export)
@@ -283,34 +283,34 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'--to=[What to write]:FORM:((html\:"A page with the tree beside the conversation"
+'--to=[The form of the output]:FORM:((html\:"A page with the tree beside the conversation"
 md\:"Markdown for GitHub and Pandoc"
 txt\:"Plain text"
-jsonl\:"The session as it is stored, for \`--redact\`"))' \
+jsonl\:"The whole session in its own format"))' \
 '-o+[Write to this file; \`-\` is standard output]:FILE:_files' \
 '--output=[Write to this file; \`-\` is standard output]:FILE:_files' \
-'--allow=[Do what is refused otherwise\: \`overwrite\` replaces the output file if it exists]:WHAT:((overwrite\:"Replace the output file"))' \
-'--images=[Images of a page\: \`all\`, \`small\` (up to 48 KiB) or \`none\`]:WHICH:((all\:"All images, each once"
+'--allow=[Override a safety check]:WHAT:((overwrite\:"Replace the output file if it exists"))' \
+'--images=[Images to include in a page\: \`all\`, \`small\` (up to 48 KiB) or \`none\`]:WHICH:((all\:"All images, each once"
 small\:"Images up to 48 KiB"
 none\:"No images"))' \
-'--results=[Cut tool results after this size, e.g. \`2k\` or \`1M\`]:SIZE:_default' \
-'*--redact=[Redact, and choose what\: \`credentials\`, \`paths\`, \`mail\`, \`hosts\`]::GROUPS:_default' \
-'(--no-redact)--redact-report=[Write to this file, as JSON, which rule found something where, without the text]:FILE:_files' \
+'--results=[Truncate tool results to this size, e.g. \`2k\` or \`1M\`]:SIZE:_default' \
+'*--redact=[Choose what to redact\: \`credentials\`, \`paths\`, \`mail\`, \`hosts\`]::GROUPS:_default' \
+'(--no-redact)--redact-report=[Write a report to this file, as JSON\: which rule matched where, without the text]:FILE:_files' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'--plain[Write a page without a script, of one path and at most 5 MB]' \
-'--no-agents[Leave out what subagents did]' \
+'--plain[Write a page without a script\: one path, and at most 5 MB]' \
+'--no-agents[Leave subagents out]' \
 '--front-matter[Begin Markdown with front matter\: title, date, agent, session]' \
 '--no-thinking[Leave thinking out]' \
 '(--redact)--no-redact[Do not redact]' \
 '(-o --output --no-redact)--check[Write nothing; exit with 1 if anything would be redacted]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then entries and ranges:_default' \
+'*::words -- The session, if the first argument names one; then entries and ranges:_default' \
 && ret=0
 ;;
 (export-branch)
@@ -333,7 +333,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--store[Write it to the agent'\''s store, and print the command that resumes it]' \
-'--subtree[Export the entry and everything below it instead]' \
+'--subtree[Export the entry and all its descendants instead]' \
 '(--new-ids)--keep-ids[Keep the ids of the entries (default)]' \
 '--new-ids[Give the entries new ids]' \
 '-n[Print exactly what would be written, and write nothing]' \
@@ -341,7 +341,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entry:_default' \
+'*::words -- The session, if the first argument names one; then the entry:_default' \
 && ret=0
 ;;
 (fsck)
@@ -350,7 +350,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'*--with=[Also repair this check, which is repaired only on request]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
+'*--with=[Also repair findings of this check, which are repaired only on request]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '*--strategy=[Use another repair strategy for a check, e.g. \`dangling-parent=root\`]:CHECK=NAME:_default' \
 '*--only=[Run only these checks]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
 '*--skip=[Skip these checks]:CHECK:(empty-file utf-16 bom crlf blank-line nul-bytes invalid-utf8 glued-lines spliced-line split-record torn-line garbage-line deep-nesting lone-surrogate no-final-newline missing-header title-slot header-not-first duplicate-header unsupported-version legacy-version fork-of-v1 foreign-marker missing-id dangling-parent parent-cycle duplicate-id duplicate-entry id-case unknown-type-link missing-uuid forward-parent parent-elsewhere unexpected-root dangling-leaf stale-tail dangling-label dangling-branch-from dangling-kept kept-off-path missing-kept dangling-logical-parent unpaired-tool-use orphan-tool-result duplicate-tool-result misplaced-tool-result broken-pair nameless-call duplicate-tool-id empty-text-block empty-content object-content no-message unreadable-field unsendable-content unsent-role missing-usage oversize-image bad-timestamp time-regress no-conversation foreign-session inherited-prefix session-id-mismatch pointer-to-sidechain no-head assistant-first explicit-null-pointer stale-pointer sidechain-trunk foreign-summary snapshot-id-overlap coverage ownership agent-without-anchor anchor-without-agent missing-blob missing-result-file)' \
@@ -370,7 +370,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--strict[Also exit with 1 if there are only warnings]' \
 '(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
 '-z[End each row with a NUL byte instead of a newline; for \`--porcelain\` and \`--json\`]' \
-'--list-checks[List all checks\: level, name, whether a repair exists, and what is found]' \
+'--list-checks[List all checks\: level, name, whether there is a repair, and what they find]' \
 '-n[Print exactly what would be written, and write nothing]' \
 '--dry-run[Print exactly what would be written, and write nothing]' \
 '--force[Override safety checks]' \
@@ -458,8 +458,8 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-d[Delete the label with this name, or of this entry]' \
-'--delete[Delete the label with this name, or of this entry]' \
+'-d[Delete a label, given by its name or by its entry]' \
+'--delete[Delete a label, given by its name or by its entry]' \
 '(-d --delete)-m[Move the label if another entry has it]' \
 '(-d --delete)--move[Move the label if another entry has it]' \
 '-z[End each row of the list with a NUL byte instead of a newline]' \
@@ -468,7 +468,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the label and the entry:_default' \
+'*::words -- The session, if the first argument is a file; then the label and the entry:_default' \
 && ret=0
 ;;
 (log)
@@ -483,7 +483,7 @@ _arguments "${_arguments_options[@]}" : \
 '--since=[Only entries since a time\: a date, an age such as \`2h\`, or \`yesterday\`]:TIME:_default' \
 '--until=[Only entries until a time]:TIME:_default' \
 '*--kind=[Only entries of these kinds]:KIND:(user assistant tool system summary compaction label setting custom attachment progress header other)' \
-'--filter=[Only what the agent'\''s tree view shows in this mode]:MODE:(default no-tools user-only labeled-only all)' \
+'--filter=[Only entries that the agent'\''s tree view shows in this mode]:MODE:(default no-tools user-only labeled-only all)' \
 '--grep=[Only entries whose text matches a regular expression; a pattern in lower case ignores case]:RE:_default' \
 '--format=[Print each entry with a template, or as \`oneline\`, \`short\`, \`full\` or \`raw\`]:TEMPLATE:_default' \
 '(--graph --dag)--order=[Order of Claude Code entries\: \`own\` (bough'\''s) or \`document\` (of claude-code-log)]:ORDER:(own document)' \
@@ -494,22 +494,22 @@ _arguments "${_arguments_options[@]}" : \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--oneline[Print one line per entry]' \
-'--graph[Draw the tree; the path to HEAD comes first and is filled (\`*\` in ASCII)]' \
+'--graph[Draw the tree; the path to HEAD comes first, with filled circles (\`*\` in ASCII)]' \
 '--all[Include every entry, bookkeeping too, in reverse file order with children before parents]' \
 '--reverse[Print the oldest of the selected entries first]' \
-'(--graph --all --kind --filter --full --stat --format --raw --agents --order --skipped -f --follow)--prompts[List only what the user typed, with the number by which \`turn\:N\` names it]' \
+'(--graph --all --kind --filter --full --stat --format --raw --agents --order --skipped -f --follow)--prompts[List only the prompts, with their numbers for \`turn\:N\`]' \
 '(--oneline --format --raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \
 '--stat[Print the number of bytes and tokens of each entry]' \
 '(--oneline --format --graph)--raw[Print the lines as stored]' \
 '--dag[Use parent links as stored, without linearizing]' \
-'--agents[Show what subagents did, at the entry that started them]' \
+'--agents[Also show the entries of subagents, at the entry that started them]' \
 '(--graph --dag -f --follow)--skipped[List only the Claude Code entries that linearization left out, with reasons]' \
 '(--graph --all --reverse --skip)-f[Print the last entries, oldest first, then keep printing as the session grows]' \
 '(--graph --all --reverse --skip)--follow[Print the last entries, oldest first, then keep printing as the session grows]' \
 '-z[End each entry with a NUL byte instead of a newline; for \`--format\`, \`--raw\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
+'*::words -- The session, if the first argument names one; then revisions and ranges:_default' \
 && ret=0
 ;;
 (man)
@@ -558,7 +558,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the branch, given by its leaf or any entry on it:_default' \
+'*::words -- The session, if the first argument is a file; then the branch, given by its leaf or any entry on it:_default' \
 && ret=0
 ;;
 (merge-base)
@@ -576,7 +576,7 @@ _arguments "${_arguments_options[@]}" : \
 '--short[Print a short id]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the two entries:_default' \
+'*::words -- The session, if the first argument names one; then the two entries:_default' \
 && ret=0
 ;;
 (migrate)
@@ -697,7 +697,7 @@ _arguments "${_arguments_options[@]}" : \
 '-z[End each id with a NUL byte instead of a newline]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
+'*::words -- The session, if the first argument names one; then revisions and ranges:_default' \
 && ret=0
 ;;
 (sessions)
@@ -747,7 +747,7 @@ _arguments "${_arguments_options[@]}" : \
 '-z[End each entry with a NUL byte instead of a newline; for \`--raw\`, \`--text\` and \`--json\`]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then revisions and ranges:_default' \
+'*::words -- The session, if the first argument names one; then revisions and ranges:_default' \
 && ret=0
 ;;
 (stats)
@@ -756,7 +756,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
-'*--by=[Group the counts; two, separated by a comma, for each pair]:WHAT:((branch\:"Each branch, with what no earlier branch has"
+'*--by=[Group the counts by one or two of these, separated by a comma]:WHAT:((branch\:"Each branch, with what no earlier branch has"
 model\:"Each model"
 tool\:"Each tool"
 file\:"Each file that tools read or changed"
@@ -795,7 +795,7 @@ _arguments "${_arguments_options[@]}" : \
 '--json[Print JSON Lines, for scripts]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'::file -- The session, if it is not the newest of this folder:_default' \
+'::file -- The session; if omitted, the newest of the current folder:_default' \
 && ret=0
 ;;
 (switch)
@@ -827,7 +827,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--force[Override safety checks]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the entry to move to:_default' \
+'*::words -- The session, if the first argument is a file; then the entry to move to:_default' \
 && ret=0
 ;;
 (tree)
@@ -894,7 +894,7 @@ _bough_commands() {
 'cherry-pick:Copy entries to HEAD, or to another entry' \
 'completions:Print a shell completion script' \
 'config:Show the current settings' \
-'context:Show what the model would be sent' \
+'context:Show the messages that the agent would send to the model' \
 'diff:Show how two branches differ' \
 'export:Export a conversation as a page, Markdown, text, or a redacted session' \
 'export-branch:Export the path to an entry as a new session' \
@@ -904,7 +904,7 @@ _bough_commands() {
 'label:Label entries; list, move and delete labels' \
 'log:Show the entries on the path to HEAD, newest first' \
 'man:Write the manual pages to a folder' \
-'merge:Cherry-pick what another branch adds; writes no merge entry' \
+'merge:Cherry-pick all entries that only another branch has' \
 'merge-base:Print the entry where two branches part' \
 'migrate:Upgrade session files to the current format version' \
 'op:Show and prune the operation log' \
@@ -912,7 +912,7 @@ _bough_commands() {
 'sessions:List sessions' \
 'show:Show whole entries\: text, thinking, tool calls and results' \
 'stats:Count entries, tools, tokens, cost and bytes' \
-'status:Show a session in short\: format, HEAD, branches, faults' \
+'status:Show the state of a session\: format, HEAD, branches, faults' \
 'switch:Move HEAD, so that the agent continues from another entry' \
 'tree:Browse a session'\''s tree in the terminal, and act on it' \
 'undo:Undo an operation' \

@@ -15,31 +15,31 @@ use std::io::{IsTerminal, Read};
 
 /// Append an entry made by a script, and print its id
 ///
-/// The entry is appended to HEAD, and the agent continues from it. Its text is read from standard
-/// input, or given with `--text`. A format that has no place for such an entry is refused with exit
-/// status 5.
+/// Appends the entry to HEAD; the agent then continues from it. The text is read from standard
+/// input or given with `--text`. If the format of the session has no such entry, nothing is
+/// written, and the exit status is 5.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough append [OPTIONS] --kind <KIND> [SESSION]")]
 pub struct Args {
-    /// The session, if it is not the newest of this folder
+    /// The session; if omitted, the newest of the current folder
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
     file: Option<String>,
 
-    /// What the entry is
+    /// The kind of the entry
     #[arg(long, value_name = "KIND")]
     kind: KindArg,
 
     /// The entry to append to
     ///
-    /// By default HEAD. For a label, the entry that gets it.
+    /// By default HEAD. For a label, the entry to label.
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     parent: Option<String>,
 
-    /// Whose message it is
+    /// The role of the message
     #[arg(long, value_name = "ROLE", default_value = "user")]
     role: Role,
 
-    /// What the program that reads the entry calls it
+    /// The type of the entry, by which the program that uses it finds it
     #[arg(long = "type", value_name = "NAME")]
     ty: Option<String>,
 
@@ -53,7 +53,7 @@ pub struct Args {
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     keep: Option<String>,
 
-    /// The text: of a message, the label, or JSON for `custom`
+    /// The text of a message, the name of a label, or JSON for `custom`
     ///
     /// By default it is read from standard input.
     #[arg(long, value_name = "TEXT", allow_hyphen_values = true)]
@@ -72,11 +72,11 @@ pub struct Args {
 enum KindArg {
     /// A prompt
     Message,
-    /// State of a program, as JSON; the model does not see it
+    /// Data of a program, as JSON; the model does not see it
     Custom,
-    /// A text that the model sees and the user did not type
+    /// Text that the model sees although the user did not type it
     CustomMessage,
-    /// A summary that replaces what is before it
+    /// A summary that replaces the messages before it
     Compaction,
     /// A label for an entry
     Label,

@@ -18,10 +18,11 @@ use std::cmp::Reverse;
 
 /// List the branches of a session
 ///
-/// A branch is the path that ends in a leaf, i.e. in an entry of the conversation with no other
-/// below it. The label of the leaf names the branch; if it has none, the id does. `entries` counts
-/// the whole path as `log` shows it, without bookkeeping; `own` only what no other branch has.
-/// Branches are listed in the order of their leaves in the file; `*` marks the current one.
+/// A branch is the path that ends in a leaf, i.e. in an entry of the conversation without children.
+/// A branch is named by the label of its leaf, or else by the id of its leaf. `entries` counts the
+/// whole path as `log` shows it, without bookkeeping; `own` counts only the entries that no other
+/// branch has. Branches are listed in the order of their leaves in the file; `*` marks the current
+/// branch.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// The session; if omitted, the newest of the current folder
@@ -50,9 +51,9 @@ pub struct Args {
 
     /// Order of Claude Code entries: `own` (bough's) or `document` (of claude-code-log)
     ///
-    /// `document` lists the lines of the documented order, i.e. the main line of each session and
-    /// its branches, each with the line and the entry that it starts from; for a project folder,
-    /// those of all its sessions.
+    /// `document` lists the main line of each session and its branches in the documented order,
+    /// each with its line and the entry that it starts from. For a project folder, it lists those
+    /// of all sessions.
     #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(["own", "document"]), conflicts_with_all = ["points", "contains", "sort", "dag", "porcelain"])]
     order: String,
 

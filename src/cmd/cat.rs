@@ -11,18 +11,18 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Print entries as stored
 ///
-/// Prints each entry on one line, byte for byte as in the file. With `--pretty`, the JSON is spread
-/// over several lines; strings and numbers keep their spelling.
+/// Prints each entry on one line, byte for byte as in the file. With `--pretty`, the JSON is on
+/// several lines; strings and numbers keep their spelling.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough cat [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then revisions and ranges
+    /// The session, if the first argument names one; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
-    /// Spread the JSON over several lines
+    /// Pretty-print the JSON on several lines
     #[arg(long)]
     pretty: bool,
 

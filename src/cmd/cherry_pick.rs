@@ -18,29 +18,28 @@ use serde_json::json;
 
 /// Copy entries to HEAD, or to another entry
 ///
-/// Copies get new ids and the current time and are chained; the last one becomes HEAD. Their text
-/// stays the same. A tool call is copied with its result and with the other calls of its reply,
-/// even if only one of them is named. Labels, session settings, token counts and markers are not
-/// copied.
+/// The copies get new ids and the current time. Each is the parent of the next, and the last one
+/// becomes HEAD. Their text stays the same. A tool call is copied with its result and with the
+/// other calls of its reply, even if only one of them is named. Labels, session settings, token
+/// counts and markers are not copied.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough cherry-pick [OPTIONS] [SESSION] REV...")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entries or ranges to copy
+    /// The session, if the first argument is a file; then the entries or ranges to copy
     #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
     /// Append the copies to this entry
     ///
-    /// By default HEAD. In Claude Code files, the copies come after everything that follows the
-    /// entry without starting a new turn, e.g. notes of the agent and results of the entry's tool
-    /// calls.
+    /// By default HEAD. In a Claude Code session, entries that follow this one without starting a
+    /// new turn stay before the copies, e.g. notes of the agent and results of its tool calls.
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(complete::revisions))]
     onto: Option<String>,
 
     /// Copy the entries from this session
     ///
-    /// By default the session that receives the copies. Both must have the same format, but entries
-    /// are translated between pi and oh-my-pi.
+    /// By default the session that receives the copies. Both sessions must have the same format,
+    /// except that entries are translated between pi and oh-my-pi.
     #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     from: Option<String>,
 

@@ -12,7 +12,7 @@ use clap_complete::Shell;
 /// `source <(COMPLETE=zsh bough)` or `COMPLETE=fish bough | source`.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// Shell that reads the script
+    /// The shell that will read the script
     #[arg(value_name = "SHELL")]
     shell: Shell,
 }

@@ -13,23 +13,23 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::io;
 
-/// Show what the model would be sent
+/// Show the messages that the agent would send to the model
 ///
-/// Prints the messages that the agent would send if it continued from HEAD, or from REV, including
-/// compaction, branch summaries, messages of extensions, and edits. If the agent changes a message
-/// before sending it, a note below the message says so, e.g. a tool call dropped for lack of a
-/// result, a synthesized result, or a failed reply that is not sent. The next prompt is not
-/// included; the system prompt and the tools are, as far as the file contains them.
+/// Prints the messages that the agent would send if it continued from HEAD, or from REV.
+/// Compactions, branch summaries, edits and messages of extensions are taken into account. If the
+/// agent changes a message before it sends it, a note below the message says so, e.g. that a tool
+/// call is dropped because it has no result. The next prompt is not included. The system prompt and
+/// the tools are included as far as the file contains them.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough context [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entry to continue from
+    /// The session, if the first argument names one; then the entry to continue from
     ///
     /// If omitted, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
-    /// List what is on the path but not sent instead, with reasons
+    /// Instead, list the entries on the path that would not be sent, with reasons
     #[arg(long, conflicts_with = "stat")]
     dropped: bool,
 

@@ -33,7 +33,7 @@ use std::time::Duration;
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough diff [OPTIONS] [SESSION] A [B]")]
 pub struct Args {
-    /// The session, if it looks like a file; then A and B, or `A...B`
+    /// The session, if the first argument names one; then A and B, or `A...B`
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
@@ -45,7 +45,7 @@ pub struct Args {
     #[arg(long, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     to: Option<String>,
 
-    /// Compare what the model would be sent
+    /// Compare the messages that the model would be sent
     #[arg(long, conflicts_with = "stat")]
     context: bool,
 
@@ -57,7 +57,7 @@ pub struct Args {
     #[arg(long)]
     stat: bool,
 
-    /// Print only a sign and the ids of the entries that differ, separated by tabs
+    /// Print only `-`, `+` or `~` and the ids of the entries that differ, separated by tabs
     #[arg(long, conflicts_with = "stat")]
     name_only: bool,
 

@@ -15,19 +15,19 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ),
             (
                 "echo 'The build is green' | bough append --kind custom-message --type ci",
-                "Tell the model something",
+                "Add a text for the model",
             ),
             (
                 "bough append --kind compaction --keep HEAD --summary 'A parser was written'",
-                "Replace what is before HEAD by a summary",
+                "Replace the messages before HEAD with a summary",
             ),
         ],
     ),
     (
         "branches",
         &[
-            ("bough branches", "List the branches, the current one marked"),
-            ("bough branches --points", "List the entries where branches part"),
+            ("bough branches", "List the branches"),
+            ("bough branches --points", "List the entries at which branches part"),
             ("bough branches --ids", "Print only the ids of the leaves"),
         ],
     ),
@@ -54,38 +54,38 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "completions",
         &[
             ("bough completions bash", "Print the completion script of bash"),
-            ("bough completions zsh > _bough", "Write that of zsh to a file"),
-            ("bough completions fish | head -n 3", "Look at that of fish"),
+            ("bough completions zsh > _bough", "Write the completion script of zsh to a file"),
+            ("bough completions fish | head -n 3", "Show the beginning of the completion script of fish"),
         ],
     ),
     (
         "config",
         &[
-            ("bough config list", "List the settings in force"),
-            ("bough config list --origin", "Say where each comes from"),
-            ("bough config path", "Print where the config file is"),
+            ("bough config list", "List the current settings"),
+            ("bough config list --origin", "List them with their sources"),
+            ("bough config path", "Print the path of the config file"),
         ],
     ),
     (
         "context",
         &[
             ("bough context --oneline", "List the messages that the model would be sent"),
-            ("bough context --stat", "Count them"),
-            ("bough context --dropped", "List what it would not be sent, and why"),
+            ("bough context --stat", "Count the messages"),
+            ("bough context --dropped", "List the entries that it would not be sent, and why"),
         ],
     ),
     (
         "diff",
         &[
             ("bough diff generator HEAD", "Compare two branches"),
-            ("bough diff --stat generator HEAD", "Compare their tokens, calls and entries"),
-            ("bough diff --name-only generator", "List what a branch and HEAD do not share"),
+            ("bough diff --stat generator HEAD", "Compare their numbers of entries, tokens and tool calls"),
+            ("bough diff --name-only generator", "List the entries in which a branch and HEAD differ"),
         ],
     ),
     (
         "export",
         &[
-            ("bough export -o talk.html", "Write a page with the tree beside the conversation"),
+            ("bough export -o page.html", "Write a page with the tree beside the conversation"),
             ("bough export turn:1.. --to md", "Print everything after the first prompt as Markdown"),
             ("bough export --to jsonl --redact=credentials,paths", "Print the session without its secrets"),
         ],
@@ -98,7 +98,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Make a session that ends before the second prompt, and print how to resume it",
             ),
             ("bough export-branch generator -o copy.jsonl", "Write the branch with this label to a file"),
-            ("bough export-branch --subtree turn:1 -o all.jsonl", "Write an entry and everything below it"),
+            ("bough export-branch --subtree turn:1 -o all.jsonl", "Write an entry and all its descendants"),
         ],
     ),
     (
@@ -114,14 +114,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("bough grep -i parser", "Search the session"),
             ("bough grep --kind user .", "List all prompts"),
-            ("bough grep -c parser .", "Count the hits in each file of a folder"),
+            ("bough grep -c parser .", "Count the matching entries in each file of a folder"),
         ],
     ),
     (
         "help",
         &[
-            ("bough help log", "Show the page of a command"),
-            ("bough help revisions", "Show how entries are named"),
+            ("bough help log", "Show the manual page of a command"),
+            ("bough help revisions", "Show how to name entries"),
             ("bough help config", "Show the settings"),
         ],
     ),
@@ -145,22 +145,28 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "man",
         &[
             ("bough man pages", "Write the manual pages to a folder"),
-            ("bough man --dir pages", "The same"),
-            ("bough man share/man/man1 && ls share/man/man1 | head -n 3", "Make the folder, and look at it"),
+            ("bough man --dir pages", "Do the same with an option"),
+            (
+                "bough man share/man/man1 && ls share/man/man1 | head -n 3",
+                "Write them to a new folder, and list some",
+            ),
         ],
     ),
     (
         "merge",
         &[
-            ("bough merge generator", "Copy what the branch adds to HEAD"),
-            ("bough merge -n generator", "Show what that would write"),
-            ("bough merge --squash --summary 'A generator is slower' generator", "Add one summary instead"),
+            ("bough merge generator", "Copy the entries of a branch to HEAD"),
+            ("bough merge -n generator", "Show what a merge would write"),
+            (
+                "bough merge --squash --summary 'A generator is slower' generator",
+                "Add one summary of the branch instead",
+            ),
         ],
     ),
     (
         "merge-base",
         &[
-            ("bough merge-base generator", "Print where the branch and that of HEAD part"),
+            ("bough merge-base generator", "Print the entry where a branch and HEAD part"),
             ("bough merge-base --short generator two-ways", "Print a short id"),
             ("bough diff generator \"$(bough merge-base generator)\"", "Show what the branch added"),
         ],
@@ -176,9 +182,9 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "op",
         &[
-            ("bough op log", "List what was changed"),
-            ("bough op log --stat", "Say how many bytes the backups take"),
-            ("bough op prune -n", "Show which backups would be deleted"),
+            ("bough op log", "List the operations"),
+            ("bough op log --stat", "Show how much space the backups take"),
+            ("bough op prune -n", "Show which operations and backups would be removed"),
         ],
     ),
     (
@@ -193,8 +199,8 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "sessions",
         &[
             ("bough sessions .", "List the sessions below a folder"),
-            ("bough sessions --all --since monday", "List what was written since Monday"),
-            ("bough sessions --paths .", "Print only the paths"),
+            ("bough sessions --all --since monday", "List all sessions written since Monday"),
+            ("bough sessions --paths .", "Print only the paths of the files"),
         ],
     ),
     (
@@ -202,7 +208,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("bough show", "Show HEAD"),
             ("bough show turn:1", "Show the first prompt"),
-            ("bough show --json HEAD", "Show HEAD for a script"),
+            ("bough show --json HEAD", "Print HEAD as JSON"),
         ],
     ),
     (
@@ -216,24 +222,24 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "status",
         &[
-            ("bough status", "Show where HEAD is, and whether the session is sound"),
-            ("bough status parser.jsonl", "The same for a file"),
-            ("bough status --json", "The same for a script"),
+            ("bough status", "Show where HEAD is, and whether the session has faults"),
+            ("bough status parser.jsonl", "Show the state of a session file"),
+            ("bough status --json", "Print it as JSON"),
         ],
     ),
     (
         "switch",
         &[
             ("bough switch turn:1", "Move HEAD to the first prompt"),
-            ("bough switch --rewind turn:2", "Move it before a prompt, and print the prompt"),
+            ("bough switch --rewind turn:2", "Move HEAD to before a prompt, and print the prompt"),
             ("bough switch -c again generator", "Move to a branch, and label it"),
         ],
     ),
     (
         "tree",
         &[
-            ("bough tree", "Browse the session"),
-            ("bough tree --filter user-only parser.jsonl", "Begin with the prompts of a file"),
+            ("bough tree", "Browse the tree of the session"),
+            ("bough tree --filter user-only parser.jsonl", "Browse only the prompts of a session file"),
             ("bough switch \"$(bough tree --select)\"", "Choose the entry to move HEAD to"),
         ],
     ),

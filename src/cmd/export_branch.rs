@@ -24,15 +24,15 @@ use std::path::{Path, PathBuf};
 
 /// Export the path to an entry as a new session
 ///
-/// The new session is independent: the agent can open it, and sees what it would see at that entry.
-/// It has its own id and names the session that it comes from; labels are copied, and replies and
-/// their results are kept whole. Files of the session are copied beside the new one. Results of
-/// Claude Code that name such a file (in `tool-results`) then name the copy. Without `-o` or
-/// `--store`, the session is printed.
+/// The new session does not depend on the old one: the agent can open it, and the model sees what
+/// it would see at that entry. It has its own id and names the session that it comes from. Labels
+/// are copied, and replies keep all their lines and results. Files of the session are copied beside
+/// the new one. If a tool result of Claude Code names such a file (in `tool-results`), the exported
+/// result names the copy. Without `-o` or `--store`, the session is printed.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough export-branch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entry
+    /// The session, if the first argument names one; then the entry
     ///
     /// If the entry is omitted, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
@@ -46,7 +46,7 @@ pub struct Args {
     #[arg(long)]
     store: bool,
 
-    /// Export the entry and everything below it instead
+    /// Export the entry and all its descendants instead
     #[arg(long)]
     subtree: bool,
 

@@ -30,10 +30,12 @@ use std::path::{Path, PathBuf};
 /// Searches entries on all branches: prompts, replies, thinking, tool arguments and results,
 /// summaries, names. Escapes are decoded; keys, ids and other fields are not searched. For each
 /// matching line of text, prints the entry, the branch (`@` for the path to HEAD, otherwise the
-/// label or leaf of the branch), the kind and the line. If Claude Code stored a tool result in a file
-/// beside the session (`tool-results`), its text is searched too. A prompt that is only in the input
-/// queue of Claude Code is named by its line (`line:N`); `--on`, `-v` and `--since` leave such prompts out. Exits
-/// with 1 if nothing matches. If a file can't be read, the exit status is that of the worst failure.
+/// label or leaf of the branch), the kind and the line. Exits with 1 if nothing matches. If a file
+/// can't be read, the exit status is that of the worst failure.
+///
+/// If Claude Code stored a tool result in a file beside the session (`tool-results`), its text is
+/// searched too. A prompt that is only in the input queue of Claude Code is named by its line
+/// (`line:N`); `--on`, `-v` and `--since` leave such prompts out.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Args {
     /// Regular expression, in the syntax of Rust's `regex` crate

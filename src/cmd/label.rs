@@ -17,19 +17,19 @@ use std::path::Path;
 
 /// Label entries; list, move and delete labels
 ///
-/// Without a name, lists the current labels. Labels are stored as the agent's own, if it has any:
-/// pi's tree view shows them. Setting a label does not move HEAD, and the modification time of the
-/// file is preserved.
+/// Without a name, lists the labels. If the agent has labels of its own, bough uses them, e.g. pi's
+/// tree view shows them. Setting a label does not move HEAD, and the modification time of the file
+/// is preserved.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough label [OPTIONS] [SESSION] [NAME [REV]]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the label and the entry
+    /// The session, if the first argument is a file; then the label and the entry
     ///
     /// If the entry is omitted, HEAD.
     #[arg(value_name = "NAME", add = ArgValueCompleter::new(complete::label_words))]
     words: Vec<String>,
 
-    /// Delete the label with this name, or of this entry
+    /// Delete a label, given by its name or by its entry
     #[arg(short, long)]
     delete: bool,
 

@@ -16,15 +16,16 @@ use crate::store::Opened;
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
-/// Cherry-pick what another branch adds; writes no merge entry
+/// Cherry-pick all entries that only another branch has
 ///
 /// Copies the entries that are on the path to REV but not on the path to HEAD, oldest first, like
-/// `bough cherry-pick`. Entries that were copied before are not copied again. Exits with 1 if there
-/// is nothing to copy.
+/// `bough cherry-pick`. Entries that were copied before are not copied again. Unlike git, this
+/// writes no merge entry. Exits with 1 if there is nothing to copy.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough merge [OPTIONS] [SESSION] REV")]
 pub struct Args {
-    /// The session, if it looks like a file; then the branch, given by its leaf or any entry on it
+    /// The session, if the first argument is a file; then the branch, given by its leaf or any
+    /// entry on it
     #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 

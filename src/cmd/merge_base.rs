@@ -11,13 +11,13 @@ use serde_json::json;
 
 /// Print the entry where two branches part
 ///
-/// Prints the id of the last entry that the paths to two entries have in common, as `log` shows
-/// them; of Claude Code's sessions, those of the thread. If they have none, prints nothing and
-/// exits with 1.
+/// Prints the id of the last entry that is on the paths to both entries. The paths are those that
+/// `log` shows: for Claude Code, those of the thread. If the paths have no entry in common, prints
+/// nothing and exits with 1.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough merge-base [OPTIONS] [SESSION] REV [REV]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the two entries
+    /// The session, if the first argument names one; then the two entries
     ///
     /// If there is only one, the other is HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]

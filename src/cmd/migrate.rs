@@ -19,10 +19,10 @@ use std::path::{Path, PathBuf};
 
 /// Upgrade session files to the current format version
 ///
-/// Upgrades pi's versions 1 and 2, and the format of its early design document, to version 3,
-/// exactly as pi does when it loads such a file. Only fields that differ are changed; lines that
-/// can't be read are kept. The file is changed in place: the old file is kept as a backup for
-/// `bough undo`, and the modification time is preserved.
+/// Upgrades pi's versions 1 and 2, and the format of its early design document, to version 3, as pi
+/// does when it loads such a file. Only fields that differ are changed; lines that can't be read
+/// are kept. The file is changed in place: the old file is kept as a backup for `bough undo`, and
+/// the modification time is preserved.
 ///
 /// If pi's own migration would drop messages from the context that version 1 kept, bough keeps them
 /// and prints a note; with `--exact`, it drops them too. A file of the current version is not

@@ -11,13 +11,14 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Print the ids that revisions resolve to
 ///
-/// Prints one id per line, in the order of the revisions; a range in path order, another set in
-/// file order. Sets follow parent links as stored, like `bough log --dag`. An entry without an id
-/// is printed as `line:N`; without `-z`, so is an entry whose id contains a line break.
+/// Prints one id per line, in the order of the revisions. The entries of a range are in path order,
+/// those of any other set in file order. Sets follow parent links as stored, like `bough log
+/// --dag`. An entry without an id is printed as `line:N`; without `-z`, so is an entry whose id
+/// contains a line break.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough rev-parse [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then revisions and ranges
+    /// The session, if the first argument names one; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]

@@ -26,7 +26,7 @@ use clap_complete::engine::ArgValueCompleter;
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough show [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then revisions and ranges
+    /// The session, if the first argument names one; then revisions and ranges
     ///
     /// If no revision is given, HEAD.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]

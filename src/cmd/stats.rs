@@ -25,11 +25,11 @@ use std::path::{Path, PathBuf};
 /// Count entries, tools, tokens, cost and bytes
 ///
 /// Tokens and cost are those that the agents stored. A reply without a cost is priced by the table
-/// `prices` of the config file; how many still have none is shown. Of a Claude Code session that
-/// has its own total, that is the cost. Shared entries and multi-line replies count once; over
-/// several sessions, so do entries that a fork or a resumed session copied. Subagents are reported
-/// separately. With folders or `--all`, counts each session and the total. If a file can't be read,
-/// the exit status is that of the worst failure.
+/// `prices` of the config file; the number of replies that still have none is shown. If a Claude
+/// Code session stores a total, that is its cost. An entry on several branches counts once, and so
+/// does a reply on several lines. Over several sessions, entries that a fork or a resumed session
+/// copied count once. Subagents are reported separately. With folders or `--all`, counts each
+/// session and the total. If a file can't be read, the exit status is that of the worst failure.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     /// Files or folders to count; if omitted, the session
@@ -40,7 +40,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "files")]
     all: bool,
 
-    /// Group the counts; two, separated by a comma, for each pair
+    /// Group the counts by one or two of these, separated by a comma
     #[arg(long, value_name = "WHAT", value_delimiter = ',', action = clap::ArgAction::Append)]
     by: Vec<By>,
 

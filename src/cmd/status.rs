@@ -16,14 +16,14 @@ use clap_complete::engine::ArgValueCompleter;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 
-/// Show a session in short: format, HEAD, branches, faults
+/// Show the state of a session: format, HEAD, branches, faults
 ///
 /// Shows the entry from which the agent would continue if it loaded the session now, and the rule
-/// that says so; the numbers of entries, branches and faults; and whether an agent seems to be
-/// writing.
+/// that determines it; the numbers of entries, branches and faults; and whether an agent seems to
+/// be writing.
 #[derive(clap::Args, Debug)]
 pub struct Args {
-    /// The session, if it is not the newest of this folder
+    /// The session; if omitted, the newest of the current folder
     #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
     file: Option<String>,
 }

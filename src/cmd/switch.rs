@@ -14,13 +14,13 @@ use clap_complete::engine::ArgValueCompleter;
 
 /// Move HEAD, so that the agent continues from another entry
 ///
-/// The move is written to the session file: when the agent next loads the session, it is at that
-/// entry, and the model sees the path to it. The branch that is left stays unchanged; `bough switch
-/// -` goes back. Switching to the current entry does nothing.
+/// The move is written to the session file: when the agent next loads the session, it continues
+/// from that entry, and the model sees the path to it. The branch that is left stays unchanged;
+/// `bough switch -` goes back. Switching to the current entry does nothing.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough switch [OPTIONS] [SESSION] [REV]")]
 pub struct Args {
-    /// The session, if it looks like a file; then the entry to move to
+    /// The session, if the first argument is a file; then the entry to move to
     ///
     /// `-` is the entry where HEAD was before the last switch.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
@@ -36,7 +36,7 @@ pub struct Args {
 
     /// Move to the parent of a prompt and print the prompt, to be edited and sent again
     ///
-    /// The next prompt then replaces the old one.
+    /// The next prompt then follows that parent, and the old prompt stays on its own branch.
     #[arg(long, conflicts_with = "root")]
     rewind: bool,
 

@@ -7,16 +7,16 @@ use clap::error::{ContextKind, ContextValue};
 /// Words that other tools have, and what bough has for them.
 const TIPS: &[(&str, &str)] = &[
     ("add", "agents write sessions; `bough append` adds one entry"),
-    ("amend", "`bough switch --rewind REV` goes before a prompt and prints it, to be sent again"),
+    ("amend", "`bough switch --rewind REV` moves to before a prompt and prints it, to be sent again"),
     ("archive", "`bough export-branch -o FILE` writes a branch to a file"),
-    ("blame", "`bough log REV` shows how an entry came to be; `bough grep TEXT` finds one"),
-    ("branch", "`bough branches` lists branches; `bough switch REV` begins one"),
+    ("blame", "`bough log REV` shows the path to an entry; `bough grep TEXT` finds entries"),
+    ("branch", "`bough branches` lists branches; `bough switch REV` starts one"),
     ("checkout", "`bough switch REV`"),
-    ("clone", "`bough export-branch -o FILE` makes a session of a branch"),
+    ("clone", "`bough export-branch -o FILE` writes a branch as a session of its own"),
     ("commit", "agents write sessions; `bough append` adds one entry"),
     ("delete", "bough deletes no sessions; `bough label -d NAME` deletes a label"),
     ("describe", "`bough status`"),
-    ("edit", "`bough switch --rewind REV` goes before a prompt and prints it, to be sent again"),
+    ("edit", "`bough switch --rewind REV` moves to before a prompt and prints it, to be sent again"),
     ("fix", "`bough fsck --repair`"),
     ("fork", "`bough export-branch --store REV` makes a session that the agent can resume"),
     ("gc", "`bough op prune` deletes old backups"),
@@ -26,7 +26,7 @@ const TIPS: &[(&str, &str)] = &[
     ("move", "`bough export-branch --store` makes a copy in the store; `bough switch REV` moves HEAD"),
     ("mv", "`bough export-branch --store` makes a copy in the store; `bough switch REV` moves HEAD"),
     ("prune", "`bough op prune` deletes old backups"),
-    ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another place"),
+    ("rebase", "`bough cherry-pick --onto REV A..B` copies entries to another branch"),
     ("reflog", "`bough op log`"),
     ("remove", "bough deletes no sessions; `bough label -d NAME` deletes a label"),
     ("repair", "`bough fsck --repair`"),
@@ -38,7 +38,7 @@ const TIPS: &[(&str, &str)] = &[
     ("search", "`bough grep`"),
     ("session", "`bough sessions`"),
     ("slim", "`bough export-branch` makes a session of one branch"),
-    ("stash", "`bough label NAME` names where you are; `bough switch NAME` comes back"),
+    ("stash", "`bough label NAME` labels HEAD; `bough switch NAME` goes back to it"),
     ("tag", "`bough label NAME [REV]`"),
     ("version", "`bough --version`"),
 ];
@@ -51,7 +51,7 @@ pub(super) fn with_tip(mut error: clap::Error) -> clap::Error {
         None => near(word).map(|name| format!("`bough {name}`")),
     };
     if let Some(tip) = tip {
-        // What looks alike is further from what is meant.
+        // The suggestion of clap is by spelling, and worse.
         error.remove(ContextKind::SuggestedSubcommand);
         error.insert(ContextKind::Suggested, ContextValue::StyledStrs(vec![tip.into()]));
     }

@@ -144,7 +144,7 @@ DeepNesting "deep-nesting" Error No
     "pi and Claude Code read any depth; bough reads 131,072 levels. Python reads about 1,000, so Chimera \
      can't load a session with deeper values. A repair never removes such a line."
 LoneSurrogate "lone-surrogate" Error ByDefault
-    "A string has half of a surrogate pair."
+    "A string contains half of a surrogate pair."
     "A text was cut in the middle of an emoji. Strict readers reject the line, and providers reject each \
      request that contains it. The repair replaces the half with `\\ufffd`."
 NoFinalNewline "no-final-newline" Warning ByDefault
@@ -186,9 +186,9 @@ ForeignMarker "foreign-marker" Info No
 MissingId "missing-id" Error ByDefault
     "The id of an entry is missing or not a string, in a file of version 2 or later."
     "Such an entry can't be a parent, and as the last line it hides the session. (A number works as an id \
-     if its children spell it in the same way.) If the parent of the next entry is missing, the repair uses \
-     that id. Otherwise it turns a number into a string and gives other entries a new id; an entry without \
-     a parent is attached to the entry before it."
+     if its children spell it in the same way.) If the parent of the next entry is not in the file, the repair uses \
+     the id that the next entry names. Otherwise it turns a number into a string and gives other entries a \
+     new id; an entry without a parent is attached to the entry before it."
 // The tree.
 DanglingParent "dangling-parent" Error ByDefault ["nearest" "root"]
     "The parent of an entry is not in the file."
@@ -300,7 +300,7 @@ NamelessCall "nameless-call" Warning OnRequest
      result that names no call is set aside, and its children are attached to its parent."
 DuplicateToolId "duplicate-tool-id" Error ByDefault
     "Two tool calls on one path have the same id."
-    "Claude Code then drops the second call and its result. The repair gives both a new id."
+    "Claude Code then drops the second call and its result. The repair gives that call and its result a new id."
 // Content.
 EmptyTextBlock "empty-text-block" Warning OnRequest
     "A text block has no text."
@@ -401,7 +401,7 @@ Ownership "ownership" Info No
     "Forks keep the ids of the entries that they copy. A tool that looks up ids in a whole project must \
      know which session is meant."
 AgentWithoutAnchor "agent-without-anchor" Info No
-    "No tool call of the session started the subagent of a file."
+    "A file contains a subagent that no tool call of the session started."
     "The call was lost, or the subagent was started in another way."
 AnchorWithoutAgent "anchor-without-agent" Info No
     "A tool result names a subagent whose file is missing."

@@ -23,25 +23,27 @@ use std::path::{Path, PathBuf};
 
 /// Export a conversation as a page, Markdown, text, or a redacted session
 ///
-/// `--to html` writes one file that needs no network: the whole tree beside the conversation, with search
-/// and filters. Nothing in a session can run in it. Markdown and text have the path to HEAD. A single REV
-/// selects the path to it, a range or a set its entries, also in a page.
+/// `--to html` writes one file that needs no network: the whole tree beside the conversation, with
+/// search and filters. No text of the session can run as code in it. Markdown and text contain the
+/// path to HEAD. A single REV selects the path to that entry, and a range or a set selects its
+/// entries; this also holds for a page.
 ///
-/// Credentials are redacted in all but JSONL: each secret is replaced by a mark such as
-/// `[redacted:github-token#1]`, the same secret by the same mark. Encoded images are not searched.
+/// Credentials are redacted in every form except JSONL: each secret is replaced by a mark such as
+/// `[redacted:github-token#1]`, and the same secret always by the same mark. Encoded images are not
+/// searched.
 ///
-/// `--to jsonl` writes the whole session as the agent's own file, with `--redact` without its secrets.
-/// `bough export-branch` cuts one branch out for an agent to resume.
+/// `--to jsonl` writes the whole session in the agent's own format; with `--redact`, secrets are
+/// removed from it. `bough export-branch` exports one branch, for an agent to resume.
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough export [OPTIONS] [SESSION] [REV|RANGE]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then entries and ranges
+    /// The session, if the first argument names one; then entries and ranges
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
 
-    /// What to write
+    /// The form of the output
     ///
-    /// If omitted, the extension of the output file decides, else Markdown.
+    /// If omitted, the extension of the output file determines the form. Otherwise, Markdown.
     #[arg(long, value_name = "FORM")]
     to: Option<Form>,
 
@@ -49,19 +51,19 @@ pub struct Args {
     #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
     output: Option<PathBuf>,
 
-    /// Do what is refused otherwise: `overwrite` replaces the output file if it exists
+    /// Override a safety check
     #[arg(long, value_name = "WHAT")]
     allow: Option<Allow>,
 
-    /// Write a page without a script, of one path and at most 5 MB
+    /// Write a page without a script: one path, and at most 5 MB
     #[arg(long)]
     plain: bool,
 
-    /// Images of a page: `all`, `small` (up to 48 KiB) or `none`
+    /// Images to include in a page: `all`, `small` (up to 48 KiB) or `none`
     #[arg(long, value_name = "WHICH", default_value = "all", hide_default_value = true)]
     images: WhichImages,
 
-    /// Leave out what subagents did
+    /// Leave subagents out
     #[arg(long)]
     no_agents: bool,
 
@@ -73,14 +75,14 @@ pub struct Args {
     #[arg(long)]
     no_thinking: bool,
 
-    /// Cut tool results after this size, e.g. `2k` or `1M`
+    /// Truncate tool results to this size, e.g. `2k` or `1M`
     #[arg(long, value_name = "SIZE", value_parser = size)]
     results: Option<usize>,
 
-    /// Redact, and choose what: `credentials`, `paths`, `mail`, `hosts`
+    /// Choose what to redact: `credentials`, `paths`, `mail`, `hosts`
     ///
-    /// All but JSONL is redacted by default (`credentials`), JSONL only with this option. `paths` turns
-    /// the home directory into `~`.
+    /// By default, `credentials`; but JSONL is redacted only with this option. `paths` turns the
+    /// home directory into `~`.
     #[arg(long, value_name = "GROUPS", value_delimiter = ',', num_args = 0..=1, require_equals = true, default_missing_value = "credentials")]
     redact: Option<Vec<String>>,
 
@@ -92,14 +94,14 @@ pub struct Args {
     #[arg(long, conflicts_with_all = ["output", "no_redact"])]
     check: bool,
 
-    /// Write to this file, as JSON, which rule found something where, without the text
+    /// Write a report to this file, as JSON: which rule matched where, without the text
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath, conflicts_with = "no_redact")]
     redact_report: Option<PathBuf>,
 }
 
 #[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 enum Allow {
-    /// Replace the output file
+    /// Replace the output file if it exists
     Overwrite,
 }
 
@@ -121,7 +123,7 @@ enum Form {
     Md,
     /// Plain text
     Txt,
-    /// The session as it is stored, for `--redact`
+    /// The whole session in its own format
     Jsonl,
 }
 

@@ -45,7 +45,7 @@ impl Redaction {
         let rules = Rules::new(&groups, &config.redact.rules, &config.redact.allow).map_err(|bad| {
             Failure::Usage {
                 what: format!("in the table `redact` of the config file: {bad}"),
-                hint: "`man 5 bough-config` describes the file".into(),
+                hint: "`bough help config` describes the file".into(),
             }
         })?;
         Ok(Redaction { redactor: Some(Redactor::new(rules)), found: Vec::new() })

@@ -28,14 +28,14 @@ use surroundings::Place;
 /// Check sessions for damage, and repair it
 ///
 /// Checks session files, folders of them, and whole stores; `-` is standard input. Prints one line
-/// for each finding, `FILE:LINE: LEVEL: CHECK: message`, then the number of findings, and how much
-/// of the session the agent reaches.
+/// for each finding, `FILE:LINE: LEVEL: CHECK: message`, then the number of findings, and how many
+/// entries the agent reaches.
 ///
-/// With `--repair`, repairs everything that has a default repair. bough makes the repair on a copy,
-/// reads the copy again, and proves it: the errors are gone and there are no new ones, every id and
-/// every line that had to stay is there, and the agent still sends everything that it would have
-/// sent, at HEAD and on every branch, with no result without its call. If the proof fails, nothing
-/// is changed. Bytes that are removed are saved in a side file. `bough undo` undoes the whole
+/// With `--repair`, repairs everything that has a default repair. bough repairs a copy, reads it
+/// again, and checks that the errors are gone, that there are no new ones, that no id and no line
+/// is lost that had to stay, and that the agent would still send everything that it would have
+/// sent, at HEAD and on every branch, with no result without its call. If one of these is not so,
+/// nothing is changed. Removed bytes are saved in a side file. `bough undo` undoes the whole
 /// repair.
 #[derive(clap::Args, Debug)]
 pub struct Args {
@@ -49,7 +49,7 @@ pub struct Args {
     #[arg(long)]
     repair: bool,
 
-    /// Also repair this check, which is repaired only on request
+    /// Also repair findings of this check, which are repaired only on request
     #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',', requires = "repair")]
     with: Vec<String>,
 
@@ -63,8 +63,8 @@ pub struct Args {
 
     /// Skip these checks
     ///
-    /// A repair leaves their findings as they are, but damaged lines are always repaired, since
-    /// everything else depends on them.
+    /// A repair leaves findings of these checks as they are. Damaged lines are always repaired,
+    /// because everything else depends on them.
     #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     skip: Vec<String>,
 
@@ -80,7 +80,7 @@ pub struct Args {
     #[arg(short = 'z')]
     nul: bool,
 
-    /// List all checks: level, name, whether a repair exists, and what is found
+    /// List all checks: level, name, whether there is a repair, and what they find
     #[arg(long)]
     list_checks: bool,
 

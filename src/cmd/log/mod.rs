@@ -32,7 +32,7 @@ use std::path::PathBuf;
 #[derive(clap::Args, Debug)]
 #[command(override_usage = "bough log [OPTIONS] [SESSION] [REV]...")]
 pub struct Args {
-    /// The session, if it looks like a file; then revisions and ranges
+    /// The session, if the first argument names one; then revisions and ranges
     ///
     /// If no revision is given, HEAD; with `--graph`, all branches.
     #[arg(value_name = "REV", add = ArgValueCompleter::new(complete::first_words))]
@@ -42,7 +42,7 @@ pub struct Args {
     #[arg(long)]
     oneline: bool,
 
-    /// Draw the tree; the path to HEAD comes first and is filled (`*` in ASCII)
+    /// Draw the tree; the path to HEAD comes first, with filled circles (`*` in ASCII)
     #[arg(long)]
     graph: bool,
 
@@ -76,7 +76,7 @@ pub struct Args {
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
     kinds: Vec<String>,
 
-    /// Only what the agent's tree view shows in this mode
+    /// Only entries that the agent's tree view shows in this mode
     ///
     /// In every mode, pi and oh-my-pi hide replies that contain only tool calls. Claude Code has no
     /// tree view: `no-tools` hides such replies, and `all` shows everything on the path.
@@ -87,10 +87,10 @@ pub struct Args {
     #[arg(long, value_name = "RE")]
     grep: Option<String>,
 
-    /// List only what the user typed, with the number by which `turn:N` names it
+    /// List only the prompts, with their numbers for `turn:N`
     ///
-    /// Prompts that were typed while the agent worked count, too. One that Claude Code stored only
-    /// in its input queue is listed with its line, and is not an entry.
+    /// Prompts that were typed while the agent worked count, too. If Claude Code stored such a
+    /// prompt only in its input queue, it is not an entry, and is listed with its line.
     #[arg(long, conflicts_with_all = ["graph", "all", "kinds", "filter", "full", "stat", "format", "raw", "agents", "order", "skipped", "follow"])]
     prompts: bool,
 
@@ -114,15 +114,15 @@ pub struct Args {
     #[arg(long)]
     dag: bool,
 
-    /// Show what subagents did, at the entry that started them
+    /// Also show the entries of subagents, at the entry that started them
     #[arg(long)]
     agents: bool,
 
     /// Order of Claude Code entries: `own` (bough's) or `document` (of claude-code-log)
     ///
     /// `own` is bough's linearization: nothing is dropped, and only real rewinds become branches.
-    /// `document` is exactly the order of claude-code-log 1.7.0, without what it leaves out; for a
-    /// project folder, it is the order of all its sessions.
+    /// `document` is exactly the order of claude-code-log 1.7.0, which leaves some entries out; for
+    /// a project folder, it is the order of all its sessions.
     #[arg(long, value_name = "ORDER", default_value = "own", hide_default_value = true, value_parser = PossibleValuesParser::new(ORDERS), conflicts_with_all = ["graph", "dag"])]
     order: String,
 

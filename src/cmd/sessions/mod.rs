@@ -74,8 +74,8 @@ pub struct Args {
 
     /// List forks and continuations below the session that they come from
     ///
-    /// For Claude Code, all sessions of a project are read together, to find which entries one
-    /// repeats of another and where the two part.
+    /// For Claude Code, all sessions of a project are read together, to find which entries a
+    /// session repeats from another, and where the two part.
     #[arg(long, conflicts_with_all = ["quick", "paths"])]
     tree: bool,
 

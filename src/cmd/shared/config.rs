@@ -157,17 +157,16 @@ fn at_home(path: &mut PathBuf) {
 
 /// Show the current settings
 ///
-/// In order of precedence: command-line options, the environment, the config file
-/// ($XDG_CONFIG_HOME/bough/config.toml), the defaults.
+/// Settings come from, in order of precedence: command-line options, the environment, the config
+/// file ($XDG_CONFIG_HOME/bough/config.toml), the defaults.
 ///
 /// The file has the tables `ui` (`color` = "auto", "always" or "never"; `pager`; `ascii`),
 /// `session` (`roots`, a list of additional stores), `fsck` (`skip`, a list of checks to hide),
 /// `prices` ("model*" = { input, output, cache_read, cache_write_5m, cache_write_1h }, in dollars
-/// per million tokens), `colors` (what is painted = "bold cyan"), `redact` (`allow`, a list of
-/// regular expressions of what is never redacted; `rules`, a list of tables with `id`, `regex`,
+/// per million tokens), `colors` (`id` = "bold cyan"), `redact` (`allow`, a list of regular
+/// expressions for text that is never redacted; `rules`, a list of tables with `id`, `regex`,
 /// `keywords` and `entropy`) and `alias` (`name` = "command with options"). It never changes the
-/// output of --json, --porcelain
-/// and --raw.
+/// output of --json, --porcelain and --raw. `bough help config` describes each setting.
 #[derive(clap::Args, Debug)]
 pub struct Args {
     #[command(subcommand)]
@@ -178,7 +177,7 @@ pub struct Args {
 enum Action {
     /// List the current settings, one per line
     List {
-        /// Show where each comes from
+        /// Show the source of each setting
         #[arg(long)]
         origin: bool,
     },

@@ -39,7 +39,7 @@ pub enum Failure {
     #[error("no session given, and no agent has one for the current folder")]
     NoSession,
     /// No session was given, and the agent would continue none of those of this folder.
-    #[error("no session given, and the agent's `--continue` opens none of the current folder: {} is passed over because {why}", path.display())]
+    #[error("no session given, and the agent's `--continue` opens none of the current folder: it skips {} because {why}", path.display())]
     NoneContinued {
         /// The newest of them.
         path: PathBuf,

@@ -16,9 +16,9 @@ use std::path::PathBuf;
 pub(crate) struct Global {
     /// The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`
     ///
-    /// If omitted, the first argument is used if it names a session; then `BOUGH_SESSION`; then the
-    /// newest session of the current folder, or of the nearest folder above it that has any, as the
-    /// agent's own `--continue` finds it.
+    /// If omitted, bough uses the first argument if it names a session, then `BOUGH_SESSION`, then
+    /// the session that the agent's own `--continue` would open: the newest of the current folder,
+    /// or of the nearest folder above it that has any.
     #[arg(short, long, global = true, value_name = "SESSION", add = ArgValueCompleter::new(complete::sessions))]
     pub(crate) session: Option<String>,
 

@@ -27,9 +27,9 @@ pub(crate) struct WriteArgs {
     /// Override safety checks
     ///
     /// Writes even if an agent is using the session, its last line is truncated, the target exists
-    /// or has other hard links, or the file changed since it was read; and even if there is no
-    /// folder for the operation log, so that the operation is not recorded. A file that another
-    /// program holds open is still not replaced, and what is overwritten is still backed up.
+    /// or has other hard links, or the file changed since it was read. If there is no folder for
+    /// the operation log, the operation is not recorded. A file that another program holds open is
+    /// still not replaced, and an overwritten file is still backed up.
     #[arg(long)]
     pub(crate) force: bool,
 

@@ -33,10 +33,10 @@ use terminal::Terminal;
 
 /// Browse a session's tree in the terminal, and act on it
 ///
-/// Shows the tree as the agents' own tree views do: roots down, the branch with HEAD first, with the
-/// same filters. The entry with the cursor is shown beside it. Keys switch, label, copy, export,
-/// compare, undo and redo; each act runs the command of that name, shows its plan first, and can be
-/// undone. `g?` lists the keys. Browsing writes nothing.
+/// Shows the tree as the agents' own tree views do: roots down, the branch with HEAD first, with
+/// the same filters. The entry under the cursor is shown beside the tree. Keys switch, label, copy,
+/// export, compare, undo and redo. Each of them runs the command of that name, shows its plan
+/// first, and can be undone. `g?` lists the keys. Browsing writes nothing.
 ///
 /// Without a session, lists the sessions of the current folder; Enter opens one.
 #[derive(clap::Args, Debug)]

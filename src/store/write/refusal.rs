@@ -55,7 +55,7 @@ pub enum Refusal {
     #[error("there is no folder for the operation log and the backups")]
     NoPlace,
     /// The bytes to cut off can't be backed up, and the old file can't be kept beside the new one.
-    #[error("{}: what would be cut off can't be backed up", path.display())]
+    #[error("{}: the bytes that would be cut off can't be backed up", path.display())]
     NoBackup {
         /// The file.
         path: PathBuf,
@@ -119,7 +119,7 @@ pub enum Refusal {
         op: String,
     },
     /// The argument is a prefix of several operation ids.
-    #[error("`{op}` begins {}", Count("operation id", "operation ids", *count))]
+    #[error("`{op}` is a prefix of {}", Count("operation id", "operation ids", *count))]
     AmbiguousOperation {
         /// The argument.
         op: String,
