@@ -3,7 +3,7 @@
 
 use crate::claude_random::Chance;
 use crate::context::{chimera_messages, messages, sha256};
-use crate::{files, shared};
+use crate::support::{files, shared};
 use bough::context::Context;
 use bough::format::Session;
 use bough::model::{Ix, Source, Table};

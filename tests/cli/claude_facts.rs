@@ -1,7 +1,7 @@
 //! The facts that a reader sees in intact and damaged transcripts of Claude Code, as stated by the
 //! cases.
 
-use crate::shared;
+use crate::support::shared;
 use bough::format::Format;
 use bough::model::{FaultKind, Ix, Parent, Source};
 use bough::store::{self, Opened, Options};

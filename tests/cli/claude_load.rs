@@ -1,7 +1,7 @@
 //! Compares what bough says that Claude Code loads and sends with the real program, over all
 //! recorded files.
 
-use crate::files::project;
+use crate::support::files::project;
 use bough::format::Format;
 use bough::format::claude::request::{self, Made, Part};
 use bough::model::{Ix, Source};

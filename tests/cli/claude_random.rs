@@ -1,7 +1,8 @@
 //! Random transcripts, far wilder than real ones: what bough says that Claude Code loads is what it
 //! was observed to load.
 
-use crate::{claude_grown, shared};
+use crate::claude_grown;
+use crate::support::shared;
 use bough::format::Format;
 use bough::format::claude::request::{self, Part};
 use bough::model::Source;
@@ -49,7 +50,7 @@ fn random_transcripts_load_as_in_the_client() {
 }
 
 fn record() -> PathBuf {
-    crate::files::project().join("tests/cli/sessions/claude/random.tsv")
+    crate::support::files::project().join("tests/cli/sessions/claude/random.tsv")
 }
 
 /// Asks the real program, if `BOUGH_PEERS` contains it: seeds from `BOUGH_FROM`, as many as

@@ -1,6 +1,6 @@
 //! The context that the real programs build from their files, if their answer is recorded.
 
-use crate::shared;
+use crate::support::shared;
 use bough::context::Context;
 use bough::format::{Format, Session};
 use bough::model::{Source, Table};

@@ -1,7 +1,7 @@
 //! Compares what bough reads with the real programs, over all files for which their answer is
 //! recorded.
 
-use crate::shared;
+use crate::support::shared;
 use bough::format::Format;
 use bough::model::{Ix, Parent};
 use bough::ops::filter::Mode;

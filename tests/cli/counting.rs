@@ -1,14 +1,14 @@
 //! HEAD, `~N`, `turn:N`, `root`, `branches` and `status` count what `log` shows, in all formats.
 
-use crate::files::project;
-use crate::place;
-use crate::session_files::sessions_below;
+use crate::support::files::project;
+use crate::support::sandbox;
+use crate::support::sessions::sessions_below;
 use serde_json::Value;
 use std::path::Path;
 
 /// What a command prints on standard output, if it is done.
 fn printed(home: &Path, words: &[&str]) -> Option<String> {
-    let output = place::bough(home).args(words).output().unwrap();
+    let output = sandbox::bough(home).args(words).output().unwrap();
     output.status.success().then(|| String::from_utf8(output.stdout).unwrap())
 }
 

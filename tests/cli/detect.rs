@@ -1,9 +1,9 @@
 //! Format detection is correct for all sessions, and for those of one program with lines of
 //! another.
 
-use crate::files::project;
-use crate::session_files::sessions_below;
-use crate::shared;
+use crate::support::files::project;
+use crate::support::sessions::sessions_below;
+use crate::support::shared;
 use bough::format::{Detected, Format, Program, detect};
 use bough::store::{self, Options};
 use proptest::prelude::*;

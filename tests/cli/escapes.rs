@@ -2,7 +2,7 @@
 //! into each field of a session and into file names, and the output of each command is read from a
 //! terminal of its own.
 
-use crate::place::bough;
+use crate::support::sandbox::bough;
 use serde_json::{Value, json};
 use std::fs::{self, File};
 use std::io::Read;

@@ -1,7 +1,7 @@
 //! The examples of the help and of the manual pages are run.
 
-use crate::files::{copy, project};
-use crate::place::{bough, said};
+use crate::support::files::{copy, project};
+use crate::support::sandbox::{bough, said};
 use std::path::Path;
 use std::process::Command;
 

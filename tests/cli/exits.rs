@@ -1,7 +1,7 @@
 //! Checks that every exit status has a case, and that a bug has its own status.
 
-use crate::files::project;
-use crate::place::copy_of_bough;
+use crate::support::files::project;
+use crate::support::sandbox::copy_of_bough;
 use std::collections::BTreeSet;
 use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

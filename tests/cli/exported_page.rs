@@ -1,8 +1,8 @@
 //! Exported pages: nothing is lost, and a real browser shows them. Without a browser that test is ignored: `build.rs` looks.
 
-use crate::files::project;
-use crate::place::{bough, code, said};
-use crate::session_files::sessions_below;
+use crate::support::files::project;
+use crate::support::sandbox::{bough, code, said};
+use crate::support::sessions::sessions_below;
 use base64::Engine as _;
 use serde_json::{Value, json};
 use std::collections::{HashMap, HashSet};

@@ -1,8 +1,8 @@
 //! Exports of all sessions in the tests, intact and damaged.
 
-use crate::files::{copy, project};
-use crate::place::{bough, code, said};
-use crate::session_files::sessions_below;
+use crate::support::files::{copy, project};
+use crate::support::sandbox::{bough, code, said};
+use crate::support::sessions::sessions_below;
 
 /// An export reports damage if and only if `fsck` finds errors in it.
 #[test]

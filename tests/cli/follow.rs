@@ -1,6 +1,6 @@
 //! `log --follow` continues as the session grows, and reads no line before it is complete.
 
-use crate::files::{copy, project};
+use crate::support::files::{copy, project};
 use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;

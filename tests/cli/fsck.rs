@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::files::project;
-use crate::session_files::sessions_below;
-use crate::shared;
+use crate::support::files::project;
+use crate::support::sessions::sessions_below;
+use crate::support::shared;
 
 /// Returns the session files below a folder that have answers beside them.
 fn cases_below(folder: &Path) -> Vec<PathBuf> {
@@ -300,7 +300,7 @@ fn check_command(path: &Path) -> Result<(), String> {
     let old = fs::read(path).unwrap();
     fs::write(&file, &old).unwrap();
     let bough = |words: &[&str]| {
-        let output = crate::place::bough(folder.path()).args(words).arg(&file).output().unwrap();
+        let output = crate::support::sandbox::bough(folder.path()).args(words).arg(&file).output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
         (output.status.code(), said, fs::read(&file).unwrap())
     };
@@ -577,7 +577,7 @@ fn the_repair_of_a_large_session_is_not_tried_for_a_hint() {
             );
         }
         fs::write(home.path().join("s.jsonl"), lines).unwrap();
-        let output = crate::place::bough(home.path()).args(words).arg("s.jsonl").output().unwrap();
+        let output = crate::support::sandbox::bough(home.path()).args(words).arg("s.jsonl").output().unwrap();
         assert_eq!(output.status.code(), Some(1), "{output:?}");
         String::from_utf8(if words.contains(&"--json") { output.stdout } else { output.stderr }).unwrap()
     };

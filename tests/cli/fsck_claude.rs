@@ -1,7 +1,7 @@
 //! Damaged transcripts that were repaired, judged by what Claude Code loads of them: as much as of
 //! those repaired by hand, which were tried in the real program.
 
-use crate::files::project;
+use crate::support::files::project;
 use bough::format::claude::request::{self, Part};
 use bough::format::{Format, Ids};
 use bough::fsck::{self, Check, NoSurroundings, RepairOptions};

@@ -800,8 +800,9 @@ fn undo_takes_a_repair_back() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("s.jsonl");
         fs::write(&path, &bytes).unwrap();
-        let bough =
-            |words: &[&str]| crate::place::bough(folder.path()).args(words).arg(&path).output().unwrap();
+        let bough = |words: &[&str]| {
+            crate::support::sandbox::bough(folder.path()).args(words).arg(&path).output().unwrap()
+        };
         let output = bough(&["fsck", "--repair", "--force"]);
         let said = format!("seed {seed}: {kind:?}, {}: {output:?}", ways.join(", "));
         assert!(output.status.code().is_some_and(|code| code < 2 || code == 3 || code == 5), "{said}");

@@ -2,7 +2,7 @@
 //!
 //! `BOUGH_BLESS=1 cargo test generated` writes them anew.
 
-use crate::files::project;
+use crate::support::files::project;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;

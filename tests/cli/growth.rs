@@ -2,7 +2,7 @@
 //! seconds of processor time, whatever else the machine does: a command that takes a second here
 //! would take minutes if each entry were compared with every other.
 
-use crate::place::bough;
+use crate::support::sandbox::bough;
 use serde_json::{Value, json};
 use std::fs;
 use std::process::Command;

@@ -1,6 +1,6 @@
 //! Linearization of Claude Code's transcripts.
 
-use crate::files;
+use crate::support::files;
 use bough::format::{Layout, Session};
 use bough::model::{Ix, Source, Span};
 use bough::ops::claude_code_log::{Document, Item, Node, RootClass, Told};

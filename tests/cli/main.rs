@@ -1,6 +1,9 @@
 //! Tests of the whole program, and of its output: one binary, with a module for each subject.
 
+mod agents_after_repair;
+mod agents_after_writing;
 mod agents_random;
+mod cherry_pick;
 mod claude_facts;
 mod claude_grown;
 mod claude_load;
@@ -14,12 +17,10 @@ mod examples;
 mod exits;
 mod exported_page;
 mod exports;
-mod files;
 mod follow;
 mod fsck;
 mod fsck_claude;
 mod fsck_damage;
-mod fsck_peers;
 mod generated;
 mod growth;
 mod layers;
@@ -27,20 +28,16 @@ mod linearize;
 mod migrate;
 mod odd_files;
 mod one_reading;
-mod peers;
-mod picks;
-mod place;
 mod random;
 mod schema;
-mod session_files;
-mod shared;
 mod shells;
+mod support;
 #[cfg(target_os = "linux")]
 mod sweep;
-mod threads;
 mod tree;
 mod tree_views;
 mod uncut;
 mod undo;
+mod without_threads;
 mod wording;
 mod writing;

@@ -9,7 +9,7 @@ use std::fs;
 
 /// Returns the old files with the results of pi 1.6.0, with ids written as `#1`, `#2` by position.
 fn recorded() -> Vec<(String, Vec<u8>, Vec<u8>)> {
-    let folder = crate::files::project().join("tests/cli/sessions/pi");
+    let folder = crate::support::files::project().join("tests/cli/sessions/pi");
     let mut out = Vec::new();
     for entry in fs::read_dir(&folder).unwrap() {
         let path = entry.unwrap().path();
@@ -130,7 +130,7 @@ fn the_bytes_of_what_was_said_stay() {
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn the_stated_facts_hold() {
     let mut met = 0;
-    for kind in fs::read_dir(crate::shared::folder().join("cases")).unwrap() {
+    for kind in fs::read_dir(crate::support::shared::folder().join("cases")).unwrap() {
         let Ok(files) = fs::read_dir(kind.unwrap().path()) else { continue };
         for file in files {
             let path = file.unwrap().path();
@@ -178,7 +178,7 @@ fn the_stated_facts_hold() {
 #[test]
 #[cfg_attr(not(shared), ignore = "needs the folder of reference files")]
 fn real_files_of_version_1_are_what_pi_makes_of_them() {
-    let folder = crate::shared::folder().join("corpus/pi");
+    let folder = crate::support::shared::folder().join("corpus/pi");
     for name in ["real-v1-large-session", "real-v1-before-compaction"] {
         let old = fs::read(folder.join(format!("{name}.jsonl"))).unwrap();
         let recorded: Value =

@@ -1,8 +1,8 @@
 //! Files with unusual names, modes and attributes: a command that writes keeps what it finds, or
 //! refuses before it writes anything.
 
-use crate::files;
-use crate::place::{bough, code, said};
+use crate::support::files;
+use crate::support::sandbox::{bough, code, said};
 use std::ffi::{CString, OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::{OsStrExt, OsStringExt};

@@ -4,8 +4,8 @@
 
 use crate::fsck_claude::applied;
 use crate::random::{config, damage, sessions};
-use crate::session_files::sessions_below;
-use crate::{place, shared};
+use crate::support::sessions::sessions_below;
+use crate::support::{sandbox, shared};
 use bough::format::{Format, Ids, Session};
 use bough::fsck::{self, Check, Examined, NoSurroundings, RepairOptions};
 use bough::model::{Key, Table};
@@ -37,7 +37,7 @@ enum Way {
 /// Runs a command on `session.jsonl` in a folder.
 fn run(folder: &Path, way: Way, words: &[&str]) -> Output {
     let path = folder.join("session.jsonl");
-    let mut command = place::bough(folder);
+    let mut command = sandbox::bough(folder);
     command.args(words);
     match way {
         Way::File => command.arg("session.jsonl").output().unwrap(),

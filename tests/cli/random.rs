@@ -1,8 +1,8 @@
 //! No input makes bough panic, and everything that it reads is consistent: over random bytes,
 //! random lines, and intact sessions with random damage.
 
-use crate::files::project;
-use crate::session_files::sessions_below;
+use crate::support::files::project;
+use crate::support::sessions::sessions_below;
 use bough::format::Content;
 use bough::model::{Ix, Source};
 use bough::ops::branches::{self, Of};
@@ -64,7 +64,7 @@ proptest! {
             &["branches", "-v"],
             &["show"],
         ] {
-            let mut command = crate::place::bough(folder.path());
+            let mut command = crate::support::sandbox::bough(folder.path());
             let output = command.args(words).args(["-s", path.to_str().unwrap()]).output().unwrap();
             let known = output.status.code().is_some_and(|code| code < 7 && code != 2);
             prop_assert!(known, "{words:?}: {}\n{}", output.status, String::from_utf8_lossy(&output.stderr));

@@ -1,6 +1,6 @@
 //! Checks the output of `--json` against the schemas in `docs/schema`.
 
-use crate::files::{copy, copy_below, project};
+use crate::support::files::{copy, copy_below, project};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -140,7 +140,7 @@ fn json_output_fits_its_schema() {
     copy_below(&sessions.join("../cases/grep/queued.in"), &folder.path().join("Q"));
     copy_below(&sessions.join("../cases/grep/stored.in"), &folder.path().join("T"));
     let run = |words: &str| {
-        crate::place::bough(folder.path())
+        crate::support::sandbox::bough(folder.path())
             .arg("--json")
             .args(words.split_whitespace().map(|word| match word {
                 "S" | "D" | "P" | "O" | "B" => format!("./{word}.jsonl"),
@@ -272,7 +272,7 @@ fn json_output_of_odd_sessions_fits_its_schema() {
                     words = vec!["migrate", "--check", "s.jsonl"]
                 }
                 words.extend(["--input-format", "pi", "--json"]);
-                let output = crate::place::bough(folder.path()).args(&words).output().unwrap();
+                let output = crate::support::sandbox::bough(folder.path()).args(&words).output().unwrap();
                 for line in String::from_utf8(output.stdout).unwrap().lines() {
                     let object: Value = serde_json::from_str(line).unwrap();
                     let wrong = wrong(&schemas[object["schema"].as_str().unwrap()], &object);

@@ -5,7 +5,7 @@
 //! `tests/cli/shells/<shell>.txt`. Versions of shells draw differently, so the tests search for the
 //! words that must be visible; `BOUGH_BLESS=1 cargo test shells` records anew.
 
-use crate::files::{copy, project};
+use crate::support::files::{copy, project};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -130,7 +130,7 @@ fn furnish(home: &Path) -> String {
     fs::create_dir_all(home.join("config/bough")).unwrap();
     fs::write(home.join("config/bough/config.toml"), "[alias]\nonelines = \"log --oneline\"\n").unwrap();
     let bough = |words: &[&str]| {
-        let output = crate::place::bough(home).args(words).output().unwrap();
+        let output = crate::support::sandbox::bough(home).args(words).output().unwrap();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         String::from_utf8(output.stdout).unwrap()
     };

@@ -1,6 +1,6 @@
 //! `bough tree` in a real terminal (tmux). What a key does is in the pages `cases/tree`; here is what only a terminal shows.
 
-use crate::files::{copy, project};
+use crate::support::files::{copy, project};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

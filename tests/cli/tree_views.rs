@@ -4,7 +4,7 @@
 //! filter, and the line of a folded row, if one was folded. The answer is the line on which the
 //! cursor started, and the lines that were shown, in order. `tests/tree-views` asks the programs.
 
-use crate::files;
+use crate::support::files;
 use bough::format::Format;
 use bough::model::Ix;
 use bough::ops::filter::Mode;

@@ -1,7 +1,7 @@
 //! Nothing is cut or wrapped if no person looks on: in a pipe, in a file.
 
 use crate::examples::commands;
-use crate::place::{bough, said};
+use crate::support::sandbox::{bough, said};
 use serde_json::json;
 use std::collections::BTreeSet;
 use std::fs;

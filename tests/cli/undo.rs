@@ -2,8 +2,8 @@
 //! and ends like the real run; lines that are not mentioned stay the same, byte for byte; and
 //! `undo` restores everything, including times.
 
-use crate::files;
-use crate::place::{bough, code, said};
+use crate::support::files;
+use crate::support::sandbox::{bough, code, said};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::fs;

@@ -2,7 +2,7 @@
 //! an undo restores the old file, nothing is lost next to another writer, and an error of the
 //! system changes nothing.
 
-use crate::place::{bough, code, copy_of_bough, said};
+use crate::support::sandbox::{bough, code, copy_of_bough, said};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Write as _;
@@ -499,7 +499,7 @@ fn a_full_disk_changes_nothing() {
 
 /// Returns an old session, which `migrate` rewrites as a whole.
 fn old_session() -> Vec<u8> {
-    fs::read(crate::files::project().join("tests/cli/sessions/pi/v1-hand-plain.jsonl")).unwrap()
+    fs::read(crate::support::files::project().join("tests/cli/sessions/pi/v1-hand-plain.jsonl")).unwrap()
 }
 
 #[test]

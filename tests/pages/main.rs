@@ -4,7 +4,7 @@
 //! what the project tells its users must be true. `BOUGH_BLESS=1 cargo test --test pages` writes
 //! the output into the pages. Read the change before you commit it.
 
-#[path = "../cli/files.rs"]
+#[path = "../cli/support/files.rs"]
 mod files;
 mod page;
 

@@ -124,7 +124,7 @@ fn a_move_that_can_not_be_described_is_done_all_the_same() {
             stopped::Act::Pass
         })
         .unwrap();
-    assert_eq!(stopped::status(&output), 0, "{}", crate::place::said(&output));
+    assert_eq!(stopped::status(&output), 0, "{}", crate::support::sandbox::said(&output));
     assert!(stage.state() != stage.old && failed > 0, "{failed}");
 }
 

@@ -3,8 +3,8 @@
 
 use super::scenes::Scene;
 use super::stopped::{self, Act, Call};
-use crate::files;
-use crate::place::{bough, said};
+use crate::support::files;
+use crate::support::sandbox::{bough, said};
 use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};

@@ -2,7 +2,7 @@
 
 use super::stage::{Stage, State, is_leftover};
 use super::stopped::{self, Act};
-use crate::place::said;
+use crate::support::sandbox::said;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};

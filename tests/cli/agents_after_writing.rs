@@ -11,7 +11,7 @@
 
 use crate::claude_load::{answer, fits};
 use crate::context::{chimera_messages, messages, sha256};
-use crate::{files, shared};
+use crate::support::{files, shared};
 use bough::context::Context;
 use bough::format::{Format, Ids};
 use bough::model::{Piece, Target, parse_time};

@@ -10,6 +10,6 @@ use std::path::PathBuf;
 #[allow(dead_code, reason = "not all builds have tests that want it")]
 pub fn folder() -> PathBuf {
     let named = std::env::var_os("BOUGH_SHARED").map(PathBuf::from);
-    let folder = named.unwrap_or_else(|| crate::files::project().join("../shared"));
+    let folder = named.unwrap_or_else(|| super::files::project().join("../shared"));
     folder.canonicalize().expect("the folder of reference files is there")
 }

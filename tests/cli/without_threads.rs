@@ -1,7 +1,7 @@
 //! If no thread can be started, the work is done on one.
 
-use crate::files::{copy, project};
-use crate::place::copy_of_bough;
+use crate::support::files::{copy, project};
+use crate::support::sandbox::copy_of_bough;
 use std::process::Command;
 
 #[test]
