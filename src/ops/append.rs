@@ -4,8 +4,8 @@
 use super::switch::{self, Lines};
 use super::{Error, Snapshot, cherry_pick, revision};
 use crate::context::{Context, Dropped, Why};
+use crate::format::claude::added_entries;
 use crate::format::claude::graph::ClaudeGraph;
-use crate::format::claude::rows;
 use crate::format::{Addition, Content, Format, Ids, New, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span, Time};
 use std::io;
@@ -199,14 +199,14 @@ fn claude_rows(
         None => Vec::new(),
     };
     let id = session.id();
-    let envelope = rows::Envelope { like: &like, now: lines.newest(), session: id.as_deref() };
+    let envelope = added_entries::Envelope { like: &like, now: lines.newest(), session: id.as_deref() };
     let raw = parent.map(|parent| whole.raw_id(parent)).transpose()?;
     let entry = lines.fresh_id();
     let mut head = entry.clone();
     let prompt = match addition {
         Addition::Prompt { text } => {
             lines.push_made(
-                rows::prompt(envelope, &entry, raw.as_deref(), text, None),
+                added_entries::prompt(envelope, &entry, raw.as_deref(), text, None),
                 &entry,
                 "is a new entry",
             );
@@ -220,7 +220,7 @@ fn claude_rows(
                 });
             }
             lines.push_made(
-                rows::prompt(envelope, &entry, raw.as_deref(), text, Some(ty)),
+                added_entries::prompt(envelope, &entry, raw.as_deref(), text, Some(ty)),
                 &entry,
                 "is a new entry",
             );
@@ -231,7 +231,7 @@ fn claude_rows(
             let kept: Vec<Ix> =
                 kept.iter().copied().filter(|ix| session.entries.key(*ix).is_some()).collect();
             let ids = kept.iter().map(|ix| whole.id(*ix)).collect::<io::Result<Vec<String>>>()?;
-            let made = rows::Compaction {
+            let made = added_entries::Compaction {
                 boundary: &boundary,
                 summary: &entry,
                 after: raw.as_deref(),
@@ -239,7 +239,7 @@ fn claude_rows(
                 kept: &ids,
                 tokens_before,
             };
-            let [above, below] = rows::compaction(envelope, made);
+            let [above, below] = added_entries::compaction(envelope, made);
             lines.push_made(above, &boundary, "marks the compaction");
             lines.push_made(below, &entry, "is the summary");
             let turns = || kept.iter().zip(&ids).rev();

@@ -1,14 +1,14 @@
 //! Output for people: color, width, a pager, and text made safe for a terminal.
 
-mod columns;
 mod filter;
+mod graph;
 mod pager;
 mod paint;
 mod progress;
 mod terminal;
 pub mod text;
 
-pub use columns::Columns;
+pub use graph::Columns;
 pub use paint::{Ink, paint, set_styles};
 pub use progress::Progress;
 pub use terminal::{Look, Ui};

@@ -53,7 +53,7 @@ const WORDS: &[Word] = &[
 /// Texts that contain a wording of [`WORDS`] for a reason: the end of the file's path, a part of
 /// the line, and the reason.
 const EXCEPTIONS: &[(&str, &str, &str)] = &[(
-    "src/fsck/repair/rules.rs",
+    "src/fsck/repair/other_checks.rs",
     "[A picture of",
     "it is written into files, and the answers of the programs are recorded for those bytes",
 )];

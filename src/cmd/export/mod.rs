@@ -1,8 +1,8 @@
 //! `bough export`: a conversation as a page, Markdown, text, or a redacted session, for people to share.
 
+mod html;
 mod redacted_lines;
 mod redaction;
-mod site;
 
 use super::shared::config::Config;
 use super::shared::options::Global;
@@ -172,7 +172,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     if is_page {
         let to = output.map(Path::to_owned);
-        site::page(args, &read, &chosen, &mut redaction, to.as_deref(), ui)?;
+        html::page(args, &read, &chosen, &mut redaction, to.as_deref(), ui)?;
         redaction.tell(ui);
         return Ok(Exit::Done);
     }

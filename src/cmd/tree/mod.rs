@@ -1,16 +1,16 @@
 //! `bough tree`: the tree in the terminal, and acting on it.
 
-mod bough;
+mod commands;
 mod draw;
 mod keys;
 mod line_edit;
-mod model;
 mod navigator;
 mod picker;
 mod screen;
+mod session;
 mod terminal;
 
-use self::bough::Bough;
+use self::commands::Bough;
 use super::shared::config::Config;
 use super::shared::options::{Global, session_variable};
 use super::shared::session_arg;
@@ -20,10 +20,10 @@ use crate::store::locate::{self, Found};
 use crate::store::{self, Options};
 use crate::ui::{Look, Ui};
 use clap_complete::engine::ArgValueCompleter;
-use model::{Loader, Model};
 use navigator::{Kept, Leave, Navigator, Step, Use};
 use picker::Picked;
 use screen::{Input, Screen, Script};
+use session::{Loader, Model};
 use std::io::{self, IsTerminal, Write};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};

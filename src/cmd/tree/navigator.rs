@@ -1,9 +1,9 @@
 //! The state of the navigator, and what each key does to it. Knows nothing of a terminal.
 
-use super::bough::{Bough, Ran};
+use super::commands::{Bough, Ran};
 use super::keys::Key;
 use super::line_edit::LineEdit;
-use super::model::Model;
+use super::session::Model;
 use crate::cmd::shared::render::View;
 use crate::model::{self, Count, Ix, Source};
 use crate::ops::filter::Mode;

@@ -29,6 +29,7 @@
 //! The rules for what Claude Code loads are in [`graph`], and those for what it sends in
 //! [`request`].
 
+pub mod added_entries;
 pub mod attachments;
 pub mod compactions;
 pub mod forgotten;
@@ -39,7 +40,6 @@ mod metadata;
 mod orphans;
 mod preserved;
 pub mod request;
-pub mod rows;
 pub mod stored_results;
 pub mod write;
 

@@ -1,8 +1,8 @@
 //! Plans that repair a session, and the verification that they do.
 
 pub(super) mod draft;
+mod other_checks;
 mod proof;
-mod rules;
 
 pub use proof::Proof;
 
@@ -233,7 +233,7 @@ pub fn repair(
             let patched = Patched { text: &text, base: source, file: examined.file };
             let current = session.as_ref().unwrap_or(&examined.session);
             let mut draft = Draft::new(current, &patched);
-            rules::return_to(&mut draft, examined, aim, ids, options.now, why)?;
+            other_checks::return_to(&mut draft, examined, aim, ids, options.now, why)?;
             if !draft.is_empty() {
                 let edits = draft.edits()?;
                 changes.append(&mut draft.changes);

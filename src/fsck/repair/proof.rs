@@ -4,8 +4,8 @@ use super::{NoRepair, RepairOptions};
 use crate::format::Session;
 use crate::fsck::Surroundings;
 use crate::fsck::checks::refused_reply;
-use crate::fsck::checks::sent::repair;
-use crate::fsck::checks::sent::repair::{Meant, Reading};
+use crate::fsck::checks::sent::compare;
+use crate::fsck::checks::sent::compare::{Meant, Reading};
 use crate::fsck::examine::{Examined, ProvedHead, look_through};
 use crate::fsck::finding::Findings;
 use crate::fsck::rope::{Patched, Text};
@@ -120,7 +120,7 @@ pub(super) fn prove(
         };
         let one = Reading { session: read.as_ref().unwrap_or(&examined.session), source: &was };
         let other = Reading { session: agents.as_ref().unwrap_or(&session), source: &patched };
-        let loss = repair::compare(examined, &one, &other, result.text, &meant)?;
+        let loss = compare::compare(examined, &one, &other, result.text, &meant)?;
         (lost_position, head_moves_to, compared) = (loss.position, loss.head_moves_to, loss.compared);
         failed.extend(loss.failed);
     }
