@@ -1,4 +1,4 @@
-//! `bough completions`: scripts for shells.
+//! `bough completions`: the static scripts of shells.
 
 use super::{Cli, Exit};
 use crate::ui::Ui;

@@ -1,4 +1,5 @@
-//! Labels: the lines that set them, and the current label of each entry.
+//! Labels as they are read: the lines that set them, and the current label of each entry. Each
+//! format writes its own ([`super::Dialect::label`]).
 
 use crate::model::{Entries, Ix, Key, Tree};
 

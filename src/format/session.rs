@@ -572,7 +572,7 @@ impl Builder {
         let shown = session.head.exact.and_then(|exact| session.shown_at_or_above(exact));
         session.head.entry = shown.or(session.head.exact);
         if session.format == Format::Claude {
-            session.beside = super::claude::graph::beside(&session);
+            session.beside = super::claude::head::beside(&session);
         }
         session
     }

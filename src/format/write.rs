@@ -1,4 +1,4 @@
-//! The lines that bough writes, spelled as the agents spell them.
+//! Builds the lines that bough writes (labels, markers, copies), spelled as the agents spell them.
 
 use super::Format;
 use crate::json::{Escapes, quoted, write_string};

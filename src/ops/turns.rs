@@ -1,4 +1,5 @@
-//! How entries and prompts are counted: along the thread, as `log` shows it, without bookkeeping.
+//! How `~N`, `turn:N`, `reply:N` and HEAD count entries and prompts: along the thread, as `log` shows
+//! it, without bookkeeping.
 
 use super::grep::queued::{Queue, Queued};
 use super::{Snapshot, revision, thread};

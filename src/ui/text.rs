@@ -1,4 +1,4 @@
-//! Making text from a session fit for a terminal.
+//! Text in a terminal: escapes are made harmless; its width in columns, cutting, padding and wrapping.
 
 use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};

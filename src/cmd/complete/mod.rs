@@ -1,4 +1,4 @@
-//! What the shell offers for a half-typed word: sessions, revisions, labels, kinds.
+//! Completion with Tab: what the shell offers for a half-typed word (sessions, revisions, labels, kinds).
 //!
 //! The shell asks bough itself (`COMPLETE=bash bough`), with the words typed so far. [`shells`]
 //! communicates with each shell, [`mod@line`] finds the session among the words, and [`offers`]

@@ -1,4 +1,4 @@
-//! The page of one session.
+//! `bough export --to html`: the page of one session.
 
 use super::redaction::Redaction;
 use super::{Args, WhichImages};

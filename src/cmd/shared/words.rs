@@ -1,4 +1,4 @@
-//! The words of a command: the session that they name, and the revisions.
+//! The positional arguments of a command: which one names the session, and which are revisions.
 
 use super::options::Global;
 use super::session_arg;

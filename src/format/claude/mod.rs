@@ -26,14 +26,15 @@
 //!
 //! # HEAD
 //!
-//! The rules for what Claude Code loads are in [`graph`], and those for what it sends in
-//! [`request`].
+//! The rules for what Claude Code loads are in [`graph`], those for HEAD in [`head`], and those for
+//! what it sends in [`request`].
 
 pub mod added_entries;
 pub mod attachments;
 pub mod compactions;
 pub mod forgotten;
 pub mod graph;
+pub mod head;
 mod main_path;
 mod markup;
 mod metadata;
@@ -173,7 +174,7 @@ impl Dialect for Claude {
     }
 
     fn head(&self, session: &Session) -> Head {
-        graph::head(session)
+        head::head(session)
     }
 }
 

@@ -21,7 +21,8 @@
 //!   nor after a `<task-notification>` that was queued only for the transcript.
 
 use super::forgotten::{self, Forgotten};
-use super::graph::{ClaudeGraph, Leaf, Step, Way};
+use super::graph::{ClaudeGraph, Step, Way};
+use super::head::Leaf;
 use super::{Markup, attachments};
 use crate::format::Session;
 use crate::json::{each_item, member, string};

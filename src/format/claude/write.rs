@@ -1,4 +1,4 @@
-//! The lines that bough writes into a transcript.
+//! The lines that bough writes into a transcript beside the conversation: pins, labels, titles.
 
 use super::MARKER;
 use crate::format::{Format, Object};

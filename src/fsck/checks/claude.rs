@@ -2,7 +2,7 @@
 
 use super::Finder;
 use crate::format::claude::KeptLists;
-use crate::format::claude::graph::Rule;
+use crate::format::claude::head::Rule;
 use crate::format::claude::request;
 use crate::format::claude::request::Role;
 use crate::format::{Format, NoteKind, Session};

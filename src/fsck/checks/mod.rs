@@ -1,4 +1,5 @@
-//! Checks of a session whose lines are whole.
+//! Checks of entries: headers, ids, links, tool calls, content, and what the agent sends. Damaged
+//! lines are found before these run, in [`super::lines`].
 
 mod claude;
 mod compaction;

@@ -1,4 +1,5 @@
-//! Single lines: what a damaged line is, and what can be recovered from it.
+//! Checks of lines (truncated, joined, split, not UTF-8), and the entries that can be recovered from
+//! a damaged line.
 
 pub(crate) mod classify;
 pub(crate) mod recover;

@@ -8,7 +8,8 @@
 
 use super::{Lines, Switch, SwitchOptions, To};
 use crate::format::claude::compactions::{above, as_it_was, distinct_boundaries};
-use crate::format::claude::graph::{ClaudeGraph, Rule, Way};
+use crate::format::claude::graph::{ClaudeGraph, Way};
+use crate::format::claude::head::Rule;
 use crate::format::claude::{Boundary, KeptLists, Markup, typed_in, write};
 use crate::format::{Content, Session};
 use crate::model::{Flags, Ix, Kind, Moved, Plan, Span};

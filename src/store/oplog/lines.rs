@@ -1,4 +1,4 @@
-//! The lines of the operation log, and how they spell paths.
+//! The format of the operation log: its lines, and how they spell paths.
 
 use super::{Operation, Progress, State, Step};
 use serde::{Deserialize, Serialize};

@@ -1,4 +1,5 @@
-//! Reasons for not writing.
+//! Reasons for not writing to a file, with hints. What one command refuses is in its module of
+//! [`crate::ops`].
 
 use super::Signs;
 use crate::model::Count;

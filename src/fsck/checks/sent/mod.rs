@@ -1,4 +1,4 @@
-//! Checks of what the agent sends: how they are found, and how they are repaired.
+//! Checks of what the agent sends, and the comparison of that before and after a repair.
 
 pub(crate) mod compare;
 pub(crate) mod find;
