@@ -1,8 +1,8 @@
 //! Random sessions of pi, oh-my-pi and Chimera: HEAD, path, labels and context are what these
 //! programs were observed to make of them.
 
-use crate::claude_random::Chance;
 use crate::context::{chimera_messages, messages, sha256};
+use crate::support::chance::Chance;
 use crate::support::{files, shared};
 use bough::context::Context;
 use bough::format::Session;

@@ -1,7 +1,7 @@
 //! Random transcripts that grow as Claude Code writes them, turn by turn, with compactions that
 //! keep messages; then damaged.
 
-use crate::claude_random::{Chance, stamp};
+use crate::support::chance::{Chance, stamp};
 use serde_json::{Value, json};
 
 /// Generates a random transcript: replies in parts, parallel calls with notes of hooks, forgotten

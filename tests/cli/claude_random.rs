@@ -2,6 +2,7 @@
 //! was observed to load.
 
 use crate::claude_grown;
+use crate::support::chance::{Chance, stamp};
 use crate::support::shared;
 use bough::format::Format;
 use bough::format::claude::request::{self, Part};
@@ -154,27 +155,6 @@ fn id(opened: &Opened, ix: bough::model::Ix) -> String {
     let line = opened.files.bytes(opened.session.span(ix)).unwrap();
     let line: Value = serde_json::from_slice(&line).unwrap();
     line["uuid"].as_str().unwrap_or_default().to_owned()
-}
-
-/// A small random number generator: the same on every machine.
-pub struct Chance(u64);
-
-impl Chance {
-    /// Creates a generator; the same seed yields the same numbers.
-    pub fn new(seed: u64) -> Chance {
-        Chance(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) ^ 0x5DEE_CE66)
-    }
-
-    /// Returns a number below `end`.
-    pub fn below(&mut self, end: u64) -> u64 {
-        self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (self.0 >> 33) % end
-    }
-
-    /// Returns true `percent` times in a hundred.
-    pub fn hits(&mut self, percent: u64) -> bool {
-        self.below(100) < percent
-    }
 }
 
 /// Generates a random transcript: branches, replies in parts, tools, notes, orphans, sidechains,
@@ -341,9 +321,4 @@ fn compact(chance: &mut Chance, lines: &mut Vec<Value>, at: usize, uuid: &dyn Fn
         next["parentUuid"] = summary.clone().into();
     }
     lines.splice(at..at, [boundary_line, summary_line]);
-}
-
-pub fn stamp(millis: u64) -> String {
-    let (seconds, millis) = (millis / 1000, millis % 1000);
-    format!("2026-01-01T{:02}:{:02}:{:02}.{millis:03}Z", 10 + seconds / 3600, seconds / 60 % 60, seconds % 60)
 }

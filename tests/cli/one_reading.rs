@@ -3,8 +3,9 @@
 //! pipe or standard input. And a default repair keeps each entry that the agent reads.
 
 use crate::fsck_claude::applied;
-use crate::random::{config, damage, sessions};
-use crate::support::sessions::sessions_below;
+use crate::support::chance::config;
+use crate::support::damage::damage;
+use crate::support::sessions::{sessions, sessions_below};
 use crate::support::{sandbox, shared};
 use bough::format::{Format, Ids, Session};
 use bough::fsck::{self, Check, Examined, NoSurroundings, RepairOptions};

@@ -1,5 +1,5 @@
 //! The entries that Claude Code loads from a transcript when it resumes it, and their links. All
-//! rules are listed here; [`super::head`] has the code of 4 to 6, and [`super::main_path`] that of 7.
+//! rules are listed here; [`super::head`] has the code of 4 to 6, and `main_path.rs` that of 7.
 //!
 //! 1. **Entries.** The last copy of a `uuid` counts. In a file of 5 MiB or more, nothing before the
 //!    last `compact_boundary` is read, including pointers; messages that it kept are.
@@ -186,7 +186,7 @@ impl<'s> ClaudeGraph<'s> {
         self.from > 0
     }
 
-    /// Returns the main path that ends at `from` ([`Leaf::from`]), root first: the path by links,
+    /// Returns the main path that ends at `from` ([`super::head::Leaf::from`]), root first: the path by links,
     /// with parts and results restored, and not cut at a boundary.
     pub fn trunk(&mut self, from: Ix) -> Vec<Step> {
         if !self.is_loaded(from) {

@@ -1,6 +1,8 @@
-//! What tests share: a sandbox for the program, the session files of the project, and the folder
-//! of reference files.
+//! What tests share: a sandbox for the program, the files and sessions of the project, random
+//! numbers and damage, and the folder of reference files.
 
+pub mod chance;
+pub mod damage;
 pub mod files;
 pub mod sandbox;
 pub mod sessions;

@@ -1,5 +1,6 @@
-//! Finds the session files below a folder.
+//! The session files of the tests, and those below a folder.
 
+use super::files::project;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -18,5 +19,12 @@ pub fn sessions_below(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     add(folder, &mut found);
     found.sort();
+    found
+}
+
+/// Returns the sessions of the project.
+pub fn sessions() -> Vec<PathBuf> {
+    let found = sessions_below(&project().join("tests/cli/sessions"));
+    assert!(!found.is_empty());
     found
 }
