@@ -23,7 +23,9 @@ pub use bytewise::{DEPTH, ENDS_IN_STRING, TOO_DEEP};
 pub use edit::{Escapes, quoted, set_field, write_string};
 pub use edits::{Edits, FieldChange};
 pub use fields::{Block, BlockKind, Field, Fields, Str, Value};
-pub use object::{Members, each_item, each_member, end_of_string, member, place_in, string, string_of, text};
+pub use object::{
+    Members, each_item, each_member, each_object, end_of_string, member, place_in, string, string_of, text,
+};
 pub use prefilter::{Prefilter, Run, is_plain};
 pub use pretty::pretty;
 pub use reader::{Ending, Line, Notes, Reader, Shape};

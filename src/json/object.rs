@@ -10,28 +10,59 @@ use std::ops::Range;
 /// one pass and without recursion, whatever its size. The iterator ends at the first byte that does
 /// not belong there, and is empty if `object` is not an object.
 pub fn each_member(object: &[u8]) -> impl Iterator<Item = (Cow<'_, str>, &[u8])> {
-    let mut at = space(object, 0);
-    let opened = object.get(at) == Some(&b'{');
-    at += 1;
-    std::iter::from_fn(move || {
-        if !opened {
+    let mut cursor = Cursor::new(object, 0);
+    std::iter::from_fn(move || cursor.next())
+}
+
+/// The members of an object that begins somewhere in a text, read one by one.
+struct Cursor<'l> {
+    text: &'l [u8],
+    /// The offset of the next member, or of what is there instead.
+    at: usize,
+    /// Whether there is an object.
+    is_object: bool,
+}
+
+impl<'l> Cursor<'l> {
+    /// Begins with the object at an offset; there are no members if there is none.
+    fn new(text: &'l [u8], at: usize) -> Cursor<'l> {
+        let at = space(text, at);
+        Cursor { text, at: at + 1, is_object: text.get(at) == Some(&b'{') }
+    }
+
+    /// Returns the key of the next member, and the offset of its value.
+    fn key(&mut self) -> Option<(Cow<'l, str>, usize)> {
+        if !self.is_object {
             return None;
         }
-        at = space(object, at);
-        if object.get(at) != Some(&b'"') {
+        self.at = space(self.text, self.at);
+        if self.text.get(self.at) != Some(&b'"') {
             return None;
         }
-        let key_end = end_of_string(object, at)?;
-        let key = super::decode(&object[at + 1..key_end - 1]);
-        at = space(object, key_end);
-        if object.get(at) != Some(&b':') {
-            return None;
-        }
-        let from = space(object, at + 1);
-        let to = end_of_value(object, from)?;
-        at = comma(object, to);
-        Some((key, &object[from..to]))
-    })
+        let key_end = end_of_string(self.text, self.at)?;
+        let key = super::decode(&self.text[self.at + 1..key_end - 1]);
+        self.at = space(self.text, key_end);
+        let has_value = self.text.get(self.at) == Some(&b':');
+        has_value.then(|| (key, space(self.text, self.at + 1)))
+    }
+
+    /// Returns the value between two offsets, and continues after it.
+    fn value(&mut self, from: usize, to: usize) -> &'l [u8] {
+        self.at = comma(self.text, to);
+        &self.text[from..to]
+    }
+
+    fn next(&mut self) -> Option<(Cow<'l, str>, &'l [u8])> {
+        let (key, from) = self.key()?;
+        let to = end_of_value(self.text, from)?;
+        Some((key, self.value(from, to)))
+    }
+
+    /// Returns the offset after the object, once all members were read; `None` if something else
+    /// follows the last one.
+    fn end(&self) -> Option<usize> {
+        (self.is_object && self.text.get(self.at) == Some(&b'}')).then_some(self.at + 1)
+    }
 }
 
 /// Returns the items of a list in order, under the same conditions as [`each_member`].
@@ -50,6 +81,27 @@ pub fn each_item(list: &[u8]) -> impl Iterator<Item = &[u8]> {
         let to = end_of_value(list, from)?;
         at = comma(list, to);
         Some(&list[from..to])
+    })
+}
+
+/// Returns the items of a list in order, split into their members in the same pass, under the same
+/// conditions as [`each_member`]. An item that is not an object has no members.
+pub fn each_object(list: &[u8]) -> impl Iterator<Item = Members<'_>> {
+    let mut at = space(list, 0);
+    let opened = list.get(at) == Some(&b'[');
+    at += 1;
+    std::iter::from_fn(move || {
+        if !opened {
+            return None;
+        }
+        let from = space(list, at);
+        if list.get(from) == Some(&b']') {
+            return None;
+        }
+        let (members, end) = Members::begin(list, from);
+        let to = end.or_else(|| end_of_value(list, from))?;
+        at = comma(list, to);
+        Some(members)
     })
 }
 
@@ -83,6 +135,41 @@ impl<'l> Members<'l> {
     /// Splits an object, under the same conditions as [`each_member`].
     pub fn new(object: &'l [u8]) -> Members<'l> {
         Members(each_member(object).collect())
+    }
+
+    /// Splits an object and the one that is the value of `key`, in one pass over both. The second is
+    /// empty if there is no such value.
+    pub fn with_nested(object: &'l [u8], key: &str) -> (Members<'l>, Members<'l>) {
+        let mut cursor = Cursor::new(object, 0);
+        let (mut outer, mut inner) = (Vec::new(), Members(Vec::new()));
+        while let Some((name, from)) = cursor.key() {
+            let mut end = None;
+            if name == key {
+                (inner, end) = Members::begin(object, from);
+            }
+            let Some(to) = end.or_else(|| end_of_value(object, from)) else {
+                // A value without an end is not a member.
+                if name == key {
+                    let known = outer.iter().rfind(|(known, _): &&(Cow<'_, str>, &[u8])| known == key);
+                    inner = Members::new(known.map_or(&[], |(_, value)| *value));
+                }
+                break;
+            };
+            outer.push((name, cursor.value(from, to)));
+        }
+        (Members(outer), inner)
+    }
+
+    /// Splits the object at an offset of a text; returns the offset after it, unless the object is
+    /// damaged or there is none.
+    fn begin(text: &'l [u8], at: usize) -> (Members<'l>, Option<usize>) {
+        let mut cursor = Cursor::new(text, at);
+        let mut members = Vec::new();
+        while let Some(member) = cursor.next() {
+            members.push(member);
+        }
+        let end = cursor.end();
+        (Members(members), end)
     }
 
     /// Returns the value of a key; if the key is repeated, the last one.
@@ -123,13 +210,16 @@ fn comma(bytes: &[u8], at: usize) -> usize {
 /// Returns the offset after a string whose opening quote is at `at`, or `None` if the string does
 /// not end.
 pub fn end_of_string(bytes: &[u8], at: usize) -> Option<usize> {
-    let mut at = at + 1;
+    let from = at + 1;
+    let mut next = from;
     loop {
-        at += memchr::memchr2(b'"', b'\\', bytes.get(at..)?)?;
-        if bytes[at] == b'"' {
-            return Some(at + 1);
+        // In text, there are many more backslashes than quotes: only those before a quote count.
+        let quote = next + memchr::memchr(b'"', bytes.get(next..)?)?;
+        let backslashes = bytes[from..quote].iter().rev().take_while(|byte| **byte == b'\\').count();
+        if backslashes % 2 == 0 {
+            return Some(quote + 1);
         }
-        at += 2;
+        next = quote + 1;
     }
 }
 
@@ -212,6 +302,47 @@ mod tests {
         assert_eq!(text(object, "b"), "");
         assert_eq!(place_in(object, member(object, "b").unwrap()), 13..16);
         assert_eq!(member(br#"{"a":1,"a""#, "a"), Some(&b"1"[..]));
+    }
+
+    /// Each text is split in one pass, and object by object.
+    #[test]
+    fn nested_objects_are_split_as_one_by_one() {
+        let texts = [
+            r#"{"a":1,"m":{"x":"\\\"","y":[1]},"z":2}"#,
+            r#"{"m":{"x":1},"m":{"x":2}}"#,
+            r#"{"m":{"x":1},"m":[2]}"#,
+            r#"{"m":{"x":1},"m":{"x":2"#,
+            r#"{"m":{"x":1,,"y":2},"z":3}"#,
+            r#"{"m": { } ,"z":3}"#,
+            r#"{"m":"{\"x\":1}"}"#,
+            r#"{"m":{"x":1}"#,
+            r#"{"\u006d":{"x":1}}"#,
+            "[{}]",
+            "",
+        ];
+        for text in texts {
+            let (outer, inner) = Members::with_nested(text.as_bytes(), "m");
+            let alone = Members::new(text.as_bytes());
+            assert_eq!(outer.0, alone.0, "{text}");
+            assert_eq!(inner.0, Members::new(alone.get("m").unwrap_or_default()).0, "{text}");
+            let list = format!("[{text},{text}, 1,[{text}]]");
+            let items: Vec<_> = each_object(list.as_bytes()).map(|item| item.0).collect();
+            let alone: Vec<_> = each_item(list.as_bytes()).map(|item| Members::new(item).0).collect();
+            assert_eq!(items, alone, "{list}");
+        }
+    }
+
+    #[test]
+    fn a_quote_is_escaped_by_an_odd_number_of_backslashes() {
+        for backslashes in 0..9 {
+            let text = format!(r#""a{}"b" "#, "\\".repeat(backslashes));
+            let end = if backslashes % 2 == 0 { text.len() - 3 } else { text.len() - 1 };
+            assert_eq!(end_of_string(text.as_bytes(), 0), Some(end), "{text}");
+        }
+        assert_eq!(end_of_string(br#"\""#, 1), None);
+        assert_eq!(end_of_string(br#"\"""#, 1), Some(3));
+        assert_eq!(end_of_string(b"\"", 0), None);
+        assert_eq!(end_of_string(b"\"", 1), None);
     }
 
     #[test]

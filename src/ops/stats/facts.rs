@@ -2,7 +2,7 @@
 
 use super::Prices;
 use crate::format::{Format, Session, Usage};
-use crate::json::{Members, each_item, member};
+use crate::json::{Members, each_item, each_object, member};
 use crate::model::{Flags, Ix, Key, Kind, Source, Span};
 use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -146,48 +146,70 @@ impl Reading<'_> {
     }
 
     fn entry(&mut self, entry: Ix) -> io::Result<()> {
-        let session = self.session;
-        let entries = &session.entries;
-        let at = self.fetch(session.span(entry))?;
+        let at = self.fetch(self.session.span(entry))?;
         let bytes = std::mem::take(&mut self.ahead);
-        let line = &bytes[at];
-        self.facts.twins[entry.index()] = twin(session, entry, line);
-        match (session.format, entries.ty(entry)) {
-            (Format::Claude, "user" | "assistant") | (_, "message") => self.message(entry, line),
-            (Format::Chimera | Format::Claude, _) => {}
-            (_, "usage" | "model_usage") => {
-                let line = Members::new(line);
-                let model = self.model(&line, "model");
-                self.spent(entry, model, false, line.get("usage"));
-            }
-            (_, "compaction" | "branch_summary") => {
-                if let Some(usage) = Members::new(line).get("usage") {
-                    self.spent(entry, None, false, Some(usage));
-                }
-            }
-            _ => {}
-        }
+        self.line(entry, &bytes[at]);
         self.ahead = bytes;
         Ok(())
     }
 
-    fn message(&mut self, entry: Ix, line: &[u8]) {
-        let kind = self.session.entries.kind(entry);
-        let flags = self.session.entries.flags(entry);
-        if kind != Kind::Assistant && !flags.has(Flags::RESULT) && !flags.has(Flags::CALL) {
-            return;
+    /// Reads the line of an entry, and splits as little of it as is needed.
+    fn line(&mut self, entry: Ix, line: &[u8]) {
+        let session = self.session;
+        let set_twin = |reading: &mut Self, said| {
+            reading.facts.twins[entry.index()] = twin(session, entry, line, said);
+        };
+        match (session.format, session.entries.ty(entry)) {
+            (Format::Claude, ty) => {
+                set_twin(self, None);
+                if matches!(ty, "user" | "assistant" | "message") && self.may_count(entry) {
+                    let (line, message) = Members::with_nested(line, "message");
+                    self.message(entry, &line, &message);
+                }
+            }
+            (_, "message") => {
+                let (line, message) = Members::with_nested(line, "message");
+                set_twin(self, message.get("content"));
+                if self.may_count(entry) {
+                    self.message(entry, &line, &message);
+                }
+            }
+            (format, "compaction" | "branch_summary") => {
+                let line = Members::new(line);
+                set_twin(self, line.get("summary"));
+                if let Some(usage) = line.get("usage").filter(|_| format != Format::Chimera) {
+                    self.spent(entry, None, false, Some(usage));
+                }
+            }
+            (format, ty) => {
+                set_twin(self, None);
+                if format != Format::Chimera && matches!(ty, "usage" | "model_usage") {
+                    let line = Members::new(line);
+                    let model = self.model(&line, "model");
+                    self.spent(entry, model, false, line.get("usage"));
+                }
+            }
         }
-        let line = Members::new(line);
-        let message = Members::new(line.get("message").unwrap_or_default());
-        match kind {
-            Kind::Assistant => self.reply(entry, &line, &message),
+    }
+
+    /// Returns whether anything of a message is counted besides the entry.
+    fn may_count(&self, entry: Ix) -> bool {
+        let entries = &self.session.entries;
+        let flags = entries.flags(entry);
+        entries.kind(entry) == Kind::Assistant || flags.has(Flags::RESULT) || flags.has(Flags::CALL)
+    }
+
+    fn message(&mut self, entry: Ix, line: &Members<'_>, message: &Members<'_>) {
+        let flags = self.session.entries.flags(entry);
+        match self.session.entries.kind(entry) {
+            Kind::Assistant => self.reply(entry, line, message),
             Kind::Tool if self.session.format == Format::Claude => {}
             // A command that the user ran is not the result of a call.
-            Kind::Tool if flags.has(Flags::RESULT) => self.result(entry, &message),
+            Kind::Tool if flags.has(Flags::RESULT) => self.result(entry, message),
             _ => {}
         }
         if flags.has(Flags::CALL) || self.session.format == Format::Claude && flags.has(Flags::RESULT) {
-            self.blocks(entry, &message);
+            self.blocks(entry, message);
         }
     }
 
@@ -272,8 +294,7 @@ impl Reading<'_> {
     /// Records the calls of a message and, in Claude Code's files, the results.
     fn blocks(&mut self, entry: Ix, message: &Members<'_>) {
         let lists = [message.get("content"), message.get("tool_calls")];
-        for block in lists.into_iter().flatten().flat_map(each_item) {
-            let block = Members::new(block);
+        for block in lists.into_iter().flatten().flat_map(each_object) {
             match &*block.text("type") {
                 "toolCall" | "tool_use" | "server_tool_use" | "" if block.get("name").is_some() => {
                     let tool = self.name(&block.text("name"));
@@ -341,8 +362,9 @@ impl Reading<'_> {
 
 /// Returns the hash that identifies an entry in another session. A copy has the time and the
 /// content of the original, although it may have another id (a migrated session, a copy with new
-/// ids); without a time, the id is used, and without an id the line.
-fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
+/// ids); without a time, the id is used, and without an id the line. `said` is the content or the
+/// summary; Claude Code copies the id, so that nothing else is needed.
+fn twin(session: &Session, entry: Ix, line: &[u8], said: Option<&[u8]>) -> u64 {
     let entries = &session.entries;
     let key = entries.key(entry);
     let mut hash = DefaultHasher::new();
@@ -359,11 +381,6 @@ fn twin(session: &Session, entry: Ix, line: &[u8]) -> u64 {
         }
         return key.0;
     }
-    let said = match entries.ty(entry) {
-        "message" => member(line, "message").and_then(|message| member(message, "content")),
-        "compaction" | "branch_summary" => member(line, "summary"),
-        _ => None,
-    };
     match said {
         Some(said) if time.is_some() => {
             let kind = entries.kind(entry).name();
