@@ -76,6 +76,9 @@ _bough() {
             bough,op)
                 cmd="bough__op"
                 ;;
+            bough,redo)
+                cmd="bough__redo"
+                ;;
             bough,rev-parse)
                 cmd="bough__rev__parse"
                 ;;
@@ -119,7 +122,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export export-branch fsck grep help label log man merge merge-base migrate op rev-parse sessions show stats status switch tree undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export export-branch fsck grep help label log man merge merge-base migrate op redo rev-parse sessions show stats status switch tree undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -149,7 +152,7 @@ _bough() {
             return 0
             ;;
         bough__append)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --kind --parent --role --type --hidden --keep --text --summary --dry-run --force --allow --help [SESSION]"
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --kind --parent --role --type --hidden --keep --text --summary --dry-run --force --allow --wait --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -201,6 +204,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -283,7 +290,7 @@ _bough() {
             return 0
             ;;
         bough__cherry__pick)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --onto --from --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help <REV>..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -315,6 +322,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -608,7 +619,7 @@ _bough() {
             return 0
             ;;
         bough__export__branch)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --subtree --keep-ids --new-ids --dry-run --force --allow --help [REV]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --subtree --keep-ids --new-ids --dry-run --force --allow --wait --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -664,6 +675,10 @@ _bough() {
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
                     ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 *)
                     COMPREPLY=()
                     ;;
@@ -672,7 +687,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --allow --help [FILE|FOLDER]..."
+            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --allow --wait --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -716,6 +731,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -826,7 +845,7 @@ _bough() {
             return 0
             ;;
         bough__label)
-            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --dry-run --force --allow --help [NAME]..."
+            opts="-s -q -d -m -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --delete --move --replace --dry-run --force --allow --wait --help [NAME]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -850,6 +869,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -967,7 +990,7 @@ _bough() {
             return 0
             ;;
         bough__merge)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help <REV>..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -995,6 +1018,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1035,7 +1062,7 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --dry-run --force --allow --help [FILE]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --dry-run --force --allow --wait --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1097,6 +1124,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1199,6 +1230,52 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        bough__redo)
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --count --all --force --allow --wait --dry-run --help [SESSION]..."
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1402,7 +1479,7 @@ _bough() {
             return 0
             ;;
         bough__switch)
-            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --rewind --root --summary --dry-run --force --allow --help [REV]..."
+            opts="-s -q -c -m -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --create --move --replace --rewind --root --summary --dry-run --force --allow --wait --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1438,6 +1515,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -1494,7 +1575,7 @@ _bough() {
             return 0
             ;;
         bough__undo)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --file --dry-run --force --allow --help [OP]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --count --to --all --file --force --allow --wait --dry-run --help [OP]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1516,6 +1597,18 @@ _bough() {
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
                     return 0
                     ;;
+                --count)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -n)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --to)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
                 --file)
                     local oldifs
                     if [ -n "${IFS+x}" ]; then
@@ -1533,6 +1626,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

@@ -66,6 +66,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Cherry-pick 
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge-base" -d 'Print the entry where two branches part'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Upgrade session files to the current format version'
 complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Show and prune the operation log'
+complete -c bough -n "__fish_bough_needs_command" -f -a "redo" -d 'Redo an operation that was undone'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions resolve to'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
 complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
@@ -105,6 +106,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand append" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand append" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand append" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand append" -s q -l quiet -d 'Suppress hints and notes'
@@ -191,6 +193,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand cherry-pick" -s q -l quiet -d 'Suppress hints and notes'
@@ -405,6 +408,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet -d 'Suppress hints and notes'
@@ -750,6 +754,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s q -l quiet -d 'Suppress hints and notes'
@@ -841,6 +846,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand label" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand label" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand label" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand label" -s q -l quiet -d 'Suppress hints and notes'
@@ -848,6 +854,7 @@ complete -c bough -n "__fish_bough_using_subcommand label" -l ascii -d 'Draw wit
 complete -c bough -n "__fish_bough_using_subcommand label" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand label" -s d -l delete -d 'Delete a label, given by its name or by its entry'
 complete -c bough -n "__fish_bough_using_subcommand label" -s m -l move -d 'Move the label if another entry has it'
+complete -c bough -n "__fish_bough_using_subcommand label" -l replace -d 'Replace another label of the entry'
 complete -c bough -n "__fish_bough_using_subcommand label" -s z -d 'End each row of the list with a NUL byte instead of a newline'
 complete -c bough -n "__fish_bough_using_subcommand label" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand label" -l force -d 'Override safety checks'
@@ -955,6 +962,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand merge" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand merge" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand merge" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand merge" -s q -l quiet -d 'Suppress hints and notes'
@@ -1014,6 +1022,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s q -l quiet -d 'Suppress hints and notes'
@@ -1095,6 +1104,37 @@ complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcomma
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand op; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand redo" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand redo" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand redo" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand redo" -s n -l count -d 'Redo the last N operations that were undone' -r
+complete -c bough -n "__fish_bough_using_subcommand redo" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand redo" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
+complete -c bough -n "__fish_bough_using_subcommand redo" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand redo" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand redo" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand redo" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand redo" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand redo" -l all -d 'Redo the last undone operation of any session'
+complete -c bough -n "__fish_bough_using_subcommand redo" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand redo" -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand redo" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -1258,12 +1298,14 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand switch" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand switch" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s m -l move -d 'Move the label if another entry has it'
+complete -c bough -n "__fish_bough_using_subcommand switch" -l replace -d 'Replace another label of the entry'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l rewind -d 'Move to the parent of a prompt and print the prompt, to be edited and sent again'
 complete -c bough -n "__fish_bough_using_subcommand switch" -l root -d 'Move to before the first entry'
 complete -c bough -n "__fish_bough_using_subcommand switch" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
@@ -1317,17 +1359,21 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand undo" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand undo" -s n -l count -d 'Undo the last N operations' -r
+complete -c bough -n "__fish_bough_using_subcommand undo" -l to -d 'Undo all operations after this one, which stays' -r
 complete -c bough -n "__fish_bough_using_subcommand undo" -l file -d 'Undo only the changes to this file' -r -F
 complete -c bough -n "__fish_bough_using_subcommand undo" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand undo" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand undo" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand undo" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand undo" -l all -d 'Undo the last operation on any session'
 complete -c bough -n "__fish_bough_using_subcommand undo" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand undo" -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand undo" -s h -l help -d 'Print help (see more with \'--help\')'

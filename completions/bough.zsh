@@ -60,6 +60,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -134,6 +135,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -326,6 +328,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -360,6 +363,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -452,6 +456,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -462,6 +467,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--delete[Delete a label, given by its name or by its entry]' \
 '(-d --delete)-m[Move the label if another entry has it]' \
 '(-d --delete)--move[Move the label if another entry has it]' \
+'(-d --delete)--replace[Replace another label of the entry]' \
 '-z[End each row of the list with a NUL byte instead of a newline]' \
 '-n[Print exactly what would be written, and write nothing]' \
 '--dry-run[Print exactly what would be written, and write nothing]' \
@@ -542,6 +548,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -594,6 +601,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -678,6 +686,34 @@ _arguments "${_arguments_options[@]}" : \
         esac
     ;;
 esac
+;;
+(redo)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'-n+[Redo the last N operations that were undone]:N:_default' \
+'--count=[Redo the last N operations that were undone]:N:_default' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--all[Redo the last undone operation of any session]' \
+'--force[Override safety checks]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session:_default' \
+&& ret=0
 ;;
 (rev-parse)
 _arguments "${_arguments_options[@]}" : \
@@ -812,6 +848,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -820,6 +857,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--json[Print JSON Lines, for scripts]' \
 '-m[Move the label if another entry has it]' \
 '--move[Move the label if another entry has it]' \
+'--replace[Replace another label of the entry]' \
 '(--root)--rewind[Move to the parent of a prompt and print the prompt, to be edited and sent again]' \
 '--root[Move to before the first entry]' \
 '-n[Print exactly what would be written, and write nothing]' \
@@ -860,24 +898,28 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'(--to --file)-n+[Undo the last N operations]:N:_default' \
+'(--to --file)--count=[Undo the last N operations]:N:_default' \
+'(--file)--to=[Undo all operations after this one, which stays]:OP:_default' \
 '--file=[Undo only the changes to this file]:FILE:_files' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'-n[Print exactly what would be written, and write nothing]' \
-'--dry-run[Print exactly what would be written, and write nothing]' \
+'(--file --to)--all[Undo the last operation on any session]' \
 '--force[Override safety checks]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
-'*::words -- The session, if it looks like a file; then the operation, as shown by `bough op log`:_default' \
+'*::words -- The session, if the word names one; then the operation, as shown by `bough op log`:_default' \
 && ret=0
 ;;
         esac
@@ -908,6 +950,7 @@ _bough_commands() {
 'merge-base:Print the entry where two branches part' \
 'migrate:Upgrade session files to the current format version' \
 'op:Show and prune the operation log' \
+'redo:Redo an operation that was undone' \
 'rev-parse:Print the ids that revisions resolve to' \
 'sessions:List sessions' \
 'show:Show whole entries\: text, thinking, tool calls and results' \
@@ -1044,6 +1087,11 @@ _bough__op__log_commands() {
 _bough__op__prune_commands() {
     local commands; commands=()
     _describe -t commands 'bough op prune commands' commands "$@"
+}
+(( $+functions[_bough__redo_commands] )) ||
+_bough__redo_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough redo commands' commands "$@"
 }
 (( $+functions[_bough__rev-parse_commands] )) ||
 _bough__rev-parse_commands() {

@@ -89,9 +89,10 @@ impl Session {
         Ok(Change { session: self, plan: planned.plan })
     }
 
-    /// Plans a label for the entry that a revision names. Fails if another entry has the label.
+    /// Plans a label for the entry that a revision names. Fails if another entry has the label, or the entry another label.
     pub fn label(&self, revision: &str, name: &str) -> Result<Change<'_>, Error> {
-        let options = label::LabelOptions::Set { name, target: self.entry(revision)?.ix, take: false };
+        let options =
+            label::LabelOptions::Set { name, target: self.entry(revision)?.ix, take: false, replace: false };
         let plan = label::plan(self.whole(), options, &mut Ids::random(), now())?;
         Ok(Change { session: self, plan })
     }
@@ -210,6 +211,7 @@ impl Change<'_> {
             now: now(),
             log,
             group: None,
+            quiet: write::WriteOptions::QUIET,
             prove: None,
         };
         let files = &self.session.opened.files;

@@ -160,7 +160,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             KindArg::Compaction => Payload::Compaction(&text, named(&args.keep)?),
             KindArg::Label => {
                 let target = parent.map_or_else(|| label::default_target(whole.session), Ok)?;
-                let options = label::LabelOptions::Set { name: &text, target, take: false };
+                let options = label::LabelOptions::Set { name: &text, target, take: false, replace: false };
                 let mut plan = label::plan(whole, options, &mut fresh, now)?;
                 plan.verb = "append".into();
                 let id = plan.changes.last().map(|change| change.id.clone()).unwrap_or_default();

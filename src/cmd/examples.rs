@@ -188,6 +188,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "redo",
+        &[
+            ("bough label good && bough undo && bough redo", "Redo what was just undone"),
+            (
+                "bough label good && bough switch turn:1 && bough undo -n 2 && bough redo -n 2",
+                "Redo two operations",
+            ),
+            ("bough label good && bough undo && bough redo --dry-run", "Show what that would change"),
+        ],
+    ),
+    (
         "rev-parse",
         &[
             ("bough rev-parse HEAD~2", "Print the id of an entry"),
@@ -232,7 +243,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         &[
             ("bough switch turn:1", "Move HEAD to the first prompt"),
             ("bough switch --rewind turn:2", "Move HEAD to before a prompt, and print the prompt"),
-            ("bough switch -c again generator", "Move to a branch, and label it"),
+            ("bough switch -c again HEAD~1", "Move to an entry, and label it"),
         ],
     ),
     (
@@ -247,7 +258,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "undo",
         &[
             ("bough label good && bough undo", "Undo the last operation"),
-            ("bough switch turn:1 && bough undo -n", "Show what that would change"),
+            ("bough switch turn:1 && bough undo --dry-run", "Show what that would change"),
             ("bough label good && bough undo --file parser.jsonl", "Undo only the change of one file"),
         ],
     ),

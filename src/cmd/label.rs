@@ -37,6 +37,10 @@ pub struct Args {
     #[arg(short = 'm', long = "move", conflicts_with = "delete")]
     take: bool,
 
+    /// Replace another label of the entry
+    #[arg(long, conflicts_with = "delete")]
+    replace: bool,
+
     /// End each row of the list with a NUL byte instead of a newline
     #[arg(short = 'z')]
     nul: bool,
@@ -73,7 +77,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         };
         let options = match args.delete {
             true => label::LabelOptions::Clear { target },
-            false => label::LabelOptions::Set { name, target, take: args.take },
+            false => label::LabelOptions::Set { name, target, take: args.take, replace: args.replace },
         };
         let plan = label::plan(session_arg::whole(opened), options, &mut Ids::seeded(&seed), time::now())?;
         Ok((plan.clone(), (plan, target)))
@@ -86,7 +90,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         // Errors are reported from the whole session.
         part.filter(|opened| make(opened).is_ok()).map_or_else(|| session_arg::by_path(global, &path), Ok)
     };
-    let (opened, done, (plan, target)) = write::run_with(open, args.writing, ui, make)?;
+    let (opened, done, (plan, target)) = write::run_with(open, args.writing, None, ui, make)?;
     if ui.look.json && !args.writing.dry_run {
         write_json::print(&opened, &plan, &done, [], ui)?;
     }

@@ -10,6 +10,7 @@ use crate::format::Ids;
 use crate::model::{Change, Count, Piece, Plan, Span, Target};
 use crate::ops::export;
 use crate::ops::migrate::{self, Age, Migration, Options};
+use crate::store::write::Group;
 use crate::store::{Opened, locate};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
@@ -99,11 +100,12 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         ui.note("no session files found");
     }
     let mut old = 0;
+    // One command is one operation, however many files it changes.
+    let group = Group::default();
     for file in &files {
-        let worked = if args.check {
-            check(args, global, file, &mut old, ui)
-        } else {
-            migrate_file(args, global, file, ui)
+        let worked = match args.check {
+            true => check(args, global, file, &mut old, ui),
+            false => migrate_file(args, global, file, &group, ui),
         };
         if let Err(error) = worked {
             failures.add(error, !file.found, ui)?;
@@ -190,7 +192,7 @@ fn check(args: &Args, global: &Global, file: &File, count: &mut usize, ui: &mut 
 }
 
 /// Upgrades one file, and reports that.
-fn migrate_file(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyhow::Result<()> {
+fn migrate_file(args: &Args, global: &Global, file: &File, group: &Group, ui: &mut Ui) -> anyhow::Result<()> {
     let options = args.options();
     let make = |opened: &Opened| {
         let made = migrate::migrate(&opened.session, &opened.files, options, &mut args.ids())?;
@@ -198,7 +200,8 @@ fn migrate_file(args: &Args, global: &Global, file: &File, ui: &mut Ui) -> anyho
         let notes = made.notes.clone();
         Ok((plan(args, file, opened, made), (changed, notes)))
     };
-    let (opened, _, (changed, notes)) = write::run_on(&file.path, global, args.writing, ui, make)?;
+    let (opened, _, (changed, notes)) =
+        write::run_on(&file.path, global, args.writing, Some(group), ui, make)?;
     let path = text::one_line(&file.path.display().to_string());
     for note in &notes {
         let at = if note.line > 0 { format!("{path}:{}", note.line) } else { path.clone() };

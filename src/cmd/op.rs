@@ -83,7 +83,7 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     let (named, _) = words::file_first(global, &args.words);
     let named = named.or(args.words.first().map(String::as_str));
     let log = undo::log()?;
-    let path = undo::session(global, named)?.map(|path| path.canonicalize().unwrap_or(path));
+    let path = undo::named_session(global, named)?.map(|path| path.canonicalize().unwrap_or(path));
     if args.stat {
         return stat(&log, ui);
     }

@@ -34,6 +34,10 @@ pub struct Args {
     #[arg(short = 'm', long = "move", requires = "create")]
     take: bool,
 
+    /// Replace another label of the entry
+    #[arg(long, requires = "create")]
+    replace: bool,
+
     /// Move to the parent of a prompt and print the prompt, to be edited and sent again
     ///
     /// The next prompt then follows that parent, and the old prompt stays on its own branch.
@@ -60,7 +64,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let options = switch::SwitchOptions {
         rewind: args.rewind,
         summary: args.summary.as_deref().map(write::summary).transpose()?,
-        label: args.create.clone().map(|name| (name, args.take)),
+        label: args.create.clone().map(|name| switch::Label { name, take: args.take, replace: args.replace }),
     };
     let make = |opened: &Opened| {
         let to = wanted(args.root, words, opened)?;

@@ -1,30 +1,46 @@
-//! `bough undo`: undoes operations.
+//! `bough undo` and `bough redo`: undo operations, and do them again.
 
 use super::shared::options::Global;
-use super::shared::session_arg;
 use super::shared::words;
-use super::shared::write;
 use super::shared::write::WriteArgs;
+use super::shared::{session_arg, time, write, write_json};
 use super::{Exit, Failure, complete};
+use crate::model::{Count, Moved, parse_time};
+use crate::store;
 use crate::store::oplog::{Log, Operation, StepKind};
-use crate::store::undo;
+use crate::store::undo::{self, Wanted};
+use crate::store::write::{Done, Refusal};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
+use serde_json::json;
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Undo an operation
 ///
-/// Undoes the last operation on the given session; without a session, the last operation of all; or
-/// the operation with the given id. All files are restored byte for byte, including their times.
-/// Undoing an undo redoes the operation; an undo that was interrupted is completed. If a file has
-/// changed since, nothing is undone.
+/// Undoes the last operation on the session; again, the one before it. `bough redo` does it again.
+/// Without a session, uses the one that other commands would use. An operation that changed several
+/// files is undone in all of them. All files are restored byte for byte, including their times. An
+/// undo that was interrupted is completed. If a file has changed since, nothing is undone.
 #[derive(clap::Args, Debug)]
-#[command(override_usage = "bough undo [OPTIONS] [SESSION] [OP]")]
+#[command(override_usage = "bough undo [OPTIONS] [SESSION] [OP]", mut_arg("dry_run", |arg| arg.short(None)))]
 pub struct Args {
-    /// The session, if it looks like a file; then the operation, as shown by `bough op log`
+    /// The session, if the word names one; then the operation, as shown by `bough op log`
     #[arg(value_name = "OP", add = ArgValueCompleter::new(complete::operations))]
     words: Vec<String>,
+
+    /// Undo the last N operations
+    #[arg(short = 'n', long = "count", value_name = "N", conflicts_with_all = ["to", "file"])]
+    count: Option<usize>,
+
+    /// Undo all operations after this one, which stays
+    #[arg(long, value_name = "OP", conflicts_with = "file", add = ArgValueCompleter::new(complete::operations))]
+    to: Option<String>,
+
+    /// Undo the last operation on any session
+    #[arg(long, conflicts_with_all = ["file", "to"])]
+    all: bool,
 
     /// Undo only the changes to this file
     #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
@@ -34,66 +50,207 @@ pub struct Args {
     writing: WriteArgs,
 }
 
+/// Redo an operation that was undone
+///
+/// Does again what the last `bough undo` on the session undid; again, the one that was undone
+/// before it. After another change there is nothing to redo.
+#[derive(clap::Args, Debug)]
+#[command(override_usage = "bough redo [OPTIONS] [SESSION]", mut_arg("dry_run", |arg| arg.short(None)))]
+pub struct RedoArgs {
+    /// The session
+    #[arg(value_name = "SESSION", add = ArgValueCompleter::new(complete::session_files))]
+    words: Vec<String>,
+
+    /// Redo the last N operations that were undone
+    #[arg(short = 'n', long = "count", value_name = "N", default_value_t = 1, hide_default_value = true)]
+    count: usize,
+
+    /// Redo the last undone operation of any session
+    #[arg(long)]
+    all: bool,
+
+    #[command(flatten)]
+    writing: WriteArgs,
+}
+
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let log = log()?;
     let (named, words) = words::file_first(global, &args.words);
-    let op = match words {
-        [] => None,
-        [op] => Some(op.as_str()),
+    let (named, op) = match (named, words) {
+        (named, []) => (named, None),
+        // An id of an operation is longer than what names a session, and known to the log.
+        (None, [word]) => {
+            match undo::is_operation(&log, word)? || session_arg::by_word(global, word).is_err() {
+                true => (None, Some(word.as_str())),
+                false => (Some(word.as_str()), None),
+            }
+        }
+        (Some(named), [op]) => (Some(named), Some(op.as_str())),
+        (None, [named, op]) => (Some(named.as_str()), Some(op.as_str())),
         _ => {
             let hint = "`bough op log` lists the operations";
             return Err(Failure::Usage { what: "expected one operation".into(), hint: hint.into() }.into());
         }
     };
-    let log = log()?;
     let only = args.file.as_deref().map(real);
-    let path = match (op, &only) {
-        (Some(_), _) => None,
-        (None, Some(only)) if named.is_none() => Some(only.clone()),
-        (None, _) => session(global, named)?,
-    };
-    let wanted = undo::find(&log, op, path.as_deref())?;
-    let operation = &wanted.operation;
-    let options = write::options(args.writing, Some(&log), None, false);
-    let done = undo::undo(&log, &wanted, only.as_deref(), &options)?;
-    if args.writing.dry_run {
-        let (changes, files) = undo::changes(operation, only.as_deref());
-        write::show(&changes, |file| &files[usize::from(file)], ui)?;
-        return Ok(Exit::Done);
+    if let Some(op) = op {
+        if args.count.is_some() || args.to.is_some() || args.all {
+            let what = format!("`{op}` names one operation; `--count`, `--to` and `--all` take no other");
+            return Err(Failure::Usage { what, hint: String::new() }.into());
+        }
+        let wanted = undo::find(&log, op)?;
+        return carry_out(&log, &[wanted], only.as_deref(), args.writing, ui);
     }
-    write::tell_kept(&done, ui);
-    if !ui.look.quiet {
-        ui.note(summary(operation, only.as_deref()));
-        // A file that is kept beside was not backed up, and another undo can't find it.
-        if !done.op_id.is_empty() && done.kept.is_empty() {
-            ui.hint(format_args!("`bough undo {}` redoes it", done.op_id));
+    let path = match &only {
+        Some(only) if named.is_none() => Some(only.clone()),
+        _ if args.all => None,
+        _ => Some(session(global, named, &log)?),
+    };
+    let which = match (&args.to, args.count) {
+        (Some(op), _) => undo::Which::After(op),
+        (None, count) => undo::Which::Last(count.unwrap_or(1)),
+    };
+    let wanted = undo::last(&log, path.as_deref(), which)?;
+    carry_out(&log, &wanted, only.as_deref(), args.writing, ui)
+}
+
+pub(super) fn redo(args: &RedoArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let log = log()?;
+    let named = match &args.words[..] {
+        [] => None,
+        [named] => Some(named.as_str()),
+        _ => {
+            let what = "expected one session".into();
+            return Err(Failure::Usage { what, hint: String::new() }.into());
+        }
+    };
+    let path = if args.all { None } else { Some(session(global, named, &log)?) };
+    for done in 0..args.count {
+        match undo::last_undo(&log, path.as_deref()) {
+            Ok(wanted) => carry_out(&log, &[wanted], None, args.writing, ui)?,
+            // Fewer were undone than are to be redone.
+            Err(Refusal::NothingToRedo { .. }) if done > 0 => break,
+            Err(refusal) => return Err(refusal.into()),
+        };
+        if args.writing.dry_run {
+            break;
         }
     }
     Ok(Exit::Done)
 }
 
-fn summary(operation: &Operation, only: Option<&Path>) -> String {
-    let op = &operation.op_id;
-    let (mut gone, mut back): (Vec<String>, Vec<String>) = (Vec::new(), Vec::new());
-    for step in operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)) {
-        let list = if step.kind == StepKind::Create { &mut gone } else { &mut back };
-        let name = text::one_line(&step.path.display().to_string());
-        if !list.contains(&name) {
-            list.push(name);
+/// Undoes operations, one after the other, and reports what was undone.
+fn carry_out(
+    log: &Log,
+    wanted: &[Wanted],
+    only: Option<&Path>,
+    writing: WriteArgs,
+    ui: &mut Ui,
+) -> anyhow::Result<Exit> {
+    for wanted in wanted {
+        let operation = &wanted.operation;
+        let done = write::again(writing, ui, |_, _| {
+            let options = write::options(writing, Some(log), None, false);
+            Ok(undo::undo(log, wanted, only, &options)?)
+        })?;
+        if writing.dry_run {
+            let (changes, files) = undo::changes(operation, only);
+            write::show(&changes, |file| &files[usize::from(file)], ui)?;
+            // The next one starts from what this one would leave, so only the first can be shown.
+            return Ok(Exit::Done);
+        }
+        write::tell_kept(&done, ui);
+        if ui.look.json {
+            print_json(log, operation, only, &done, ui)?;
+        } else if !ui.look.quiet {
+            // A file that is kept beside was not backed up, and another undo can't find it.
+            let again = !done.op_id.is_empty() && done.kept.is_empty();
+            ui.note(summary(log, operation, only, again)?);
         }
     }
-    let are = |count: usize| if count == 1 { "is" } else { "are" };
-    let mut files = Vec::new();
-    if !back.is_empty() {
-        files.push(format!("{} {} restored", back.join(", "), are(back.len())));
+    Ok(Exit::Done)
+}
+
+/// Prints what was undone or redone, as `bough.write/1`.
+fn print_json(
+    log: &Log,
+    operation: &Operation,
+    only: Option<&Path>,
+    done: &Done,
+    ui: &mut Ui,
+) -> anyhow::Result<()> {
+    let original = match &operation.undoes {
+        Some(undone) => undo::original(log, undone)?,
+        None => None,
+    };
+    let original = original.as_ref().unwrap_or(operation);
+    let file = only.unwrap_or(&operation.file);
+    let moved = match operation.moved && file == operation.file {
+        true => Moved { from: operation.to.clone(), to: operation.from.clone() },
+        false => {
+            let head = head_of(file);
+            Moved { from: head.clone(), to: head }
+        }
+    };
+    let files: BTreeSet<String> = done.files.iter().map(|path| path.display().to_string()).collect();
+    let mut object = json!({
+        "schema": "bough.write/1",
+        "command": if operation.undoes.is_some() { "redo" } else { "undo" },
+        "file": file.display().to_string(),
+        "changed": !done.files.is_empty(),
+        "ids": [],
+        "head": write_json::head(&moved),
+        "files": files,
+        "operation": { "op_id": original.op_id, "command": original.command, "time": original.time },
+    });
+    if !done.op_id.is_empty() {
+        object["op_id"] = done.op_id.clone().into();
     }
-    if !gone.is_empty() {
-        files.push(format!("{} {} removed", gone.join(", "), are(gone.len())));
-    }
-    let files = files.join("; ");
-    match &operation.undoes {
-        Some(undone) => format!("operation {undone} redone, its undo {op} undone: {files}"),
-        None => format!("operation {op} ({}) undone: {files}", operation.command),
-    }
+    writeln!(ui.out(), "{object}")?;
+    Ok(())
+}
+
+/// Returns the id of the entry that HEAD is on, or `None` if a file is gone or has no HEAD.
+fn head_of(file: &Path) -> Option<String> {
+    let opened = store::open(file, store::Options::default()).ok()?;
+    let head = opened.session.head.entry?;
+    session_arg::whole(&opened).name(head).ok()
+}
+
+/// Returns what was undone or redone: `undid: switch 5675f6ad → 010c4759, 3 minutes ago`.
+fn summary(log: &Log, operation: &Operation, only: Option<&Path>, again: bool) -> anyhow::Result<String> {
+    let original = match &operation.undoes {
+        Some(undone) => undo::original(log, undone)?,
+        None => None,
+    };
+    let (verb, hint) = match operation.undoes {
+        Some(_) => ("redid", "`bough undo` undoes it"),
+        None => ("undid", "`bough redo` does it again"),
+    };
+    let operation = original.as_ref().unwrap_or(operation);
+    let steps: Vec<_> =
+        operation.steps.iter().filter(|step| only.is_none_or(|only| step.path == only)).collect();
+    let mut files: Vec<&Path> = steps.iter().map(|step| &*step.path).collect();
+    // The side file of a repair is not a session.
+    files.retain(|file| only.is_some() || !file.starts_with(log.folder()));
+    files.sort_unstable();
+    files.dedup();
+    let name = |path: &Path| text::one_line(&path.display().to_string());
+    let short = |id: &Option<String>| match id {
+        Some(id) => text::one_line(super::shared::thread_arg::short(id)),
+        None => "the start".to_owned(),
+    };
+    let what = match &files[..] {
+        _ if operation.moved => format!("{} → {}", short(&operation.from), short(&operation.to)),
+        [only] if steps.iter().any(|step| step.path == **only && step.kind == StepKind::Create) => {
+            format!("to {}", name(only))
+        }
+        [only] => format!("of {}", name(only)),
+        several => format!("of {}", Count("file", "files", several.len())),
+    };
+    let when = time::ago(parse_time(operation.time.as_bytes()), time::now());
+    let hint = if again { format!(" ({hint})") } else { String::new() };
+    Ok(format!("{verb}: {} {what}{when}{hint}", text::one_line(&operation.command)))
 }
 
 /// Returns the log of the user.
@@ -104,8 +261,33 @@ pub(super) fn log() -> anyhow::Result<Log> {
     })
 }
 
-/// Returns the session that is named, if one is. Its file may be gone: an undo may restore it.
-pub(super) fn session(global: &Global, named: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
+/// Returns the session that is named, or else the one that other commands would use. Its file may be
+/// gone: an undo may restore it.
+fn session(global: &Global, named: Option<&str>, log: &Log) -> anyhow::Result<PathBuf> {
+    if let Some(path) = named_session(global, named)? {
+        return Ok(path);
+    }
+    let error = match session_arg::default_session(global) {
+        Ok((path, _)) => return Ok(path),
+        Err(error) => error,
+    };
+    let Some(wanted) =
+        undo::last(log, None, undo::Which::Last(1)).ok().and_then(|found| found.into_iter().next())
+    else {
+        return Err(error);
+    };
+    let operation = wanted.operation;
+    let file = text::one_line(&operation.file.display().to_string());
+    let what = "no session given, and no agent has one for the current folder".into();
+    let hint = format!(
+        "`bough undo --all` undoes the last operation of any session: {} of {file}",
+        operation.command
+    );
+    Err(Failure::NotFound { what, hint }.into())
+}
+
+/// Returns the session that a word, an option or the environment names, if one does.
+pub(super) fn named_session(global: &Global, named: Option<&str>) -> anyhow::Result<Option<PathBuf>> {
     let variable = super::shared::options::session_variable();
     let Some(word) = global.session.as_deref().or(named).or(variable.as_deref()) else { return Ok(None) };
     let path = PathBuf::from(word);

@@ -73,6 +73,14 @@ pub enum Error {
         /// The entry that has it.
         by: String,
     },
+    /// The entry has another label.
+    #[error("{entry} is labeled `{old}` already; an entry has one label")]
+    Labeled {
+        /// The entry.
+        entry: String,
+        /// Its label.
+        old: String,
+    },
     /// The bytes of a line could not be read.
     #[error(transparent)]
     Io(#[from] io::Error),
@@ -98,6 +106,7 @@ impl Error {
             Error::NoHead { .. } => "`bough log --all` shows what is in the file".into(),
             Error::Malformed { .. } => "see `bough help revisions` for how to name entries".into(),
             Error::Taken { .. } => "`--move` moves it".into(),
+            Error::Labeled { .. } => "`--replace` replaces the label".into(),
             Error::NoPlace { instead, .. } => return instead.clone(),
             Error::BadLabel { .. } => "`bough label NAME [REV]` puts NAME on REV".into(),
             Error::ReadOnly { .. } | Error::Unresolved { .. } | Error::Io(_) => {

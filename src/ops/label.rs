@@ -17,6 +17,8 @@ pub enum LabelOptions<'a> {
         target: Ix,
         /// Whether to move the label if another entry has it.
         take: bool,
+        /// Whether another label of the entry is replaced.
+        replace: bool,
     },
     /// Remove the label of an entry.
     Clear {
@@ -53,7 +55,9 @@ pub fn plan(
     let mut plan = Plan { verb: "label".into(), keep_times: true, ..Plan::default() };
     let mut lines = Lines::new(whole, fresh, now)?;
     match options {
-        LabelOptions::Set { name, target, take } => set(whole, &mut lines, name, target, take)?,
+        LabelOptions::Set { name, target, take, replace } => {
+            set(whole, &mut lines, Name { name, take, replace }, target)?;
+        }
         LabelOptions::Clear { target } => {
             if session.labels.label(target).is_none() {
                 let revision = whole.name(target)?;
@@ -66,15 +70,26 @@ pub fn plan(
     Ok(plan)
 }
 
+/// A label that is to be set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name<'n> {
+    /// The label.
+    pub name: &'n str,
+    /// Whether it is taken from an entry that has it.
+    pub take: bool,
+    /// Whether another label of the entry is replaced.
+    pub replace: bool,
+}
+
 /// Adds the lines that set a label on an entry; none if it already has the label.
 pub(super) fn set(
     whole: Snapshot<'_>,
     lines: &mut Lines<'_>,
-    name: &str,
+    wanted: Name<'_>,
     target: Ix,
-    take: bool,
 ) -> Result<(), Error> {
     let session = whole.session;
+    let Name { name, take, replace } = wanted;
     if name.trim().is_empty() || name.chars().any(char::is_control) {
         return Err(Error::BadLabel {
             name: name.into(),
@@ -95,6 +110,9 @@ pub(super) fn set(
         && !take
     {
         return Err(Error::Taken { name: name.into(), by: whole.name(*other)? });
+    }
+    if let Some(old) = session.labels.label(target).filter(|old| *old != name && !replace) {
+        return Err(Error::Labeled { entry: whole.name(target)?, old: old.into() });
     }
     for other in others {
         lines.label(other, None)?;

@@ -353,7 +353,7 @@ pub fn folder_of(agent: &str, folder: &Path) -> Option<PathBuf> {
 }
 
 /// Returns the names that an agent gives to the folder for a working directory.
-fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
+pub(super) fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
     let text = folder.to_string_lossy();
     match agent {
         "claude" => {

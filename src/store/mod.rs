@@ -4,6 +4,7 @@
 //! Reading never writes anything, not even a file time. If a file grows or is truncated while it is
 //! read, the result is an error or a shorter session, never a signal.
 
+pub mod agents;
 pub mod blobs;
 pub mod companions;
 pub mod continued;

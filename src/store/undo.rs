@@ -8,7 +8,9 @@ use super::oplog::{Log, Operation, Progress, State, Step, StepKind};
 use super::write::guard::Guard;
 use super::write::stamp::Stamp;
 use super::write::steps::{self, Ready};
-use super::write::{Allow, Done, Record, Refusal, WriteOptions, look_around, op_id, stamp};
+use super::write::{
+    Allow, Done, Record, Refusal, WriteOptions, look_around, look_into_register, op_id, stamp,
+};
 use crate::model::{Change, Time};
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -31,48 +33,189 @@ impl Wanted {
     }
 }
 
-/// Finds the operation to undo: the one whose id begins with `op`, or else the last one on `path`,
-/// or else the last of all.
+/// Which of the last operations to undo.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Which<'w> {
+    /// The last ones, as many as given.
+    Last(usize),
+    /// All after the operation whose id begins with the given text.
+    After(&'w str),
+}
+
+fn not_read(log: &Log) -> impl Fn(io::Error) -> Refusal {
+    let path = log.folder().to_owned();
+    move |source| Refusal::NoRecord { path: path.clone(), source }
+}
+
+/// Reads the log from its end, and determines for each operation whether it is undone.
+struct History {
+    reader: super::oplog::Reader,
+    /// The file: an undo of only this file counts.
+    path: Option<PathBuf>,
+    /// The undos, by the ids of the operations that they undo. They are later, so they are read first.
+    undos: HashMap<String, Operation>,
+}
+
+/// An operation of a [`History`].
+struct Past {
+    operation: Operation,
+    /// The undo of it, unless that is undone itself.
+    undone_by: Option<Operation>,
+}
+
+impl History {
+    fn new(log: &Log, path: Option<&Path>) -> io::Result<History> {
+        let path = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+        Ok(History { reader: log.reader()?, path, undos: HashMap::new() })
+    }
+
+    /// Returns the next older operation that was carried out.
+    fn next(&mut self) -> io::Result<Option<Past>> {
+        while let Some(operation) = self.reader.next()? {
+            if operation.state == Progress::Failed {
+                continue;
+            }
+            let undone_by = self.undos.get(&operation.op_id).cloned();
+            let is_whole = operation.only.is_none() || operation.only == self.path;
+            if let Some(undoes) = operation.undoes.as_ref().filter(|_| undone_by.is_none() && is_whole) {
+                self.undos.insert(undoes.clone(), operation.clone());
+            }
+            return Ok(Some(Past { operation, undone_by }));
+        }
+        Ok(None)
+    }
+
+    /// Returns the next older operation on the file.
+    fn next_on_file(&mut self) -> io::Result<Option<Past>> {
+        while let Some(past) = self.next()? {
+            if self.path.as_ref().is_none_or(|path| past.operation.touches(path)) {
+                return Ok(Some(past));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Returns the last operations on `path`, or of all, that are not undone, newest first.
 ///
-/// Undoing an undo redoes the operation, so the last operation may be an undo; an interrupted one
-/// is finished.
-pub fn find(log: &Log, op: Option<&str>, path: Option<&Path>) -> Result<Wanted, Refusal> {
-    let io = |source| Refusal::NoRecord { path: log.folder().to_owned(), source };
-    let real = path.map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
-    let mut reader = log.reader().map_err(io)?;
-    let mut found: Vec<Operation> = Vec::new();
-    // By the operations that they undo: the later ones, which are read first, count.
-    let mut undos: HashMap<String, Operation> = HashMap::new();
-    while let Some(operation) = reader.next().map_err(io)? {
-        if operation.state == Progress::Failed {
+/// An undo is not one of them, so another undo goes further back. An undo or a redo that was
+/// interrupted is finished first.
+pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Wanted>, Refusal> {
+    let io = not_read(log);
+    let mut history = History::new(log, path).map_err(&io)?;
+    let mut found = Vec::new();
+    let mut is_met = false;
+    while let Some(past) = history.next_on_file().map_err(&io)? {
+        let Past { operation, undone_by } = past;
+        if operation.undoes.is_some() {
+            if found.is_empty() && operation.state == Progress::Begun && undone_by.is_none() {
+                return Ok(vec![finish(&mut history.reader, operation, io)?]);
+            }
             continue;
         }
-        let is_undone = undos.contains_key(&operation.op_id);
-        if let Some(undoes) = operation.undoes.as_ref().filter(|_| !is_undone && operation.only.is_none()) {
-            undos.insert(undoes.clone(), operation.clone());
+        if let Which::After(op) = which
+            && operation.op_id.starts_with(op)
+        {
+            is_met = true;
+            break;
         }
-        match op {
-            None if real.as_ref().is_none_or(|path| operation.touches(path)) => {
-                if operation.state == Progress::Begun && operation.undoes.is_some() && !is_undone {
-                    return finish(&mut reader, operation, io);
-                }
-                return Ok(Wanted::new(operation));
-            }
-            Some(op) if operation.op_id == op => {
-                found = vec![operation];
-                break;
-            }
-            Some(op) if operation.op_id.starts_with(op) => found.push(operation),
-            _ => {}
+        if undone_by.is_none() {
+            found.push(Wanted::new(operation));
+        }
+        if which == Which::Last(found.len()) {
+            break;
         }
     }
-    let Some(op) = op else { return Err(Refusal::NothingToUndo { path: path.map(Path::to_owned) }) };
-    let operation = match found.len() {
+    match which {
+        Which::After(op) if !is_met => Err(Refusal::NoSuchOperation { op: op.into() }),
+        _ if found.is_empty() => Err(Refusal::NothingToUndo { path: path.map(Path::to_owned) }),
+        _ => Ok(found),
+    }
+}
+
+/// Returns the last undo on `path`, or of all, that a redo undoes. After another operation there is
+/// none.
+pub fn last_undo(log: &Log, path: Option<&Path>) -> Result<Wanted, Refusal> {
+    let io = not_read(log);
+    let mut history = History::new(log, path).map_err(&io)?;
+    // The operations whose undo was undone.
+    let mut redone: HashSet<String> = HashSet::new();
+    while let Some(past) = history.next_on_file().map_err(&io)? {
+        let Past { operation, undone_by } = past;
+        let Some(undoes) = operation.undoes.clone() else {
+            if undone_by.is_none() && !redone.contains(&operation.op_id) {
+                break;
+            }
+            continue;
+        };
+        if undone_by.is_some() {
+            redone.insert(undoes);
+        } else if operation.state == Progress::Begun {
+            return finish(&mut history.reader, operation, io);
+        } else if !is_undo(log, &undoes).map_err(&io)? {
+            return Ok(Wanted::new(operation));
+        }
+    }
+    Err(Refusal::NothingToRedo { path: path.map(Path::to_owned) })
+}
+
+/// Returns whether an operation is an undo.
+fn is_undo(log: &Log, op: &str) -> io::Result<bool> {
+    Ok(operation_by_id(log, op)?.is_some_and(|operation| operation.undoes.is_some()))
+}
+
+fn operation_by_id(log: &Log, op: &str) -> io::Result<Option<Operation>> {
+    let mut reader = log.reader()?;
+    while let Some(operation) = reader.next()? {
+        if operation.op_id == op {
+            return Ok(Some(operation));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the operation with an id; for an undo or a redo, the operation that it undid or redid.
+pub fn original(log: &Log, op: &str) -> Result<Option<Operation>, Refusal> {
+    let io = not_read(log);
+    let mut found = operation_by_id(log, op).map_err(&io)?;
+    while let Some(undoes) = found.as_ref().and_then(|found| found.undoes.clone()) {
+        found = operation_by_id(log, &undoes).map_err(&io)?;
+    }
+    Ok(found)
+}
+
+/// Returns whether the id of an operation begins with a text.
+pub fn is_operation(log: &Log, op: &str) -> Result<bool, Refusal> {
+    let io = not_read(log);
+    let mut reader = log.reader().map_err(&io)?;
+    while let Some(operation) = reader.next().map_err(&io)? {
+        if operation.op_id.starts_with(op) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+/// Returns the operation whose id begins with `op`, to be undone.
+pub fn find(log: &Log, op: &str) -> Result<Wanted, Refusal> {
+    let io = not_read(log);
+    let mut history = History::new(log, None).map_err(&io)?;
+    let mut found: Vec<Past> = Vec::new();
+    while let Some(past) = history.next().map_err(&io)? {
+        if past.operation.op_id == op {
+            found = vec![past];
+            break;
+        }
+        if past.operation.op_id.starts_with(op) {
+            found.push(past);
+        }
+    }
+    let Past { operation, undone_by } = match found.len() {
         0 => return Err(Refusal::NoSuchOperation { op: op.into() }),
         1 => found.remove(0),
         count => return Err(Refusal::AmbiguousOperation { op: op.into(), count }),
     };
-    match undos.remove(&operation.op_id) {
+    match undone_by {
         Some(begun) if begun.state == Progress::Begun => Ok(Wanted { operation, begun: Some(begun) }),
         Some(by) => Err(Refusal::UndoneAlready { op: operation.op_id, by: by.op_id }),
         None => Ok(Wanted::new(operation)),
@@ -223,6 +366,9 @@ fn guard_of(
     let mut guard = if options.dry_run { Guard::look(path)? } else { Guard::take(path, omp, options.force)? };
     let own = step.after.as_ref().map(|after| after.mtime);
     look_around(&guard, path, step.kind != StepKind::Cut, own, options)?;
+    if !options.force && !options.allow.live {
+        look_into_register(&guard)?;
+    }
     let len = step.before.as_ref().map_or(0, |before| before.bytes);
     if !options.dry_run && step.kind == StepKind::Append && steps::is_cut_in_place(&guard, len) {
         guard.open_for_writing().map_err(|source| Refusal::Io { path: path.clone(), source })?;
@@ -509,6 +655,7 @@ pub(super) fn take_back(step: &Step, log: Option<&Log>) -> bool {
             now: Time(0),
             log: None,
             group: None,
+            quiet: WriteOptions::QUIET,
             prove: None,
         };
         let operation = Operation {

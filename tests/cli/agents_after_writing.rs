@@ -199,7 +199,8 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
             append::plan(whole, payload, parent, ids, now).map(|append| append.plan)
         }
         "label" => {
-            let wish = label::LabelOptions::Set { name: "a name of bough", target, take: false };
+            let wish =
+                label::LabelOptions::Set { name: "a name of bough", target, take: false, replace: true };
             label::plan(whole, wish, ids, now)
         }
         "export" | "subtree" | "new-ids" => {

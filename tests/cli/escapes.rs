@@ -246,7 +246,7 @@ const COMMANDS: &[&[&str]] = &[
     &["export-branch", "F"], &["export-branch", "F", "-o", "G"], &["export-branch", "F", "-n", "-o", "G"], &["export-branch", "F", "--store"],
     &["cherry-pick", "-s", "F", "line:8"], &["cherry-pick", "-s", "F", "-n", "line:8"], &["merge", "-s", "F", "line:8"], &["merge", "-s", "F", "HEAD~2"],
     &["sessions", "--all"], &["sessions", "--all", "--tree", "--agents"], &["sessions", "--all", "--json"], &["sessions", "--paths", "--all"], &["stats", "--all"], &["stats", "--all", "--json"], &["grep", "--all", "e"],
-    &["status", "-s", "5e55"], &["op", "log"], &["op", "log", "--json"], &["op", "log", "--stat"], &["op", "prune", "-n"], &["config"], &["undo", "-n"], &["undo", "F"], &["status", "nothing-F"], &["log", "--no-such-F"],
+    &["status", "-s", "5e55"], &["op", "log"], &["op", "log", "--json"], &["op", "log", "--stat"], &["op", "prune", "-n"], &["config"], &["undo", "--dry-run"], &["undo", "F"], &["redo", "F"], &["status", "nothing-F"], &["log", "--no-such-F"],
 ];
 
 /// A folder with a session, and the stores of agents with a copy each.

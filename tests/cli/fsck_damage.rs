@@ -725,7 +725,7 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
     let now = Time(now.as_millis() as i64);
     // Other tests start programs, which for a moment have all our files open: that looks like an
     // agent.
-    let orders = WriteOptions {
+    let options = WriteOptions {
         force: true,
         allow: Allow::default(),
         last_try: true,
@@ -733,18 +733,22 @@ fn there_and_back(seed: u64) -> Result<&'static str, String> {
         now,
         log: Some(&log),
         group: None,
+        quiet: WriteOptions::QUIET,
         prove: None,
     };
-    if let Err(refusal) = write::carry_out(&files, examined.format, &plan, &orders, &mut std::io::sink()) {
+    if let Err(refusal) = write::carry_out(&files, examined.format, &plan, &options, &mut std::io::sink()) {
         return fail(&refusal);
     }
     if fs::read(&path).unwrap() != wanted || written(&path) != time {
         return fail(&"the file is not what the plan says");
     }
-    // Back and forth twice: undoing an undo redoes the operation.
+    // Undone, redone, and undone again.
     for (bytes, set_aside) in [(&bytes, false), (&wanted, true), (&bytes, false)] {
-        let undone =
-            undo::find(&log, None, Some(&path)).and_then(|last| undo::undo(&log, &last, None, &orders));
+        let operation = match set_aside {
+            true => undo::last_undo(&log, Some(&path)),
+            false => undo::last(&log, Some(&path), undo::Which::Last(1)).map(|mut last| last.remove(0)),
+        };
+        let undone = operation.and_then(|operation| undo::undo(&log, &operation, None, &options));
         if let Err(refusal) = undone {
             return fail(&refusal);
         }

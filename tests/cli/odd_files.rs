@@ -233,7 +233,7 @@ fn attributes_and_access_lists_outlive_a_repair_and_its_undo() {
             &["fsck", "--repair", "s.jsonl"][..],
             &["undo", "s.jsonl"],
             &["label", "s.jsonl", "new"],
-            &["undo", "s.jsonl"],
+            &["redo", "s.jsonl"],
         ] {
             let done = place.run(words);
             let refused = words[0] == "label" && code(&done) == 5;

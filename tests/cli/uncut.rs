@@ -95,7 +95,9 @@ const RUNS: &[(&str, &[&str])] = &[
     ("stats --by model", &["model-end"]),
     ("status", &["name-end"]),
     ("switch -n aaaa0003", &[]),
-    ("undo -n", &[]),
+    ("undo --dry-run", &[]),
+    ("undo", &[]),
+    ("redo", &[]),
 ];
 
 fn run(folder: &Path, words: &str, columns: Option<&str>) -> (String, String) {

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Output, Stdio};
 
 /// The state of a file: its bytes, when it was changed, who may read it.
 type State = (Vec<u8>, i64, i64, u32);
@@ -83,7 +83,7 @@ fn every_command_that_writes_is_announced_and_taken_back() {
     const REWIND: &str = "s.jsonl=claude/real/rewind/8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl";
     //    the sessions   the command; `_` is a blank
     check(PI,            "switch s.jsonl generator");
-    check(PI,            "switch s.jsonl -c a_name generator");
+    check(PI,            "switch s.jsonl -c a_name --replace generator");
     check(PI,            "switch s.jsonl --root");
     check(PI,            "switch s.jsonl --rewind b0000001");
     check(PI,            "switch s.jsonl --summary it_failed generator");
@@ -163,13 +163,13 @@ fn check(files: &str, words: &str) -> bool {
         return false;
     }
     is_as_announced(&what, &told, &place.work(), &before, &after);
-    let undone = place.run("undo");
+    let undone = place.run("undo --all");
     assert_eq!(code(&undone), 0, "{what}: {}", said(&undone));
     differs_in_nothing(&what, &place.state(), &before, true);
-    let again = place.run("undo");
+    let again = place.run("redo --all");
     assert_eq!(code(&again), 0, "{what}: {}", said(&again));
     differs_in_nothing(&what, &place.state(), &after, false);
-    let undone = place.run("undo");
+    let undone = place.run("undo --all");
     assert_eq!(code(&undone), 0, "{what}: {}", said(&undone));
     differs_in_nothing(&what, &place.state(), &before, true);
     true
@@ -339,4 +339,99 @@ fn set(entry: &mut Value, field: &str, value: Option<Value>) {
             entry.as_object_mut().unwrap().remove(first);
         }
     }
+}
+
+/// Creates a folder with many sessions whose last line is cut off.
+fn damaged(count: usize) -> Place {
+    let place = Place { folder: tempfile::tempdir().unwrap() };
+    fs::create_dir_all(place.work()).unwrap();
+    for number in 0..count {
+        let text = format!(
+            concat!(
+                r#"{{"type":"session","version":3,"id":"5e55{n:04}","timestamp":"2026-03-01T00:00:00.000Z","cwd":"/w"}}"#,
+                "\n",
+                r#"{{"type":"message","id":"a0000001","parentId":null,"message":{{"role":"user","content":"x"}}}}"#,
+                "\n",
+                r#"{{"type":"message","id":"a0000002","parentId":"a00"#
+            ),
+            n = number
+        );
+        let path = place.work().join(format!("s{number:04}.jsonl"));
+        fs::write(&path, text).unwrap();
+        let old = std::time::UNIX_EPOCH + std::time::Duration::from_secs(1_767_225_600);
+        fs::File::options().append(true).open(&path).unwrap().set_modified(old).unwrap();
+    }
+    place
+}
+
+#[test]
+fn a_repair_of_many_files_is_one_operation() {
+    const COUNT: usize = 500;
+    let place = damaged(COUNT);
+    let before = place.state();
+    let done = place.run("fsck --repair .");
+    assert_eq!(code(&done), 0, "{}", said(&done));
+    let after = place.state();
+    let changed = |one: &BTreeMap<PathBuf, Option<State>>, other: &BTreeMap<PathBuf, Option<State>>| {
+        one.iter().filter(|(path, state)| state.is_some() && other.get(*path) != Some(*state)).count()
+    };
+    assert_eq!(changed(&before, &after), COUNT);
+    let log = place.run("op log --json");
+    assert_eq!(String::from_utf8_lossy(&log.stdout).lines().count(), 1);
+
+    // Any of the files names the operation.
+    let undone = place.run("undo s0123.jsonl");
+    assert_eq!(code(&undone), 0, "{}", said(&undone));
+    assert!(said(&undone).contains("undid: fsck --repair of 500 files"), "{}", said(&undone));
+    differs_in_nothing("undone", &place.state(), &before, true);
+    let redone = place.run("redo s0321.jsonl");
+    assert_eq!(code(&redone), 0, "{}", said(&redone));
+    differs_in_nothing("redone", &place.state(), &after, false);
+
+    // One file of it.
+    let path = place.work().join("s0042.jsonl");
+    let undone = place.run("undo --file s0042.jsonl");
+    assert_eq!(code(&undone), 0, "{}", said(&undone));
+    let now = place.state();
+    assert_eq!(now[&path], before[&path]);
+    assert_eq!(changed(&before, &now), COUNT - 1);
+    let again = place.run("undo --file s0042.jsonl");
+    assert_eq!(code(&again), 4, "{}", said(&again));
+    let redone = place.run("redo s0042.jsonl");
+    assert_eq!(code(&redone), 0, "{}", said(&redone));
+    differs_in_nothing("redone", &place.state(), &after, false);
+    let undone = place.run("undo --all");
+    assert_eq!(code(&undone), 0, "{}", said(&undone));
+    differs_in_nothing("all", &place.state(), &before, true);
+}
+
+#[test]
+fn a_repair_of_many_files_that_is_killed_is_undone() {
+    let place = damaged(500);
+    let before = place.state();
+    // Other files come and go while bough writes.
+    let changed = || {
+        let files = before.iter().filter_map(|(path, state)| Some((path, &state.as_ref()?.0)));
+        files.filter(|(path, bytes)| fs::read(path).unwrap() != **bytes).count()
+    };
+    let mut command = bough(&place.folder.path().join("home"));
+    command
+        .args(["fsck", "--repair", "."])
+        .current_dir(place.work())
+        .env("XDG_STATE_HOME", place.folder.path().join("state"));
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while changed() < 20 && child.try_wait().unwrap().is_none() {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let count = changed();
+    assert!(count >= 20, "{count} files were repaired");
+    let undone = place.run("undo --all");
+    assert_eq!(code(&undone), 0, "{}", said(&undone));
+    assert_eq!(changed(), 0);
+    // What was done is done again, and nothing else.
+    let redone = place.run("redo --all");
+    assert_eq!(code(&redone), 0, "{}", said(&redone));
+    assert_eq!(changed(), count);
 }

@@ -211,9 +211,9 @@ fn a_switch_and_a_label_are_announced_appended_and_undone() {
                 time,
                 "seed {seed}: an undo sets the time back"
             );
-            let again = place.run_fixed(&["undo", "s.jsonl"], seed);
+            let again = place.run_fixed(&["redo", "s.jsonl"], seed);
             assert_eq!(code(&again), 0, "seed {seed}: {}", said(&again));
-            assert_eq!(fs::read(&path).unwrap(), after, "seed {seed}: undone twice");
+            assert_eq!(fs::read(&path).unwrap(), after, "seed {seed}: undone and redone");
         }
     }
 }
@@ -278,7 +278,7 @@ fn an_export_stands_on_its_own() {
         assert_eq!(is_same, !new_ids, "seed {seed}: ids");
         let faults = place.run(&["fsck", "out.jsonl"]);
         assert_eq!(code(&faults), 0, "seed {seed}: {form:?}: {}", String::from_utf8_lossy(&faults.stdout));
-        let undone = place.run(&["undo"]);
+        let undone = place.run(&["undo", "out.jsonl"]);
         assert_eq!(code(&undone), 0, "seed {seed}: {}", said(&undone));
         assert!(!place.path("out.jsonl").exists(), "seed {seed}: an undo takes the new file away");
     }
@@ -336,7 +336,7 @@ fn nothing_is_lost_beside_a_writer_that_appends_all_the_time() {
             let target = &ids[at % ids.len()];
             let name = format!("name-{at}");
             let output = if at % 2 == 0 {
-                place.run(&["label", "s.jsonl", &name, target, "--force"])
+                place.run(&["label", "s.jsonl", &name, target, "--replace", "--force"])
             } else {
                 place.run(&["switch", "s.jsonl", target, "--force"])
             };
@@ -422,7 +422,7 @@ fn a_repair_gives_way_to_other_boughs_and_is_done() {
     let (mut labels, mut repairs) = (Vec::new(), Vec::new());
     for at in 0..12 {
         let name = format!("name-{at}");
-        labels.push(place.command(&["label", "-q", "s.jsonl", &name, &ids[1]]).spawn().unwrap());
+        labels.push(place.command(&["label", "-q", "--replace", "s.jsonl", &name, &ids[1]]).spawn().unwrap());
         if at % 3 == 0 {
             let mut repair = place.command(&["fsck", "--repair", "-q", "s.jsonl"]);
             repairs.push(repair.stdout(Stdio::null()).spawn().unwrap());
@@ -697,7 +697,7 @@ fn reading_changes_no_file_and_no_time() {
         vec!["op", "prune", "-n"],
         vec!["export-branch", "s.jsonl"],
         vec!["switch", "-n", "s.jsonl", &ids[0]],
-        vec!["undo", "-n", "s.jsonl"],
+        vec!["undo", "--dry-run", "s.jsonl"],
     ] {
         place.run(&words);
         assert_eq!(place.names(), ["s.jsonl"], "{words:?}");

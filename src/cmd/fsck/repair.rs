@@ -59,7 +59,7 @@ fn mend(
     group: &Group,
     ui: &mut Ui,
 ) -> anyhow::Result<(Report, u64)> {
-    let (subject, repair, side_file) = write::again(|round| {
+    let (subject, repair, side_file) = write::again(args.writing, ui, |round, ui| {
         let subject = Subject::open(&target.path, global)?;
         let repair = subject.repair_or_say_why_not(options)?;
         if repair.plan.is_empty() {

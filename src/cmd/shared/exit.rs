@@ -140,7 +140,9 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
             ops::Error::Ambiguous { .. } => (Exit::NotFound, "ambiguous"),
             ops::Error::Malformed { .. } | ops::Error::BadLabel { .. } => (Exit::Usage, "usage"),
             ops::Error::ReadOnly { .. } => (Exit::Refused, "read-only"),
-            ops::Error::NoPlace { .. } | ops::Error::Taken { .. } => (Exit::Refused, "refused"),
+            ops::Error::NoPlace { .. } | ops::Error::Taken { .. } | ops::Error::Labeled { .. } => {
+                (Exit::Refused, "refused")
+            }
             ops::Error::Io(_) => (Exit::Io, "io"),
         };
         return (exit, kind, error.hint());
@@ -173,7 +175,9 @@ fn exit_of(error: &anyhow::Error) -> (Exit, &'static str, Option<String>) {
 fn judge_refusal(refusal: &store::write::Refusal) -> (Exit, &'static str, Option<String>) {
     use store::write::Refusal;
     let (exit, kind) = match refusal {
-        Refusal::NoSuchOperation { .. } | Refusal::NothingToUndo { .. } => (Exit::NotFound, "not-found"),
+        Refusal::NoSuchOperation { .. } | Refusal::NothingToUndo { .. } | Refusal::NothingToRedo { .. } => {
+            (Exit::NotFound, "not-found")
+        }
         Refusal::AmbiguousOperation { .. } => (Exit::NotFound, "ambiguous"),
         Refusal::Alive { .. } | Refusal::Locked { .. } => (Exit::Refused, "alive"),
         Refusal::Changed { .. } | Refusal::MovedOn { .. } => (Exit::Refused, "changed"),

@@ -1,7 +1,7 @@
 //! The current time, and formatting and parsing of times.
 
 use crate::cmd::Failure;
-use crate::model::{Time, parse_time};
+use crate::model::{Count, Time, parse_time};
 use jiff::civil::DateTime;
 use jiff::tz::TimeZone;
 use jiff::{Span, SpanRelativeTo, Timestamp, Zoned};
@@ -37,6 +37,22 @@ pub(crate) fn age(time: Time, now: Time) -> String {
         DAY.. if seconds < 730 * DAY => format!("{}mo", seconds / (30 * DAY)),
         _ => format!("{}y", seconds / (365 * DAY)),
     }
+}
+
+/// Formats how long ago a time is, as the end of a sentence: `, 3 minutes ago`; empty if there is no time.
+pub(crate) fn ago(time: Time, now: Time) -> String {
+    if !time.is_some() {
+        return String::new();
+    }
+    let seconds = now.0.saturating_sub(time.0).max(0) / 1000;
+    let (count, one, several) = match seconds {
+        0..5 => return ", just now".into(),
+        5..60 => (seconds, "second", "seconds"),
+        60..3600 => (seconds / 60, "minute", "minutes"),
+        3600..86_400 => (seconds / 3600, "hour", "hours"),
+        _ => (seconds / 86_400, "day", "days"),
+    };
+    format!(", {} ago", Count(one, several, usize::try_from(count).unwrap_or(usize::MAX)))
 }
 
 /// Formats a time in the user's time zone: `2026-03-02 11:58:03 +0100`; empty if there is none.

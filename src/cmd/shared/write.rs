@@ -5,6 +5,7 @@ use super::{session_arg, time};
 use crate::cmd::Failure;
 use crate::format::{Format, Ids};
 use crate::model::{Change, Plan};
+use crate::store::agents;
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
 use crate::store::write::{
@@ -15,7 +16,7 @@ use crate::ui::{Ui, text};
 use serde_json::json;
 use std::io::Read;
 use std::path::Path;
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 /// What every command that writes takes.
 #[derive(clap::Args, Clone, Copy, Debug)]
@@ -35,6 +36,20 @@ pub(crate) struct WriteArgs {
 
     #[command(flatten)]
     pub(crate) allow: Allowed,
+
+    /// Wait at most so long for an agent that is writing to the session; 0 refuses at once
+    ///
+    /// If a session changed a moment ago, bough waits until it has been quiet for 2 seconds, by
+    /// default 15 seconds at most, and then goes ahead with what is there.
+    #[arg(long, value_name = "SECONDS", default_value_t = 15.0, hide_default_value = true, value_parser = seconds)]
+    pub(crate) wait: f64,
+}
+
+fn seconds(text: &str) -> Result<f64, String> {
+    let seconds: Option<f64> = text.parse().ok();
+    seconds
+        .filter(|seconds| (0.0..1e6).contains(seconds))
+        .ok_or_else(|| "expected a number of seconds".into())
 }
 
 /// The safety checks that `--allow` overrides.
@@ -130,7 +145,7 @@ pub(crate) fn run<M>(
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
     let path = session_arg::path(global, named, ui)?;
-    run_on(&path, global, writing, ui, make)
+    run_on(&path, global, writing, None, ui, make)
 }
 
 /// Does the same for a known file.
@@ -138,27 +153,29 @@ pub(crate) fn run_on<M>(
     path: &Path,
     global: &Global,
     writing: WriteArgs,
+    group: Option<&Group>,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
-    run_with(|| session_arg::by_path(global, path), writing, ui, make)
+    run_with(|| session_arg::by_path(global, path), writing, group, ui, make)
 }
 
 /// Does the same for a session that `open` opens.
 pub(crate) fn run_with<M>(
     mut open: impl FnMut() -> anyhow::Result<Opened>,
     writing: WriteArgs,
+    group: Option<&Group>,
     ui: &mut Ui,
     make: impl Fn(&Opened) -> anyhow::Result<(Plan, M)>,
 ) -> anyhow::Result<(Opened, Done, M)> {
-    again(|round| {
+    again(writing, ui, |round, ui| {
         let opened = open()?;
         if round.is_first {
             session_arg::warn(&opened, ui);
         }
         let (plan, more) = make(&opened)?;
         let (files, format) = (&opened.files, opened.session.format);
-        let done = finish(writing, files, format, &plan, None, round.is_last, ui)?;
+        let done = finish_in(group, writing, files, format, &plan, None, round.is_last, ui)?;
         Ok((opened, done, more))
     })
 }
@@ -173,12 +190,17 @@ pub(crate) struct Round {
 /// Reads, plans and writes, and all of that again if the file changed in the meantime.
 ///
 /// Other bough processes finish soon, however many there are; after the second attempt, bough gives
-/// way to an agent.
-pub(crate) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyhow::Result<T> {
+/// way to an agent. A file that changed a moment ago is waited for, as [`WriteArgs::wait`] says.
+pub(crate) fn again<T>(
+    writing: WriteArgs,
+    ui: &mut Ui,
+    mut once: impl FnMut(Round, &mut Ui) -> anyhow::Result<T>,
+) -> anyhow::Result<T> {
     let mut round = Round { is_first: true, is_last: false };
     let mut others = 0;
+    let limit = Instant::now() + Duration::from_secs_f64(writing.wait);
     loop {
-        let error = match once(round) {
+        let error = match once(round, ui) {
             Ok(done) => return Ok(done),
             Err(error) => error,
         };
@@ -190,8 +212,34 @@ pub(crate) fn again<T>(mut once: impl FnMut(Round) -> anyhow::Result<T>) -> anyh
                 others += 1;
             }
             Some(Refusal::Changed { .. }) if !round.is_last => round.is_last = true,
+            Some(Refusal::Alive { path, signs: Signs::Fresh }) if becomes_quiet(path, limit, ui) => {}
             _ => return Err(error),
         }
+    }
+}
+
+/// Waits until a file has not changed for a while, at most until `limit`. Returns whether it became
+/// quiet while it was waited for.
+fn becomes_quiet(path: &Path, limit: Instant, ui: &mut Ui) -> bool {
+    let (began, quiet) = (Instant::now(), WriteOptions::QUIET);
+    let (mut is_noted, mut has_waited) = (false, false);
+    loop {
+        let Ok(changed) = std::fs::metadata(path).and_then(|facts| facts.modified()) else { return false };
+        // A time in the future is from another clock.
+        let age = changed.elapsed().unwrap_or(quiet);
+        let left = limit.saturating_duration_since(Instant::now());
+        if age >= quiet || left.is_zero() {
+            return age >= quiet && has_waited;
+        }
+        if !is_noted && began.elapsed() >= quiet / 2 && !ui.look.quiet {
+            is_noted = true;
+            let path = text::one_line(&path.display().to_string());
+            ui.note(format_args!(
+                "note: waiting for an agent that is writing to {path} (`--wait=0` does not wait)"
+            ));
+        }
+        has_waited = true;
+        std::thread::sleep((quiet - age).min(left).min(quiet / 8).max(Duration::from_millis(1)));
     }
 }
 
@@ -233,11 +281,30 @@ pub(crate) fn finish_in(
         show(&plan.changes, |file| files.path(file), ui)?;
     } else {
         tell_kept(&done, ui);
+        tell_running(files.path(0), &done, ui);
         if done.op_id.is_empty() && !done.files.is_empty() {
             ui.note("warning: this operation is not recorded and can't be undone");
         }
     }
     Ok(done)
+}
+
+/// Says that an agent runs in the project, which has read the session perhaps, and will not see the change.
+fn tell_running(session: &Path, done: &Done, ui: &mut Ui) {
+    let is_changed = || {
+        let real = session.canonicalize().unwrap_or_else(|_| session.to_owned());
+        done.files.iter().any(|file| *file == real || file == session)
+    };
+    if ui.look.quiet || !is_changed() {
+        return;
+    }
+    for agent in agents::running_beside(session) {
+        ui.note(format_args!(
+            "note: `{}` (pid {}) runs in this folder; a session that it has open will not see the change until it is \
+             resumed",
+            agent.name, agent.pid
+        ));
+    }
 }
 
 /// Names the old files that are kept beside new ones.
@@ -263,6 +330,7 @@ pub(crate) fn options<'a>(
         now: time::now(),
         log,
         group: None,
+        quiet: WriteOptions::QUIET,
         prove,
     }
 }

@@ -44,7 +44,7 @@ pub(crate) fn print(
 }
 
 /// Returns HEAD before and after; a side is absent if it is before the first entry.
-fn head(moved: &Moved) -> Value {
+pub(crate) fn head(moved: &Moved) -> Value {
     let mut head = json!({});
     for (key, side) in [("before", &moved.from), ("after", &moved.to)] {
         if let Some(id) = side {

@@ -515,6 +515,10 @@ impl<'m> Navigator<'m> {
                     same if old.is_some_and(|old| text::one_line(old) == same) => Ok(Step::Stay),
                     "" if old.is_some() => self.run(vec!["label".into(), "--delete".into(), "--".into(), id]),
                     "" => Ok(Step::Stay),
+                    // The old label was in the line, and was edited.
+                    name if old.is_some() => {
+                        self.run(vec!["label".into(), "--replace".into(), "--".into(), name.into(), id])
+                    }
                     name => self.run(vec!["label".into(), "--".into(), name.into(), id]),
                 }
             }

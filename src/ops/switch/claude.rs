@@ -85,9 +85,9 @@ pub(super) fn plan(
         let name = |ix: Option<Ix>| ix.map(|ix| whole.name(ix)).transpose();
         switch.plan.moved = Some(Moved { from: name(exact)?, to: name(switch.to)? });
     }
-    if let Some((name, take)) = &options.label {
+    if let Some(label) = &options.label {
         let target = switch.to.ok_or_else(super::nothing_to_label)?;
-        label::set(whole, &mut lines, name, target, *take)?;
+        label::set(whole, &mut lines, label.name(), target)?;
     }
     lines.into_plan(&mut switch.plan);
     switch.plan.keep_times = !switch.moves;

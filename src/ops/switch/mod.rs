@@ -28,8 +28,25 @@ pub struct SwitchOptions {
     pub rewind: bool,
     /// What to tell the model about the branch that is left.
     pub summary: Option<String>,
-    /// A label for the entry, and whether it may be moved from another entry.
-    pub label: Option<(String, bool)>,
+    /// A label for the entry.
+    pub label: Option<Label>,
+}
+
+/// The label that a switch puts on its entry.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// The label.
+    pub name: String,
+    /// Whether it may be taken from another entry.
+    pub take: bool,
+    /// Whether another label of the entry is replaced.
+    pub replace: bool,
+}
+
+impl Label {
+    fn name(&self) -> label::Name<'_> {
+        label::Name { name: &self.name, take: self.take, replace: self.replace }
+    }
 }
 
 /// A switch that has not been made yet.
@@ -89,7 +106,7 @@ pub fn plan(
         summarized: false,
     };
     let label = |lines: &mut Lines<'_>| match &options.label {
-        Some((name, take)) => label::set(whole, lines, name, to.ok_or_else(nothing_to_label)?, *take),
+        Some(label) => label::set(whole, lines, label.name(), to.ok_or_else(nothing_to_label)?),
         None => Ok(()),
     };
     // HEAD is the line that is written last, so the label comes first, while the branch that is

@@ -1,6 +1,7 @@
 //! Locks on session files, and signs that an agent is using them.
 
 use super::{Refusal, Stamp, stamp, steps, sys, temp, unix};
+use crate::store::agents;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, Read, Write};
@@ -78,10 +79,11 @@ impl Guard {
         &self,
         own: impl FnOnce() -> Option<i64>,
         now: SystemTime,
+        quiet: Duration,
     ) -> Result<Option<Signs>, Refusal> {
         let io = |error| Refusal::io(&self.path, error);
         let mtime = stamp::mtime(&self.file.metadata().map_err(io)?);
-        Ok(match alive(&self.path, &self.file, mtime, None, now, self.omp.is_some()) {
+        Ok(match alive(&self.path, &self.file, mtime, None, now, quiet, self.omp.is_some()) {
             Some(Signs::Fresh) if own() == Some(mtime) => None,
             other => other,
         })
@@ -107,17 +109,20 @@ pub enum Signs {
     Open,
     /// oh-my-pi holds its lock.
     OmpLock,
-    /// The file was changed less than five seconds ago, and not by bough.
+    /// The file was changed a few seconds ago, and not by bough.
     Fresh,
+    /// A process of Claude Code says that it has the session open.
+    Registered(u32),
 }
 
 impl Signs {
     /// Describes the sign, as the end of a sentence about the file.
-    pub fn phrase(self) -> &'static str {
+    pub fn phrase(self) -> String {
         match self {
-            Signs::Open => "is open for writing in another program",
-            Signs::OmpLock => "is locked by a running oh-my-pi",
-            Signs::Fresh => "was modified less than 5 seconds ago; an agent may be using it",
+            Signs::Open => "is open for writing in another program".into(),
+            Signs::OmpLock => "is locked by a running oh-my-pi".into(),
+            Signs::Fresh => "was modified a few seconds ago; an agent may be using it".into(),
+            Signs::Registered(pid) => format!("is open in a running claude (pid {pid})"),
         }
     }
 }
@@ -134,7 +139,8 @@ pub fn signs_of_life(
     now: SystemTime,
     is_unlocked: bool,
 ) -> Option<Signs> {
-    alive(path, file, stamp.mtime, own, now, is_unlocked)
+    let open = || alive(path, file, stamp.mtime, own, now, LATELY, is_unlocked);
+    agents::registered(path).map(Signs::Registered).or_else(open)
 }
 
 fn alive(
@@ -143,6 +149,7 @@ fn alive(
     mtime: i64,
     own: Option<i64>,
     now: SystemTime,
+    quiet: Duration,
     is_unlocked: bool,
 ) -> Option<Signs> {
     if open_elsewhere(file) {
@@ -155,7 +162,7 @@ fn alive(
         // A clock that is slightly behind that of the file system.
         if ahead.duration() < Duration::from_secs(1) { Ok(Duration::ZERO) } else { Err(ahead) }
     });
-    let fresh = age.is_ok_and(|age| age < LATELY);
+    let fresh = age.is_ok_and(|age| age < quiet);
     (fresh && own != Some(mtime)).then_some(Signs::Fresh)
 }
 

@@ -22,15 +22,16 @@ pub(crate) use record::Record;
 pub use refusal::Refusal;
 pub use stamp::Stamp;
 pub use temp::{leftovers, leftovers_of};
-pub(crate) use unix::{nobody_reads, wait_until_gone};
+pub(crate) use unix::{nobody_reads, process_lives, wait_until_gone};
 
-use super::Files;
 use super::oplog::{Log, Operation, Progress};
+use super::{Files, agents};
 use crate::format::Format;
 use crate::model::{Piece, Plan, Source, Target, Time};
 use guard::Guard;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use steps::{Ready, Sink};
 
 /// How a plan is carried out.
@@ -50,12 +51,17 @@ pub struct WriteOptions<'a> {
     pub log: Option<&'a Log>,
     /// The operation that this is a part of, if it is not an operation by itself.
     pub group: Option<&'a Group>,
+    /// How long a file must not have changed: by then, the agent that wrote to it is done.
+    pub quiet: Duration,
     /// Called with the path of the new content before a change becomes final: an error keeps the
     /// old file.
     pub prove: Option<&'a Proof<'a>>,
 }
 
 impl WriteOptions<'_> {
+    /// The default of [`WriteOptions::quiet`].
+    pub const QUIET: Duration = Duration::from_secs(2);
+
     /// Returns the safety checks that are overridden.
     fn allows(&self) -> Allow {
         let Allow { live, truncated, overwrite, hardlink, changed } = self.allow;
@@ -72,7 +78,7 @@ impl WriteOptions<'_> {
 /// Safety checks that are overridden.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Allow {
-    /// Writing to a file that an agent is using.
+    /// WriteArgs to a file that an agent is using.
     pub live: bool,
     /// Appending after a truncated line.
     pub truncated: bool,
@@ -267,6 +273,10 @@ fn guards(
             Guard::take(path, format == Format::Omp, options.force)?
         };
         look_around(&guard, path, is_new, None, options)?;
+        // What is only added at the end, and does not move HEAD, is in no agent's way.
+        if (is_new || plan.moved.is_some()) && !options.force && !options.allow.live {
+            look_into_register(&guard)?;
+        }
         guards.push((file, guard));
     }
     Ok(guards)
@@ -290,6 +300,14 @@ pub(super) fn look_around(
     }
 }
 
+/// Refuses if a client says that it has this very session open.
+pub(super) fn look_into_register(guard: &Guard) -> Result<(), Refusal> {
+    match agents::registered(&guard.path) {
+        Some(pid) => Err(Refusal::Alive { path: guard.path.clone(), signs: Signs::Registered(pid) }),
+        None => Ok(()),
+    }
+}
+
 fn look_for_life(
     guard: &Guard,
     path: &Path,
@@ -299,7 +317,8 @@ fn look_for_life(
     let mtime = || guard.file.metadata().map(|facts| stamp::mtime(&facts)).ok();
     let own =
         || own.filter(|own| mtime() == Some(*own)).or_else(|| last_own_change(options.log, &guard.path));
-    match guard.alive(own, stamp::system_time(options.now.0.saturating_mul(1_000_000)))? {
+    let now = stamp::system_time(options.now.0.saturating_mul(1_000_000));
+    match guard.alive(own, now, options.quiet)? {
         Some(signs) => Err(Refusal::Alive { path: path.to_owned(), signs }),
         None => Ok(()),
     }

@@ -113,6 +113,12 @@ pub enum Refusal {
         /// The session, if one was given.
         path: Option<PathBuf>,
     },
+    /// There is nothing to do again.
+    #[error("there is nothing to redo{}", path.as_ref().map(|path| format!(" on {}", path.display())).unwrap_or_default())]
+    NothingToRedo {
+        /// The session, where one was named.
+        path: Option<PathBuf>,
+    },
     /// No operation has this id.
     #[error("no operation `{op}` in the log")]
     NoSuchOperation {
@@ -195,9 +201,11 @@ impl Refusal {
                  meanwhile are kept"
                     .into()
             }
-            Refusal::Alive { .. } => {
-                "end the agent first, or write anyway with `--allow=live` or `--force`".into()
+            Refusal::Alive { signs: Signs::Fresh, .. } => {
+                "wait until the agent is done: `--wait=SECONDS` waits longer, `--allow=live` writes anyway"
+                    .into()
             }
+            Refusal::Alive { .. } => "end the agent first, or write anyway with `--allow=live`".into(),
             Refusal::NotAFile { .. } => "pass a file".into(),
             Refusal::NoPlace => {
                 "set `HOME` or `XDG_STATE_HOME` to the absolute path of a folder; `--force` writes without \
@@ -228,9 +236,9 @@ impl Refusal {
             Refusal::MovedOn { grew: None, .. } => {
                 "`--force` undoes anyway if there is a backup; another undo restores the present file".into()
             }
-            Refusal::NothingToUndo { .. } | Refusal::NoSuchOperation { .. } => {
-                "`bough op log` lists the operations".into()
-            }
+            Refusal::NothingToUndo { .. }
+            | Refusal::NothingToRedo { .. }
+            | Refusal::NoSuchOperation { .. } => "`bough op log` lists the operations".into(),
             Refusal::AmbiguousOperation { .. } => {
                 "use a longer prefix; `bough op log` lists the operations".into()
             }

@@ -22,6 +22,23 @@ fn carry(
     carry_out(&opened.files, opened.session.format, plan, options, out)
 }
 
+/// The newest operation, of a file if one is given, be it an undo or not; one that was interrupted is to be finished.
+fn newest(log: &Log, path: Option<&Path>) -> Result<undo::Wanted, Refusal> {
+    let path = path.map(|path| path.canonicalize().unwrap_or_else(|_| path.to_owned()));
+    let mut reader = log.reader().unwrap();
+    while let Some(operation) = reader.next().unwrap() {
+        let is_on_file = path.as_ref().is_none_or(|path| operation.touches(path));
+        if operation.state == Progress::Failed || !is_on_file {
+            continue;
+        }
+        if operation.state == Progress::Begun && operation.undoes.is_some() {
+            return Ok(undo::last(log, path.as_deref(), undo::Which::Last(1))?.remove(0));
+        }
+        return Ok(undo::Wanted::new(operation));
+    }
+    Err(Refusal::NothingToUndo { path })
+}
+
 /// A folder with one session in it, and a log.
 struct Place {
     folder: tempfile::TempDir,
@@ -108,7 +125,7 @@ impl Place {
     }
 
     fn undo(&self) -> Result<Done, Refusal> {
-        let operation = undo::find(&self.log, None, Some(&self.path()))?;
+        let operation = newest(&self.log, Some(&self.path()))?;
         undo::undo(&self.log, &operation, None, &self.options())
     }
 
@@ -181,7 +198,7 @@ fn folders_that_were_made_for_a_file_go_with_it() {
     let (new, folder) = (place.folder.path().join("work/a/b/new.jsonl"), place.folder.path().join("work/a"));
     let made = place.run(&create_below(place.folder.path())).unwrap();
     let undo = |op: &str| {
-        let operation = undo::find(&place.log, Some(op), None).unwrap();
+        let operation = undo::find(&place.log, op).unwrap();
         undo::undo(&place.log, &operation, None, &place.options()).unwrap().op_id
     };
     let undone = undo(&made.op_id);
@@ -260,10 +277,10 @@ fn a_new_file_is_not_put_over_another_and_is_undone() {
     place.run(&plan).unwrap();
     assert_eq!(place.others(), ["new.jsonl"]);
     assert!(matches!(place.run(&plan), Err(Refusal::Exists { .. })));
-    let operation = undo::find(&place.log, None, None).unwrap();
+    let operation = newest(&place.log, None).unwrap();
     undo::undo(&place.log, &operation, None, &place.options()).unwrap();
     assert_eq!(place.others(), [] as [String; 0]);
-    let operation = undo::find(&place.log, None, None).unwrap();
+    let operation = newest(&place.log, None).unwrap();
     undo::undo(&place.log, &operation, None, &place.options()).unwrap();
     assert_eq!(place.others(), ["new.jsonl"]);
     assert_eq!(fs::read(place.folder.path().join("work/new.jsonl")).unwrap(), line());
@@ -317,10 +334,10 @@ fn a_file_with_signs_of_life_is_not_written() {
     drop(other);
     // Changed a moment ago, by somebody else.
     let now = Time(1_772_000_000_000);
-    let lately = stamp::system_time((now.0 - 3000) * 1_000_000);
+    let lately = stamp::system_time((now.0 - 1500) * 1_000_000);
     fs::File::options().append(true).open(place.path()).unwrap().set_modified(lately).unwrap();
     assert!(matches!(place.run(&append()), Err(Refusal::Alive { signs: Signs::Fresh, .. })));
-    let options = WriteOptions { now: Time(now.0 + 3000), ..place.options() };
+    let options = WriteOptions { now: Time(now.0 + 1500), ..place.options() };
     let plan = Plan { keep_times: false, ..append() };
     carry(&place.opened(), &plan, &options, &mut Vec::new()).unwrap();
     // bough's own recent change is not a sign of life.
@@ -339,7 +356,7 @@ fn an_undo_is_refused_where_the_file_moved_on() {
         place.age();
         assert!(matches!(place.undo(), Err(Refusal::MovedOn { grew: Some(_), .. })));
         assert_eq!(place.bytes(), later);
-        let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
+        let operation = newest(&place.log, Some(&place.path())).unwrap();
         undo::undo(&place.log, &operation, None, &WriteOptions { force: true, ..place.options() }).unwrap();
         assert_eq!(place.bytes(), session().as_bytes());
         // Nothing is lost: undoing the undo restores the later line.
@@ -357,7 +374,7 @@ fn an_undo_never_cuts_off_other_bytes_than_those_that_came() {
         let other = [session().into_bytes(), line().to_ascii_uppercase()].concat();
         fs::write(place.path(), &other).unwrap();
         place.age();
-        let operation = undo::find(&place.log, None, Some(&place.path())).unwrap();
+        let operation = newest(&place.log, Some(&place.path())).unwrap();
         let options = WriteOptions { force, ..place.options() };
         let refused = undo::undo(&place.log, &operation, None, &options);
         assert!(matches!(refused, Err(Refusal::MovedOn { grew: None, .. })), "{refused:?}");
@@ -584,7 +601,7 @@ fn whatever_call_fails_in_an_undo_it_is_done_or_not() {
             place.run(&make(place.folder.path())).unwrap();
         };
         let undo = |place: &Place, hook: Hook| {
-            let operation = undo::find(&place.log, None, None)?;
+            let operation = newest(&place.log, None)?;
             sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.options()))
         };
         let reference = Place::new(&session());
@@ -597,7 +614,7 @@ fn whatever_call_fails_in_an_undo_it_is_done_or_not() {
             assert_eq!(left, !ok && at == 2, "{at}: {call:?}");
             if !ok {
                 assert_eq!(place.others(), others, "{at}: {call:?}");
-                let again = undo::find(&place.log, None, None).unwrap();
+                let again = newest(&place.log, None).unwrap();
                 undo::undo(&place.log, &again, None, &place.options()).unwrap();
                 assert_eq!(place.bytes(), old, "{at}: {call:?}, once more");
                 assert_eq!(place.others(), [] as [String; 0], "{at}: {call:?}, once more");
@@ -680,7 +697,7 @@ fn what_can_not_be_taken_back_stays_in_the_log() {
                 assert!(files.iter().all(|file| operation.changed(file)), "call {n}");
                 assert!(!files.is_empty(), "call {n}");
                 assert!(!is_as_before, "call {n}");
-                let back = undo::find(&place.log, op.as_deref(), None).unwrap();
+                let back = undo::find(&place.log, op.as_deref().unwrap()).unwrap();
                 undo::undo(&place.log, &back, None, &place.options()).unwrap();
                 assert_eq!(place.bytes(), old, "call {n}, undone");
                 assert_eq!(place.others(), [] as [String; 0], "call {n}, undone");
@@ -732,6 +749,7 @@ fn options(log: &Log) -> WriteOptions<'_> {
         log: Some(log),
         group: None,
         allow: Allow::default(),
+        quiet: WriteOptions::QUIET,
         prove: None,
     }
 }
@@ -878,7 +896,7 @@ fn operations_of_old_logs_with_one_id_are_told_apart() {
     let operations = place.log.operations().unwrap().list;
     let told: Vec<&str> = operations.iter().map(|operation| operation.command.as_str()).collect();
     assert_eq!(told, ["test", "again"]);
-    let last = undo::find(&place.log, Some("69a57ac0c0de"), None).unwrap();
+    let last = undo::find(&place.log, "69a57ac0c0de").unwrap();
     assert_eq!(last.operation.command, "again");
 }
 
@@ -911,8 +929,8 @@ fn the_log_tells_what_was_done() {
         undo::undo(&place.log, &undo::Wanted::new(operations[0].clone()), None, &place.options()),
         Err(Refusal::MovedOn { grew: Some(_), .. })
     ));
-    assert!(undo::find(&place.log, Some(&done.op_id), None).is_ok());
-    assert!(matches!(undo::find(&place.log, Some("zz"), None), Err(Refusal::NoSuchOperation { .. })));
+    assert!(undo::find(&place.log, &done.op_id).is_ok());
+    assert!(matches!(undo::find(&place.log, "zz"), Err(Refusal::NoSuchOperation { .. })));
 }
 
 /// Runs a function for every call, with a line of an agent appended just before the call; `fails`
@@ -1020,7 +1038,7 @@ fn the_log_grows_by_the_same_for_each_file_and_many_are_soon_undone() {
         assert_eq!(done.files.len(), count);
         let bytes = fs::metadata(place.log.file()).unwrap().len();
         let since = std::time::Instant::now();
-        let wanted = undo::find(&place.log, None, None).unwrap();
+        let wanted = newest(&place.log, None).unwrap();
         undo::undo(&place.log, &wanted, None, &options).unwrap();
         assert_eq!(place.others(), [] as [String; 0]);
         (bytes, since.elapsed())

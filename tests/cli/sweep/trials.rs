@@ -242,20 +242,23 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
         .into_iter()
         .find(|(id, state)| state != "failed" && !stage.operations.contains(id));
     stage.keep("stopped");
-    if words.starts_with("undo") {
-        // It is finished or goes back, and the next undo leads to the other side.
-        let done = stage.run(&format!("undo {name}"));
+    let is_redo = words.starts_with("redo");
+    if is_redo || words.starts_with("undo") {
+        // The same again finishes it, unless it was done already; the opposite leads to the other side.
+        let (same, opposite) = if is_redo { ("redo", "undo") } else { ("undo", "redo") };
+        let is_done = newest.is_some_and(|(_, state)| state == "done");
+        let done = stage.run(&format!("{} {name}", if is_done { "status" } else { same }));
         let first = stage.state();
         let (old, new) =
             (differences(stage, &first, &stage.old, false), differences(stage, &first, &stage.new, false));
         if !done.status.success() || !(old.is_empty() || new.is_empty()) {
-            wrong.push(format!("undo after it: {} {old:?} {new:?}", said(&done)));
+            wrong.push(format!("{same} after it: {} {old:?} {new:?}", said(&done)));
         } else {
-            let again = stage.run(&format!("undo {name}"));
+            let again = stage.run(&format!("{opposite} {name}"));
             let other = if old.is_empty() { &stage.new } else { &stage.old };
             let differs = differences(stage, &stage.state(), other, false);
             if !again.status.success() || !differs.is_empty() {
-                wrong.push(format!("second undo after it: {} {differs:?}", said(&again)));
+                wrong.push(format!("{opposite} after that: {} {differs:?}", said(&again)));
             }
         }
     } else if !words.starts_with("op ") {
@@ -287,7 +290,7 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
             }
         }
     }
-    if !words.starts_with("undo") {
+    if !is_redo && !words.starts_with("undo") {
         let again = stage.run(words);
         let is_as_before = differences(stage, now, &stage.old, false).is_empty();
         let worked = [Some(0), Some(1)].contains(&again.status.code());

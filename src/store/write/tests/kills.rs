@@ -11,7 +11,7 @@ fn an_undo_is_refused_if_something_comes_while_the_file_is_hashed() {
             let place = Place::new(&session());
             place.run(&plan).unwrap();
             let ours = place.bytes();
-            let operation = undo::find(&place.log, None, None).unwrap();
+            let operation = newest(&place.log, None).unwrap();
             let (path, mut is_first) = (place.path(), true);
             let hook = move |call: Call| {
                 if call == Call::Read && std::mem::take(&mut is_first) {
@@ -104,7 +104,7 @@ fn a_file_is_shortened_in_place_only_while_nobody_can_append_to_it() {
             }
             Ok(None)
         };
-        let operation = undo::find(&place.log, None, None).unwrap();
+        let operation = newest(&place.log, None).unwrap();
         sys::with_hook(hook, || undo::undo(&place.log, &operation, None, &place.options())).unwrap();
         receiver.recv().expect("it is cut in place").join().unwrap();
         assert_eq!(facts().ino(), inode);
@@ -137,7 +137,7 @@ fn an_undo_without_a_backup_keeps_what_it_takes_away() {
         place.run(&plan(what, place.folder.path())).unwrap();
         let ours = fs::read(work.join(name)).unwrap();
         let run = |force: bool| {
-            let operation = undo::find(&place.log, None, None).unwrap();
+            let operation = newest(&place.log, None).unwrap();
             let options = WriteOptions { force, ..place.options() };
             sys::with_hook(without_file(backup), || undo::undo(&place.log, &operation, None, &options))
         };
@@ -155,7 +155,7 @@ fn an_undo_without_a_backup_keeps_what_it_takes_away() {
     fs::hard_link(place.path(), place.folder.path().join("other")).unwrap();
     place.run(&append()).unwrap();
     let ours = place.bytes();
-    let operation = undo::find(&place.log, None, None).unwrap();
+    let operation = newest(&place.log, None).unwrap();
     let options = WriteOptions { force: true, ..place.options() };
     let refused = sys::with_hook(without_file(1), || undo::undo(&place.log, &operation, None, &options));
     assert!(matches!(refused, Err(Refusal::NoBackup { .. })), "{refused:?}");
@@ -194,7 +194,7 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
         let (folder, n) = stop.split_once('|').unwrap();
         let (log, n) = (Log::in_folder(Path::new(folder).join("state")), n.parse::<usize>().unwrap());
         let options = options(&log);
-        let wanted = undo::find(&log, None, None).unwrap();
+        let wanted = newest(&log, None).unwrap();
         let done = sys::with_hook(ending_at(n), || undo::undo(&log, &wanted, None, &options));
         std::process::exit(if done.is_ok() { 0 } else { 1 });
     }
@@ -216,7 +216,7 @@ fn after_an_undo_that_is_killed_at_any_call_the_next_finishes_or_goes_back() {
                 .unwrap();
             let next = || {
                 place.age_all();
-                let wanted = undo::find(&place.log, None, None).unwrap();
+                let wanted = newest(&place.log, None).unwrap();
                 undo::undo(&place.log, &wanted, None, &place.options())
             };
             if status.code() == Some(0) {
