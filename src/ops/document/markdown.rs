@@ -137,6 +137,7 @@ fn escaped(text: &str) -> String {
 fn defused(text: &str) -> String {
     let mut out = String::with_capacity(text.len() + 16);
     let mut fence: Option<(u8, usize)> = None;
+    let has_table = text.lines().any(divides_table);
     for line in text.trim_matches('\n').lines() {
         let inside = line.trim_start_matches(' ');
         let indent = line.len() - inside.len();
@@ -167,12 +168,12 @@ fn defused(text: &str) -> String {
                     && !inside.contains('|');
                 if is_heading {
                     out.push_str(&"#".repeat((level + 2).min(6)));
-                    out.push_str(&defused_line(&inside[level..]));
+                    out.push_str(&defused_line(&inside[level..], has_table));
                 } else if is_underline {
                     out.push('\\');
                     out.push_str(inside);
                 } else {
-                    out.push_str(&defused_line(line));
+                    out.push_str(&defused_line(line, has_table));
                 }
             }
         }
@@ -185,18 +186,17 @@ fn defused(text: &str) -> String {
     out
 }
 
+/// Whether a line may be the one below the heads of a table.
+fn divides_table(line: &str) -> bool {
+    let is_sign = |byte: u8| b"|:- \t>*+.)".contains(&byte) || byte.is_ascii_digit();
+    line.contains('-') && line.contains(['|', ':']) && line.bytes().all(is_sign)
+}
+
 /// A line outside of code blocks.
-fn defused_line(line: &str) -> String {
+fn defused_line(line: &str, in_table: bool) -> String {
     let mut out = String::with_capacity(line.len());
-    let trimmed = line.trim_start();
     let mut rest = line;
-    // A definition of a link: `[name]: address`.
-    if trimmed.starts_with('[') && trimmed.contains("]:") {
-        out.push_str(&line[..line.len() - trimmed.len()]);
-        out.push('\\');
-        rest = trimmed;
-    }
-    while let Some(at) = rest.find(['<', '`', '!', ']', '\\']) {
+    while let Some(at) = rest.find(['<', '`', '!', '[', ']', '\\']) {
         out.push_str(&rest[..at]);
         let tail = &rest[at..];
         match tail.as_bytes()[0] {
@@ -209,7 +209,13 @@ fn defused_line(line: &str) -> String {
                     let after = tail[run + end + run..].starts_with('`');
                     !before && !after
                 });
-                match end {
+                // Before readers look for code, they look for definitions of links
+                // and divide the rows of a table.
+                let is_cut = |code: &str| {
+                    code.contains("]:") && line.contains('[')
+                        || in_table && code.contains('|') && code.contains('<')
+                };
+                match end.filter(|(end, _)| !is_cut(&tail[run..][..*end])) {
                     Some((end, _)) => {
                         out.push_str(&tail[..run + end + run]);
                         rest = &tail[run + end + run..];
@@ -230,13 +236,24 @@ fn defused_line(line: &str) -> String {
                 out.push_str(if is_link { "<" } else { "&lt;" });
                 rest = &tail[1..];
             }
+            // A link to another page of a wiki.
+            b'[' if tail[1..].starts_with('[') => {
+                out.push_str("\\[[");
+                rest = &tail[2..];
+            }
             b'!' if tail[1..].starts_with('[') => {
                 out.push_str("\\!");
                 rest = &tail[1..];
             }
+            // A definition of a link: `[name]: address`. It may be in a list or a quotation, or begin on a line before.
+            b']' if tail[1..].starts_with(':') => {
+                out.push_str("]\\:");
+                rest = &tail[2..];
+            }
             b']' if tail[1..].starts_with('(') => {
+                // The address may be on the next line, where it is not looked at.
                 let link = tail[2..].trim_start().trim_start_matches('<');
-                out.push_str(if is_safe_link(link) { "](" } else { "]\\(" });
+                out.push_str(if is_safe_link(link) && !link.is_empty() { "](" } else { "]\\(" });
                 rest = &tail[2..];
             }
             // An escaped sign stays one.
@@ -290,7 +307,15 @@ mod tests {
         check("[x](data:text/html,y)",         "[x]\\(data:text/html,y)");
         check("[x](a/b.md) [x](#y)",           "[x](a/b.md) [x](#y)");
         check("![x](https://y/z.png)",         "\\![x](https://y/z.png)");
-        check("[x]: javascript:y",             "\\[x]: javascript:y");
+        check("[x]: javascript:y",             "[x]\\: javascript:y");
+        check("> - [x]: javascript:y",         "> - [x]\\: javascript:y");
+        check("[\nx\n]: javascript:y",         "[\nx\n]\\: javascript:y");
+        check("[x `]: javascript:y`",          "[x \\`]\\: javascript:y\\`");
+        check("[x](\njavascript:y)",           "[x]\\(\njavascript:y)");
+        check("[[javascript:x]]",              "\\[[javascript:x]]");
+        check("|a|\n|-|\n|`|<i>`|",            "|a|\n|-|\n|\\`|&lt;i>\\`|");
+        check("`a|<i>`",                       "`a|<i>`");
+        check("`a]: b`",                       "`a]: b`");
         check("<javascript:y>",                "&lt;javascript:y>");
         check("# a\n###### b",                 "### a\n###### b");
         check("a\n===\n---",                   "a\n\\===\n\\---");
