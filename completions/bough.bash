@@ -524,7 +524,7 @@ _bough() {
             return 0
             ;;
         bough__export)
-            opts="-s -q -o -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --allow --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
+            opts="-s -q -o -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --output --project --all --allow --plain --images --no-agents --front-matter --no-thinking --results --redact --no-redact --check --redact-report --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -551,33 +551,11 @@ _bough() {
                     return 0
                     ;;
                 --output)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
                     return 0
                     ;;
                 -o)
-                    local oldifs
-                    if [ -n "${IFS+x}" ]; then
-                        oldifs="$IFS"
-                    fi
-                    IFS=$'\n'
                     COMPREPLY=($(compgen -f "${cur}"))
-                    if [ -n "${oldifs+x}" ]; then
-                        IFS="$oldifs"
-                    fi
-                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
-                        compopt -o filenames
-                    fi
                     return 0
                     ;;
                 --allow)

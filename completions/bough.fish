@@ -367,7 +367,7 @@ complete -c bough -n "__fish_bough_using_subcommand export" -l to -d 'The form o
 md\t'Markdown for GitHub and Pandoc'
 txt\t'Plain text'
 jsonl\t'The whole session in its own format'"
-complete -c bough -n "__fish_bough_using_subcommand export" -s o -l output -d 'Write to this file; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export" -s o -l output -d 'Write to this file, with `--project` and `--all` to this folder; `-` is standard output' -r -F
 complete -c bough -n "__fish_bough_using_subcommand export" -l allow -d 'Override a safety check' -r -f -a "overwrite\t'Replace the output file if it exists'"
 complete -c bough -n "__fish_bough_using_subcommand export" -l images -d 'Images to include in a page: `all`, `small` (up to 48 KiB) or `none`' -r -f -a "all\t'All images, each once'
 small\t'Images up to 48 KiB'
@@ -380,6 +380,8 @@ complete -c bough -n "__fish_bough_using_subcommand export" -l verbose -d 'Print
 complete -c bough -n "__fish_bough_using_subcommand export" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand export" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand export" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand export" -s p -l project -d 'Write pages of all sessions of the current project, or of a FOLDER that is named'
+complete -c bough -n "__fish_bough_using_subcommand export" -l all -d 'Write pages of all sessions of all projects'
 complete -c bough -n "__fish_bough_using_subcommand export" -l plain -d 'Write a page without a script: one path, and at most 5 MB'
 complete -c bough -n "__fish_bough_using_subcommand export" -l no-agents -d 'Leave subagents out'
 complete -c bough -n "__fish_bough_using_subcommand export" -l front-matter -d 'Begin Markdown with front matter: title, date, agent, session'

@@ -289,8 +289,8 @@ _arguments "${_arguments_options[@]}" : \
 md\:"Markdown for GitHub and Pandoc"
 txt\:"Plain text"
 jsonl\:"The whole session in its own format"))' \
-'-o+[Write to this file; \`-\` is standard output]:FILE:_files' \
-'--output=[Write to this file; \`-\` is standard output]:FILE:_files' \
+'-o+[Write to this file, with \`--project\` and \`--all\` to this folder; \`-\` is standard output]:FILE:_files' \
+'--output=[Write to this file, with \`--project\` and \`--all\` to this folder; \`-\` is standard output]:FILE:_files' \
 '--allow=[Override a safety check]:WHAT:((overwrite\:"Replace the output file if it exists"))' \
 '--images=[Images to include in a page\: \`all\`, \`small\` (up to 48 KiB) or \`none\`]:WHICH:((all\:"All images, each once"
 small\:"Images up to 48 KiB"
@@ -304,6 +304,9 @@ none\:"No images"))' \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
+'(--plain --front-matter --all)-p[Write pages of all sessions of the current project, or of a FOLDER that is named]' \
+'(--plain --front-matter --all)--project[Write pages of all sessions of the current project, or of a FOLDER that is named]' \
+'(--plain --front-matter)--all[Write pages of all sessions of all projects]' \
 '--plain[Write a page without a script\: one path, and at most 5 MB]' \
 '--no-agents[Leave subagents out]' \
 '--front-matter[Begin Markdown with front matter\: title, date, agent, session]' \

@@ -10,6 +10,7 @@ const folder = path.resolve(process.argv[2]);
 const profile = fs.mkdtempSync(path.join(os.tmpdir(), 'bough-page-'));
 const browser = spawn(process.env.CHROMIUM ?? 'chromium', ['--headless=new', '--no-sandbox', '--disable-gpu', '--no-first-run',
 	'--disable-background-networking', '--remote-debugging-pipe', `--user-data-dir=${profile}`, 'about:blank'], { stdio: ['ignore', 'ignore', 'ignore', 'pipe', 'pipe'] });
+browser.on('exit', () => { for (const { bad } of waiting.values()) bad(new Error('the browser ended')); });
 let next = 0, rest = '';
 const waiting = new Map(), requests = [];
 browser.stdio[4].setEncoding('utf8');
@@ -17,13 +18,18 @@ browser.stdio[4].on('data', data => {
 	rest += data;
 	for (let end; (end = rest.indexOf('\0')) >= 0; rest = rest.slice(end + 1)) {
 		const message = JSON.parse(rest.slice(0, end));
-		if (message.id) { const { good, bad } = waiting.get(message.id); waiting.delete(message.id); message.error ? bad(new Error(message.error.message)) : good(message.result); }
+		if (message.id) { const { good, bad } = waiting.get(message.id) ?? {}; if (!good) continue; waiting.delete(message.id); message.error ? bad(new Error(message.error.message)) : good(message.result); }
 		else if (message.method === 'Network.requestWillBeSent' && !/^(file|data|blob|about):/.test(message.params.request.url)) requests.push(message.params.request.url);
 	}
 });
 const send = (method, params = {}, sessionId) => new Promise((good, bad) => {
-	waiting.set(++next, { good, bad });
-	browser.stdio[3].write(JSON.stringify({ id: next, method, params, sessionId }) + '\0');
+	const id = ++next;
+	waiting.set(id, { good, bad });
+	// A browser that hangs or ended is an answer, too.
+	const late = setTimeout(() => bad(new Error(`no answer to ${method}`)), 120000);
+	late.unref();
+	
+	browser.stdio[3].write(JSON.stringify({ id, method, params, sessionId }) + '\0');
 });
 let session;
 const call = (method, params) => send(method, params, session);
@@ -107,7 +113,7 @@ try {
 	await run("document.getElementById('conv').scrollTop=0;");
 	await pause(300);
 	const top = 'groupOf(target)';
-	await run("aim(groups[0][0])");
+	await run("aim(group(0)[0])");
 	const before = await run(`return ${top}`);
 	await key('j', 'j');
 	check('j goes to the next entry', await run(`return ${top}`) === before + 1, [before, await run(`return ${top}`)]);
@@ -126,6 +132,24 @@ try {
 	for (const role of ['banner', 'navigation', 'main', 'tree', 'treeitem', 'article', 'searchbox', 'heading']) check(`a screen reader meets a ${role}`, roles.includes(role));
 	const nameless = nodes.filter(n => !n.ignored && ['button', 'combobox', 'searchbox', 'tree', 'link'].includes(n.role?.value) && !n.name?.value);
 	check('all controls have a name', nameless.length === 0, nameless.map(n => n.role.value));
+
+	const outlined = await mode(5);
+	check('the outline has the prompts of the path', outlined === wanted.prompts, outlined);
+	await run(`${rowsOf}.at(-1).click()`);
+	check('the outline goes to a prompt', await until(`${said}.includes(${JSON.stringify(wanted.onPath)})`, 5000) && (await run(`return ${said}`)).includes(wanted.onPath));
+	await mode(0);
+	await run("document.getElementById('head').click()");
+	await run("document.activeElement.blur()");
+	await key('m', 'm');
+	check('m shows what the model is sent', await until("document.getElementById('ctx').getAttribute('aria-pressed')==='true'", 3000) && (await run('return D.ctx.length')) === wanted.sent, await run('return D.ctx'));
+	check('what is made up is shown', await until(`conv.nodes.size>0&&${said}.includes(${JSON.stringify(wanted.onPath)})`, 5000), await run(`return ${said}`));
+	await key('m', 'm');
+	await run("document.getElementById('over').open=true;");
+	await pause(200);
+	const facts = await run("return document.getElementById('over').innerText");
+	check('the overview has tools and files', wanted.facts.every(fact => facts.includes(fact)), facts);
+	check('the chart has a bar for each turn', await run("return document.querySelectorAll('#chart rect').length") === wanted.prompts);
+	await run("const b=document.getElementById('by');b.value='time';b.onchange();document.getElementById('over').open=false");
 
 	check('a call has its result', await run("const d=[...document.querySelectorAll('details.box')].find(d=>d.querySelector('summary').innerText.includes(" + JSON.stringify(wanted.call) + "));if(!d)return false;d.open=true;await new Promise(f=>setTimeout(f,300));return d.innerText.includes(" + JSON.stringify(wanted.result) + ")"));
 	check('an image is shown', await run("for(let n=0;n<40;n++){const i=document.querySelector('#items img');if(i&&i.naturalWidth>0)return true;await new Promise(f=>setTimeout(f,50))}return false"));
@@ -149,31 +173,58 @@ try {
 	check('dark is dark', /rgb\((\d+)/.exec(color)[1] < 60, color);
 	await call('Emulation.setEmulatedMedia', { media: 'print', features: [] });
 	check('print leaves the controls out', await run("return getComputedStyle(document.getElementById('side')).display") === 'none');
+	await until("document.getElementById('print').children.length>2", 3000);
+	const printed = await run("return document.getElementById('print').innerText");
+	check('print has the whole path, unfolded', [wanted.onPath, wanted.result, wanted.thought].every(text => printed.includes(text)) && !printed.includes(wanted.aside), printed);
 	await call('Emulation.setEmulatedMedia', { media: '', features: [] });
+	await pause(200);
+	check('after print nothing is left of it', await run("return document.getElementById('print').children.length") === 0);
+	const pdf = await call('Page.printToPDF', {});
+	check('it is printed', pdf.data.length > 1000);
+	check('inflating at once gives the same', await run("for(const e of chunkEls){if(asText(unpack(decoded(e)))!==asText(await inflate(e)))return false}return true"));
+	await run('window.DecompressionStream=undefined');
+	check('a browser without streams inflates, too', await run("return asText(await inflate(chunkEls[0])).length>100"));
+
+	for (const page of ['site/index.html', ...(wanted.site ?? [])]) {
+		await call('Page.navigate', { url: `file://${folder}/${page}` });
+		await pause(300);
+	}
+	await call('Page.navigate', { url: `file://${folder}/site/index.html` });
+	await until("document.readyState==='complete'", 5000);
+	const hrefs = await run("return [...document.querySelectorAll('a')].map(a=>a.getAttribute('href'))");
+	check('the index lists all sessions', hrefs.length === wanted.sessions, hrefs);
+	check('the index is a tree', await run("return document.querySelectorAll('li li').length") === wanted.forks);
+	for (const href of hrefs) {
+		check(`the index leads to ${href}`, await open('site/' + href));
+		check(`${href} leads back`, await run("return document.getElementById('all').getAttribute('href')") === 'index.html');
+	}
+	await open('site/' + wanted.child);
+	check('a fork has a link to its origin', await until("[...document.querySelectorAll('a.go')].some(a=>a.getAttribute('href').startsWith(" + JSON.stringify(wanted.parent) + "))", 3000), await run("return JSON.stringify(D.link)"));
+	await run("document.querySelector('a.go').click()");
+	check('the link leads to the entry', await until("location.hash.length>1&&document.documentElement.dataset.ready==='1'&&document.querySelectorAll('a.go').length>0", 5000), await run('return location.href'));
 
 	for (const name of ['chain.html', 'leaves.html'].filter(name => fs.existsSync(path.join(folder, name)))) {
 		check(`${name} opens`, await open(name));
 		check(`${name} has few nodes`, await run("return document.querySelectorAll('*').length") < 2000, await run("return document.querySelectorAll('*').length"));
 		await run("const c=document.getElementById('conv');c.scrollTop=c.scrollHeight");
 		await pause(500);
-		check(`${name} scrolls to its end`, await run('return conv.nodes.has(groups.length-1)'), await run('return [conv.first,groups.length,[...conv.nodes.keys()]]'));
+		check(`${name} scrolls to its end`, await run('return conv.nodes.has(view.n-1)'), await run('return [conv.first,view.n,[...conv.nodes.keys()]]'));
 		await run("const t=document.getElementById('tree');t.scrollTop=t.scrollHeight");
 		await pause(300);
 		check(`${name}: the tree scrolls to its end`, await run(`return +${rowsOf}.at(-1).getAttribute('aria-posinset')===rows.e.length`));
 	}
-	for (const name of fs.readdirSync(folder).filter(name => /^hostile.*\.html$/.test(name))) {
+	for (const name of fs.readdirSync(folder, { recursive: true }).filter(name => /^hostile.*\.html$/.test(name))) {
 		requests.length = 0;
-		if (name.includes('plain')) { await call('Page.navigate', { url: `file://${folder}/${name}` }); await pause(500); }
+		if (/plain|index/.test(name)) { await call('Page.navigate', { url: `file://${folder}/${name}` }); await pause(500); }
 		else {
 			check(`${name} opens`, await open(name));
 			await run("document.getElementById('mode').value='4';document.getElementById('mode').onchange()");
-			const ids = await run('return D.order.length');
-			for (let n = 0; n < Math.min(ids, 60); n++) await run(`choose(D.order[${n}],true);await new Promise(f=>setTimeout(f,15))`);
+			await run("for(const i of Array.from(D.order).slice(0,400)){choose(i,true);for(const d of document.querySelectorAll('#items details'))d.open=true;await new Promise(f=>setTimeout(f,5))}print(true);await new Promise(f=>setTimeout(f,50));print(false);toContext();await new Promise(f=>setTimeout(f,50))");
 		}
 		await run("for(const e of [...document.querySelectorAll('summary,button')].slice(0,300)){try{e.click()}catch{}await new Promise(f=>setTimeout(f,3))}");
 		await pause(300);
 		const ran = await run("return window.PWN??''");
-		const links = await run("return [...document.querySelectorAll('[href],[src],[action],[srcdoc]')].map(e=>e.getAttribute('href')??e.getAttribute('src')??e.getAttribute('action')??'srcdoc').filter(u=>!/^(#|https?:|mailto:|blob:)/i.test(u))");
+		const links = await run("return [...document.querySelectorAll('[href],[src],[action],[srcdoc]')].map(e=>e.getAttribute('href')??e.getAttribute('src')??e.getAttribute('action')??'srcdoc').filter(u=>!/^(#|https?:|mailto:|blob:|[\\w.-]+\\.html(#|$))/i.test(u))");
 		check(`${name}: nothing runs, links or loads`, !ran && !links.length && !requests.length, [ran, links, requests]);
 	}
 	check('no page asked the network', requests.length === 0, requests);

@@ -9,11 +9,11 @@ use std::collections::{HashMap, HashSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// The encoded elements of a page, inflated, of one kind.
-fn elements(page: &str, kind: &str) -> Vec<Value> {
+fn elements(page: &str, kind: &str) -> Vec<String> {
     let begin = format!("<script type=\"application/x-bough-{kind}\">");
     let encoded = page.match_indices(&begin).map(|(at, _)| {
         let rest = &page[at + begin.len()..];
@@ -23,25 +23,26 @@ fn elements(page: &str, kind: &str) -> Vec<Value> {
         let bytes = base64::engine::general_purpose::STANDARD.decode(encoded).unwrap();
         let mut text = String::new();
         flate2::read::DeflateDecoder::new(bytes.as_slice()).read_to_string(&mut text).unwrap();
-        serde_json::from_str(&text).unwrap()
+        text
     };
     encoded.map(inflated).collect()
 }
 
 /// The entries of a page, by id: all strings of the body.
 fn bodies(page: &str) -> HashMap<String, Vec<String>> {
-    let index = elements(page, "index").remove(0);
-    let chunks = elements(page, "chunk");
-    let all = chunks.iter().flat_map(|chunk| chunk.as_array().unwrap());
-    let ids = index["id"].as_array().unwrap().iter().map(|id| id.as_str().unwrap().to_owned());
+    let index: Value = serde_json::from_str(&elements(page, "index").remove(0)).unwrap();
+    let ids = elements(page, "ids").remove(0);
     let mut out: HashMap<String, Vec<String>> = HashMap::new();
     let mut count = 0;
-    for (id, body) in ids.zip(all) {
-        strings(body, out.entry(id).or_default());
-        count += 1;
+    let mut ids = ids.strip_suffix('\n').unwrap_or_default().split('\n');
+    for chunk in elements(page, "chunk") {
+        let chunk: Value = serde_json::from_str(&chunk).unwrap();
+        for body in chunk.as_array().unwrap() {
+            strings(body, out.entry(ids.next().unwrap().to_owned()).or_default());
+            count += 1;
+        }
     }
-    assert_eq!(count, index["id"].as_array().unwrap().len());
-    assert_eq!(count, index["parent"].as_array().unwrap().len());
+    assert_eq!(count, index["n"]);
     out
 }
 
@@ -162,6 +163,7 @@ fn tree() -> Vec<Value> {
             reply(json!([
                 { "type": "thinking", "thinking": "hm" }, { "type": "text", "text": "I start." },
                 { "type": "toolCall", "id": "t1", "name": "bash", "arguments": { "command": "cargo test parser" } },
+                { "type": "toolCall", "id": "t2", "name": "read", "arguments": { "path": "/w/src/lib.rs" } },
             ])),
         ),
         message(
@@ -192,32 +194,46 @@ fn payload(place: &str) -> String {
     )
 }
 
-/// Puts a payload into every string of a value that is not one of the words by which an agent reads it, and behind every key.
-fn poison(value: &mut Value, path: &str) {
-    const KEPT: [&str; 12] = [
-        "type",
-        "role",
-        "id",
-        "parentId",
-        "uuid",
-        "parentUuid",
-        "timestamp",
-        "sessionId",
-        "targetId",
-        "firstKeptEntryId",
-        "toolCallId",
-        "tool_use_id",
-    ];
+/// The strings by which an agent reads a line: kinds of things, and times.
+const WORDS: [&str; 3] = ["type", "role", "timestamp"];
+
+/// The ids of things.
+const IDS: [&str; 17] = [
+    "id",
+    "parentId",
+    "parent_id",
+    "uuid",
+    "parentUuid",
+    "sessionId",
+    "targetId",
+    "target_id",
+    "firstKeptEntryId",
+    "leafUuid",
+    "toolCallId",
+    "tool_use_id",
+    "call_id",
+    "logicalParentUuid",
+    "agentId",
+    "promptId",
+    "messageId",
+];
+
+/// Puts a payload into every string of a value but the words and, unless `ids`, the ids, and adds one as a key.
+fn poison(value: &mut Value, path: &str, ids: bool) {
     match value {
-        Value::String(text) => {
-            let payload = payload(path);
-            text.push_str(&payload);
-        }
-        Value::Array(items) => items.iter_mut().for_each(|item| poison(item, path)),
+        Value::String(text) => text.push_str(&payload(path)),
+        Value::Array(items) => items.iter_mut().for_each(|item| poison(item, path, ids)),
         Value::Object(members) => {
             for (key, member) in members.iter_mut() {
-                if !KEPT.contains(&key.as_str()) {
-                    poison(member, &format!("{path}.{key}"));
+                match member {
+                    // The same id has the same payload everywhere.
+                    Value::String(id) if IDS.contains(&key.as_str()) => {
+                        if ids {
+                            id.push_str(&payload("id"));
+                        }
+                    }
+                    _ if WORDS.contains(&key.as_str()) => {}
+                    _ => poison(member, &format!("{path}.{key}"), ids),
                 }
             }
             if path.ends_with("arguments") || path.ends_with("input") {
@@ -226,6 +242,53 @@ fn poison(value: &mut Value, path: &str) {
         }
         _ => {}
     }
+}
+
+/// The kinds of a value and of everything in it: two lines of one shape differ in their texts only.
+fn shape(value: &Value, out: &mut String) {
+    match value {
+        Value::Array(items) => items.iter().take(4).for_each(|item| shape(item, out)),
+        Value::Object(members) => {
+            for (key, member) in members {
+                let _ = write!(out, "{key}:");
+                if matches!(key.as_str(), "type" | "role" | "subtype" | "customType") {
+                    let _ = write!(out, "{member}");
+                }
+                shape(member, out);
+            }
+        }
+        other => out.push(if other.is_string() { 's' } else { 'v' }),
+    }
+}
+
+/// One line of each shape that the sessions of a format in the tests have, as one session: a chain.
+fn one_of_each(sessions: &[PathBuf], id: &str, parent: &str) -> Vec<Value> {
+    let (mut seen, mut out) = (HashSet::new(), Vec::new());
+    for path in sessions {
+        let text = fs::read(path).unwrap();
+        for line in String::from_utf8_lossy(&text).lines().filter(|line| line.len() < 4000) {
+            let Ok(mut line) = serde_json::from_str::<Value>(line) else { continue };
+            let mut kind = String::new();
+            shape(&line, &mut kind);
+            if !line.is_object() || !seen.insert(kind) {
+                continue;
+            }
+            let number = out.len();
+            let name = |number: usize| format!("{number:08x}-0000-4000-8000-000000000000");
+            if line.get(id).is_some_and(Value::is_string) && line["type"] != "session" {
+                line[id] = name(number).into();
+                line[parent] = if number > 1 { name(number - 1).into() } else { Value::Null };
+            }
+            out.push(line);
+        }
+    }
+    // So that the chain has no gaps.
+    let has_id = |line: &Value| line.get(id).is_some_and(Value::is_string) && line["type"] != "session";
+    let mut last = Value::Null;
+    for line in out.iter_mut().filter(|line| has_id(line)) {
+        line[parent] = std::mem::replace(&mut last, line[id].clone());
+    }
+    out
 }
 
 fn lines(all: &[Value]) -> String {
@@ -259,43 +322,190 @@ fn a_browser_shows_pages_and_runs_nothing_of_a_session() {
     export("tree", &whole(&tree()), false);
     let wanted = json!({
         "rows": 8, "label": "goodlabel", "onPath": "zebraword", "aside": "asidereply", "asideRow": "asidereply", "asidePath": 4, "users": 3,
-        "words": { "zebraword": 1, "QUAGGAWORD": 1, "parser": 3, "nowhere-at-all": 0 }, "call": "cargo test", "result": "41 passed",
+        "words": { "zebraword": 1, "QUAGGAWORD": 1, "parser": 3, "nowhere-at-all": 0 }, "call": "cargo test", "result": "41 passed", "thought": "hm",
+        "prompts": 2, "sent": 6, "facts": ["bash × 1", "read × 1", "src/lib.rs × 1", "m1"],
+        "sessions": 2, "forks": 1, "parent": "parent.html", "child": "child.html",
     });
     fs::write(folder.join("tree.json"), wanted.to_string()).unwrap();
     let user = |at: u32, parent: Option<&str>| {
         message(&format!("{at:08x}"), parent, 1, json!({ "role": "user", "content": format!("entry {at}") }))
     };
     let chain: Vec<Value> =
-        (0..8000).map(|at| user(at, (at > 0).then(|| format!("{:08x}", at - 1)).as_deref())).collect();
-    let leaves: Vec<Value> = (0..8000).map(|at| user(at, (at > 0).then_some("00000000"))).collect();
+        (0..20_000).map(|at| user(at, (at > 0).then(|| format!("{:08x}", at - 1)).as_deref())).collect();
+    let leaves: Vec<Value> = (0..100_000).map(|at| user(at, (at > 0).then_some("00000000"))).collect();
     export("chain", &whole(&chain), false);
     export("leaves", &whole(&leaves), false);
-    let mut hostile = [std::slice::from_ref(&header), &tree()[..], &[
-        json!({ "type": "compaction", "id": "eeee0001", "parentId": "dddd0001", "timestamp": "2026-03-01T10:31:00Z", "summary": "s", "firstKeptEntryId": "cccc0001", "tokensBefore": 5 }),
-        json!({ "type": "branch_summary", "id": "eeee0002", "parentId": "eeee0001", "timestamp": "2026-03-01T10:32:00Z", "summary": "s", "fromId": "bbbb0002" }),
-        json!({ "type": "model_change", "id": "eeee0003", "parentId": "eeee0002", "timestamp": "2026-03-01T10:33:00Z", "provider": "p", "modelId": "m" }),
-        json!({ "type": "custom_message", "id": "eeee0004", "parentId": "eeee0003", "timestamp": "2026-03-01T10:34:00Z", "customType": "c", "content": "c", "display": true }),
-        json!({ "type": "session_info", "id": "eeee0005", "parentId": "eeee0004", "timestamp": "2026-03-01T10:35:00Z", "name": "n" }),
-    ]].concat();
-    hostile.iter_mut().for_each(|line| poison(line, "pi"));
-    export("hostile-pi", &lines(&hostile), false);
-    export("hostile-pi", &lines(&hostile), true);
-    let mut claude = Vec::new();
-    for name in ["branch", "compact"] {
-        let found = sessions_below(&project().join("tests/cli/sessions/claude/real").join(name));
-        claude.extend(found.into_iter().find(|path| is_small(path)));
+    let all = sessions_below(&project().join("tests/cli/sessions"));
+    let of_folder = |folder: &str, is: &dyn Fn(&str) -> bool| -> Vec<PathBuf> {
+        let below = project().join("tests/cli/sessions").join(folder);
+        let name = |path: &Path| path.file_name().unwrap().to_string_lossy().into_owned();
+        all.iter().filter(|path| path.starts_with(&below) && is(&name(path))).cloned().collect()
+    };
+    let is_omp = |name: &str| name.starts_with("omp");
+    for (name, sessions, id, parent) in [
+        ("pi", of_folder("pi", &|name| !is_omp(name)), "id", "parentId"),
+        ("omp", of_folder("pi", &is_omp), "id", "parentId"),
+        ("chimera", of_folder("chimera", &|_| true), "id", "parent_id"),
+        (
+            "claude",
+            [of_folder("claude", &|_| true), of_folder("claude-code", &|_| true)].concat(),
+            "uuid",
+            "parentUuid",
+        ),
+    ] {
+        let mut lines_of_each = one_of_each(&sessions, id, parent);
+        // Lines of the last kinds have types that no agent knows.
+        let mut unknown: Vec<Value> = lines_of_each.iter().rev().take(5).cloned().collect();
+        for (at, line) in unknown.iter_mut().enumerate() {
+            (line[id], line["type"]) = (format!("eeee000{at}").into(), payload("type").into());
+        }
+        lines_of_each.extend(unknown);
+        if id == "id" && parent == "parentId" {
+            lines_of_each.insert(0, header.clone());
+        }
+        assert!(lines_of_each.len() > 10, "{name}: {}", lines_of_each.len());
+        for ids in [false, true] {
+            let mut hostile = lines_of_each.clone();
+            hostile.iter_mut().for_each(|line| poison(line, name, ids));
+            let file = format!("hostile-{name}{}", if ids { "-ids" } else { "" });
+            export(&file, &lines(&hostile), false);
+            export(&file, &lines(&hostile), true);
+        }
     }
-    for (at, path) in claude.iter().enumerate() {
-        let text = fs::read_to_string(path).unwrap();
-        let mut all: Vec<Value> = text.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        all.iter_mut().for_each(|line| poison(line, "claude"));
-        export(&format!("hostile-claude-{at}"), &lines(&all), false);
-        export(&format!("hostile-claude-{at}"), &lines(&all), true);
+    // A folder whose files have hostile names, and the page that lists them.
+    let site = |from: &Path, to: &str| {
+        let mut command = bough(home.path());
+        let output =
+            command.args(["export", "--project"]).arg(from).arg("-o").arg(folder.join(to)).output().unwrap();
+        assert_eq!(code(&output), 0, "{to}: {}", said(&output));
+    };
+    let from = home.path().join("hostile names");
+    fs::create_dir(&from).unwrap();
+    let mut hostile = whole(&tree());
+    for name in
+        ["\"><img src=x onerror=\"window.PWN=1\">", "javascript:window.PWN=1", "..%2f\u{202e}a", "index"]
+    {
+        hostile += &lines(&[
+            json!({ "type": "session_info", "id": "eeee0009", "parentId": "cccc0004", "timestamp": "2026-03-01T11:00:00Z", "name": payload("name") }),
+        ]);
+        fs::write(from.join(format!("{name}.jsonl")), &hostile).unwrap();
     }
+    site(&from, "hostile-site");
+    // A family: a session, and a fork of it.
+    let from = home.path().join("family");
+    fs::create_dir(&from).unwrap();
+    let child = json!({ "type": "session", "version": 3, "id": "child", "timestamp": "2026-03-02T10:00:00Z", "cwd": "/w", "parentSession": from.join("parent.jsonl") });
+    let forked = [
+        &[child],
+        &tree()[..2],
+        &[message("ffff0001", Some("aaaa0002"), 40, json!({ "role": "user", "content": "Another way" }))],
+    ]
+    .concat();
+    fs::write(from.join("parent.jsonl"), whole(&tree())).unwrap();
+    fs::write(from.join("child.jsonl"), lines(&forked)).unwrap();
+    site(&from, "site");
     let tried =
         Command::new("node").arg(project().join("tests/browser/page.mjs")).arg(&folder).output().unwrap();
     let shown = String::from_utf8_lossy(&tried.stdout);
     assert!(tried.status.success(), "{shown}{}", said(&tried));
     let names: HashSet<&str> = shown.lines().filter_map(|line| line.strip_prefix("ok ")).collect();
     assert!(names.len() > 50, "{shown}");
+}
+
+/// What is wrong with Markdown as GitHub and Pandoc read it: a tag that is not of the document, an image, a link that is not to
+/// the web, to mail, or to a place beside it.
+fn faults_of_markdown(markdown: &str, name: &str) -> Vec<String> {
+    use pulldown_cmark::{Event, Options, Parser, Tag};
+    let mut found = Vec::new();
+    for event in Parser::new_ext(markdown, Options::all()) {
+        match event {
+            Event::Html(tag) | Event::InlineHtml(tag) => {
+                let tag = tag.trim();
+                let is_summary =
+                    tag.strip_prefix("<summary>").and_then(|rest| rest.strip_suffix("</summary>"));
+                let is_own = tag.is_empty()
+                    || matches!(tag, "<details>" | "</details>")
+                    || is_summary.is_some_and(|inside| !inside.contains('<'));
+                if !is_own {
+                    found.push(format!("{name}: {tag}"));
+                }
+            }
+            Event::Start(Tag::Image { dest_url, .. }) => {
+                found.push(format!("{name}: an image of {dest_url}"))
+            }
+            Event::Start(Tag::Link { dest_url, .. }) => {
+                let scheme = dest_url.split_once(':').map(|(scheme, _)| scheme.to_ascii_lowercase());
+                let is_safe = scheme.is_none_or(|scheme| {
+                    matches!(scheme.as_str(), "http" | "https" | "mailto") || scheme.contains(['/', '#', '?'])
+                });
+                if !is_safe {
+                    found.push(format!("{name}: a link to {dest_url}"));
+                }
+            }
+            _ => {}
+        }
+    }
+    found
+}
+
+#[test]
+fn markdown_of_hostile_texts_has_no_tags_images_or_links_that_run() {
+    let home = tempfile::tempdir().unwrap();
+    let texts = [
+        payload("a"),
+        "[a]: javascript:x\n\n[a]\n\n[b][a]\n\n[^1]\n\n[^1]: <script>x</script>".into(),
+        "[a]:\njavascript:x\n\n[a]".into(),
+        "> [a]: javascript:x\n\n[a]".into(),
+        "[a `]: javascript:x`\n\n[a `]".into(),
+        "- [a]: javascript:x\n\n[a]".into(),
+        "1. > [a]: data:text/html,x\n\n[a]".into(),
+        "[\na\n]: javascript:x\n\n[ a ]".into(),
+        "[a\\]]: javascript:x\n\n[a\\]]".into(),
+        "[x](\njavascript:y)".into(),
+        "[x](<javascript:y>) [x](<java\nscript:y>)".into(),
+        "[x]( \tjava&Tab;script:y) [x](&#x6A;avascript:y) [x](\\javascript:y)".into(),
+        "![x][i]\n\n[i]: https://load.example/x.png\n\n![i]".into(),
+        "a\n<script>x</script>\n<!-- --><img src=x onerror=y>\n<?x?><![CDATA[x]]>".into(),
+        "- <details ontoggle=x open>\n\n```\n<b>\n````".into(),
+        "    <b>\n\t<i>\n- a\n\n        <u>".into(),
+        "~~~\n```\n~~~\n<script>".into(),
+        "> ```\n<script>x</script>\n```".into(),
+        "- ```\n<script>x</script>\n  ```\n<b>".into(),
+        "`` a\n<script> ``\n`\n<b>`".into(),
+        "| a | b |\n|--|--|\n| <b> | `|<i>` |\n".into(),
+        "a\n---\n</details></details>\n<summary>x</summary>".into(),
+        "<https://x.y/\"onmouseover=z> <javascript:x> <x:y>".into(),
+        "$`<b>`$ $$<i>$$ {{<u>}} [[javascript:x]]".into(),
+    ];
+    let header = json!({ "type": "session", "version": 3, "id": "s", "timestamp": "2026-03-01T10:00:00Z", "cwd": "/w" });
+    let mut found = Vec::new();
+    for (at, text) in texts.iter().enumerate() {
+        let id = |number: usize| format!("aaaa{number:04}");
+        let call = json!({ "type": "toolCall", "id": "t", "name": text, "arguments": { text.as_str(): text, "command": text } });
+        let all = [
+            header.clone(),
+            message(&id(1), None, 1, json!({ "role": "user", "content": text })),
+            message(
+                &id(2),
+                Some(&id(1)),
+                2,
+                json!({ "role": "assistant", "model": text, "content": [{ "type": "thinking", "thinking": text }, { "type": "text", "text": text }, call] }),
+            ),
+            message(
+                &id(3),
+                Some(&id(2)),
+                3,
+                json!({ "role": "toolResult", "toolCallId": "t", "toolName": text, "content": [{ "type": "text", "text": text }] }),
+            ),
+            json!({ "type": "label", "id": "dddd0001", "parentId": id(3), "timestamp": "2026-03-01T10:30:00Z", "targetId": id(2), "label": text }),
+            json!({ "type": "session_info", "id": "dddd0002", "parentId": "dddd0001", "timestamp": "2026-03-01T10:31:00Z", "name": text }),
+        ];
+        let session = home.path().join("s.jsonl");
+        fs::write(&session, lines(&all)).unwrap();
+        let output = bough(home.path()).args(["export", "--to", "md"]).arg(&session).output().unwrap();
+        assert_eq!(code(&output), 0, "{}", said(&output));
+        found
+            .extend(faults_of_markdown(&String::from_utf8(output.stdout).unwrap(), &format!("{at}: {text}")));
+    }
+    assert!(found.is_empty(), "{}", found.join("\n"));
 }

@@ -2,61 +2,179 @@
 
 use super::redaction::Redaction;
 use super::{Args, WhichImages};
-use crate::cmd::shared::thread_arg::ThreadView;
-use crate::model::{Count, Ix};
-use crate::ops::page::{self, Images, Options};
-use crate::store;
-use crate::ui::{Ui, text};
-use std::cell::RefCell;
-use std::io::Write as _;
+use crate::cmd::shared::config::Config;
+use crate::cmd::shared::thread_arg::{self, ThreadView};
+use crate::context::Context;
+use crate::format::claude::stored_results;
+use crate::format::{Content, Format, Session};
+use crate::model::{Count, Ix, Source};
+use crate::ops::page::{self, Beside, Images, Link, Options, ResultText, Started, Written};
+use crate::ops::revision;
+use crate::store::{self, Opened, ResultFiles};
+use crate::ui::Ui;
+use std::collections::HashMap;
+use std::io::{self, Write as _};
 use std::path::Path;
 
-/// Writes the page of some entries to a file, or prints it.
-pub(super) fn page(
-    args: &Args,
-    read: &ThreadView,
-    chosen: &[Ix],
-    redaction: &mut Redaction,
-    output: Option<&Path>,
-    ui: &mut Ui,
-) -> anyhow::Result<()> {
-    let (session, files) = (&read.opened.session, &read.opened.files);
-    let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
-    let options = Options {
-        title: session.name.clone().unwrap_or_default(),
-        cwd: cwd.unwrap_or_default(),
-        images: match args.images {
-            WhichImages::All => Images::All,
-            WhichImages::Small => Images::Small,
-            WhichImages::None => Images::None,
-        },
-        results: args.results,
-        no_thinking: args.no_thinking,
-        notes: Vec::new(),
-    };
-    let redaction = RefCell::new(redaction);
-    let line = &mut |line: &[u8]| redaction.borrow_mut().line(line);
-    let words = &mut |text: &str| redaction.borrow_mut().text(text);
-    let written = match output {
-        Some(path) => {
-            let mut out = store::create(path)?;
-            let written = page::write(session, files, chosen, &options, line, words, &mut out)?;
-            out.flush()?;
-            written
+/// The most bytes of a result in a file that a page has.
+const MOST: u64 = 16 << 20;
+
+/// The most characters of a title that is a prompt.
+const TITLE: usize = 80;
+
+/// A page to be written.
+pub(super) struct Page<'p> {
+    pub(super) read: &'p ThreadView,
+    /// The entries that are in it.
+    pub(super) chosen: &'p [Ix],
+    /// What the agent would send at HEAD.
+    pub(super) context: Option<Context>,
+    /// Links to other pages.
+    pub(super) links: HashMap<Ix, Vec<Link>>,
+    /// The file of the page that lists all sessions.
+    pub(super) home: Option<String>,
+}
+
+impl Page<'_> {
+    /// Learns the secrets of everything that the page shows.
+    pub(super) fn learn(&self, redaction: &mut Redaction) -> io::Result<()> {
+        let opened = &self.read.opened;
+        redaction.learn_entries(opened, self.chosen)?;
+        if opened.session.format != Format::Claude || !redaction.is_on() {
+            return Ok(());
         }
-        None => page::write(session, files, chosen, &options, line, words, ui.out())?,
+        let files = ResultReader::new(opened);
+        let mut line = Vec::new();
+        for ix in self.chosen {
+            if files.folder.is_none() {
+                break;
+            }
+            opened.files.read(opened.session.span(*ix), &mut line)?;
+            for text in files.texts(&line, &Content::read(Format::Claude, &line)).into_iter().flatten() {
+                redaction.learn_text(&text.text.unwrap_or_default());
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes the page to a file, or prints it.
+    pub(super) fn write(
+        self,
+        args: &Args,
+        config: &Config,
+        redaction: &mut Redaction,
+        output: Option<&Path>,
+        ui: &mut Ui,
+    ) -> anyhow::Result<Written> {
+        let (session, files) = (&self.read.opened.session, &self.read.opened.files);
+        let cwd =
+            session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
+        let name = session.name.clone().filter(|name| !name.trim().is_empty());
+        let title = match name {
+            Some(name) => name,
+            None => first_prompt(&self.read.opened)?,
+        };
+        let options = Options {
+            title,
+            cwd: cwd.unwrap_or_default(),
+            home: self.home,
+            images: match args.images {
+                WhichImages::All => Images::All,
+                WhichImages::Small => Images::Small,
+                WhichImages::None => Images::None,
+            },
+            results: args.results,
+            no_thinking: args.no_thinking,
+            prices: config.prices(),
+            notes: Vec::new(),
+        };
+        let results = ResultReader::new(&self.read.opened);
+        let beside = Beside {
+            notes: self.read.marks()?,
+            started: started(self.read),
+            links: self.links,
+            context: self.context,
+            result_texts: &|_, line, content| results.texts(line, content),
+        };
+        let written = match output {
+            Some(path) => {
+                let mut out = store::create(path)?;
+                let written =
+                    page::write(session, files, self.chosen, &beside, &options, redaction, &mut out)?;
+                out.flush()?;
+                written
+            }
+            None => page::write(session, files, self.chosen, &beside, &options, redaction, ui.out())?,
+        };
+        ui.out().flush()?;
+        Ok(written)
+    }
+}
+
+/// Returns the first words of the first prompt; empty if there is none.
+fn first_prompt(opened: &Opened) -> io::Result<String> {
+    let session = &opened.session;
+    let Some(first) = session.tree.standing().find(|ix| revision::is_prompt(session, *ix)) else {
+        return Ok(String::new());
     };
-    ui.out().flush()?;
-    if ui.look.quiet {
-        return Ok(());
+    let line = opened.files.bytes(session.span(first))?;
+    let summary = Content::read(session.format, &line).summary();
+    Ok(match summary.char_indices().nth(TITLE) {
+        Some((end, _)) => format!("{}…", &summary[..end]),
+        None => summary,
+    })
+}
+
+/// Returns what the agent would send at HEAD of a session with its links as stored.
+pub(super) fn context_at_head(opened: &Opened) -> io::Result<Option<Context>> {
+    let session: &Session = &opened.session;
+    Context::build(session, &opened.files, Context::position(session)).map(Some)
+}
+
+/// The subagents whose entries were read, by the entry that started each.
+fn started(read: &ThreadView) -> HashMap<Ix, Vec<Started>> {
+    let mut out: HashMap<Ix, Vec<Started>> = HashMap::new();
+    let (Some(reading), Some(layout)) = (&read.reading, &read.layout) else { return out };
+    for agent in &read.agents {
+        let Some(at) = agent.anchored.entry() else { continue };
+        let strands = || reading.strands.iter().filter(|strand| strand.file == agent.file);
+        let first = strands().find_map(|strand| strand.entries.first());
+        let last = strands().filter_map(|strand| strand.entries.last()).max();
+        if let (Some(first), Some(last)) = (first, last) {
+            let entries = strands().map(|strand| strand.entries.len()).sum();
+            let name = thread_arg::agent_name(layout, agent);
+            out.entry(reading.stand_in(at)).or_default().push(Started {
+                first: *first,
+                last: *last,
+                entries,
+                name,
+            });
+        }
     }
-    if let Some(output) = output {
-        ui.note(format_args!(
-            "exported {} to {}",
-            Count("entry", "entries", chosen.len()),
-            text::one_line(&output.display().to_string())
-        ));
+    out
+}
+
+/// Reads tool results that Claude Code keeps in files beside the session.
+struct ResultReader {
+    folder: Option<ResultFiles>,
+}
+
+impl ResultReader {
+    fn new(opened: &Opened) -> ResultReader {
+        let is_claude = opened.session.format == Format::Claude;
+        ResultReader { folder: ResultFiles::beside(opened.files.path(0)).filter(|_| is_claude) }
     }
-    super::note_left_out(written.images, written.thinking, written.results, ui);
-    Ok(())
+
+    /// Returns the text of each result of an entry that is in a file.
+    fn texts(&self, line: &[u8], content: &Content<'_>) -> Vec<Option<ResultText>> {
+        let Some(folder) = &self.folder else { return Vec::new() };
+        let text = |named: String| {
+            let name = stored_results::file_name(&named);
+            let file = folder.read(name, MOST).ok()?;
+            let size = Count("byte", "bytes", usize::try_from(file.bytes).unwrap_or(usize::MAX));
+            let heading = format!("{}/{name}, {size}", stored_results::FOLDER);
+            Some(ResultText { heading, text: file.text, more: file.more })
+        };
+        stored_results::paths(line, content).into_iter().map(|path| path.and_then(text)).collect()
+    }
 }

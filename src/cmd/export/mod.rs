@@ -3,6 +3,7 @@
 mod html;
 mod redacted_lines;
 mod redaction;
+mod site;
 
 use super::shared::config::Config;
 use super::shared::options::Global;
@@ -10,15 +11,21 @@ use super::shared::thread_arg::{self, ReadOptions, ThreadView};
 use super::shared::words::{self, Use};
 use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
+use crate::context::Context;
 use crate::model::{Count, Ix};
-use crate::ops::{document, page};
+use crate::ops::document;
+use crate::ops::page as pages;
+use crate::ops::redact::Redact;
 use crate::ops::{filter, revision};
 use crate::store;
+use crate::store::locate::{self, Found};
 use crate::store::write::Refusal;
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
+use html::Page;
 use redaction::Redaction;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// Export a conversation as a page, Markdown, text, or a redacted session
@@ -31,6 +38,10 @@ use std::path::{Path, PathBuf};
 /// Credentials are redacted in every form except JSONL: each secret is replaced by a mark such as
 /// `[redacted:github-token#1]`, and the same secret always by the same mark. Encoded images are not
 /// searched.
+///
+/// `--project` writes a page for each session of the current project into a folder, and `index.html`,
+/// which lists them, each below the session that it comes from. The pages of sessions that continue or
+/// fork another have links to it, and back.
 ///
 /// `--to jsonl` writes the whole session in the agent's own format; with `--redact`, secrets are
 /// removed from it. `bough export-branch` exports one branch, for an agent to resume.
@@ -47,9 +58,17 @@ pub struct Args {
     #[arg(long, value_name = "FORM")]
     to: Option<Form>,
 
-    /// Write to this file; `-` is standard output
-    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    /// Write to this file, with `--project` and `--all` to this folder; `-` is standard output
+    #[arg(short, long, value_name = "FILE", value_hint = ValueHint::AnyPath)]
     output: Option<PathBuf>,
+
+    /// Write pages of all sessions of the current project, or of a FOLDER that is named
+    #[arg(short, long, conflicts_with_all = ["plain", "front_matter", "all"])]
+    project: bool,
+
+    /// Write pages of all sessions of all projects
+    #[arg(long, conflicts_with_all = ["plain", "front_matter"])]
+    all: bool,
 
     /// Override a safety check
     #[arg(long, value_name = "WHAT")]
@@ -128,6 +147,9 @@ enum Form {
 }
 
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.project || args.all {
+        return several(args, global, config, ui);
+    }
     let output = args.output.as_deref().filter(|path| *path != Path::new("-"));
     let form = args.to.unwrap_or_else(|| form_of(output));
     let words = words::split(global, &args.words, Use::Reads)?;
@@ -140,10 +162,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         .into());
     }
     let is_page = form == Form::Html && !args.plain;
-    let mut read = match is_page && !args.no_agents && !args.check {
-        true => thread_arg::read(global, named, ReadOptions { agents: true, ..ReadOptions::default() }, ui)?,
-        false => ThreadView::unlinearized(session_arg::session(global, named, ui)?),
-    };
+    let (mut read, context) = read(args, is_page, named, global, ui)?;
     let chosen = match is_page && revisions.is_empty() {
         true => {
             read.join()?;
@@ -151,9 +170,13 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
         false => chosen(&mut read, revisions)?,
     };
+    let context = context.filter(|_| revisions.is_empty());
     let mut redaction = Redaction::new(args, form != Form::Jsonl, config)?;
+    let page = Page { read: &read, chosen: &chosen, context, links: HashMap::new(), home: None };
     if form == Form::Jsonl || args.check && revisions.is_empty() {
         redaction.learn_file(&read.opened)?;
+    } else if is_page {
+        page.learn(&mut redaction)?;
     } else {
         redaction.learn_entries(&read.opened, &chosen)?;
     }
@@ -171,8 +194,11 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
     }
     if is_page {
-        let to = output.map(Path::to_owned);
-        html::page(args, &read, &chosen, &mut redaction, to.as_deref(), ui)?;
+        let written = page.write(args, config, &mut redaction, output, ui)?;
+        if !ui.look.quiet {
+            note_exported(output, &Count("entry", "entries", chosen.len()).to_string(), ui);
+            note_left_out(written.images, written.thinking, written.results, ui);
+        }
         redaction.tell(ui);
         return Ok(Exit::Done);
     }
@@ -192,23 +218,83 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         None => ui.out().write_all(&written)?,
     }
     ui.out().flush()?;
-    if !ui.look.quiet
-        && let Some(output) = output
-    {
-        ui.note(format_args!(
-            "exported {} to {}",
-            match form {
-                Form::Jsonl => "the session".to_owned(),
-                _ => Count("entry", "entries", chosen.len()).to_string(),
-            },
-            text::one_line(&output.display().to_string())
-        ));
+    if !ui.look.quiet {
+        let what = match form {
+            Form::Jsonl => "the session".to_owned(),
+            _ => Count("entry", "entries", chosen.len()).to_string(),
+        };
+        note_exported(output, &what, ui);
     }
     redaction.tell(ui);
     if form == Form::Jsonl && !redaction.is_clean() {
         ui.hint("an agent that continues this session may fail where it needs a redacted value");
     }
     Ok(Exit::Done)
+}
+
+/// Exports all sessions of a project, or of all projects.
+fn several(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+    if args.to.is_some_and(|form| form != Form::Html) {
+        let what = "several sessions are exported as pages only".into();
+        return Err(Failure::Usage { what, hint: "omit `--to`, or name one session".into() }.into());
+    }
+    let found = match &args.words[..] {
+        [] if args.all => locate::stores(&global.roots).iter().flat_map(locate::sessions).collect(),
+        [] => session_arg::of_project(global, locate::Worktrees::Listed),
+        [folder] if !args.all && Path::new(folder).is_dir() => {
+            let inside = session_arg::in_folder(global, Path::new(folder));
+            if inside.is_empty() {
+                return Err(store::Error::NoneInFolder { path: folder.into() }.into());
+            }
+            inside.into_iter().filter_map(Found::from_path).collect()
+        }
+        [.., word] => {
+            let what = format!("`{}`: expected a folder, or nothing", text::one_line(word));
+            let hint = "`--project` exports whole sessions; omit it to choose entries".into();
+            return Err(Failure::Usage { what, hint }.into());
+        }
+    };
+    let mut redaction = Redaction::new(args, true, config)?;
+    if args.check {
+        let (_, failures) = site::learn(args, &found, &mut redaction, global, ui)?;
+        redaction.tell(ui);
+        return Ok(failures.or(if redaction.is_clean() { Exit::Done } else { Exit::No }));
+    }
+    let exit = site::write(args, &found, &mut redaction, global, config, ui)?;
+    if let Some(report) = &args.redact_report {
+        store::write_file(report, redaction.report().as_bytes())?;
+    }
+    Ok(exit)
+}
+
+/// Reads the session; for a page of one, with its subagents, and with what would be sent at HEAD.
+fn read(
+    args: &Args,
+    is_page: bool,
+    named: Option<&str>,
+    global: &Global,
+    ui: &mut Ui,
+) -> anyhow::Result<(ThreadView, Option<Context>)> {
+    let agents = is_page && !args.no_agents && !args.check;
+    let manner = ReadOptions { agents, ..ReadOptions::default() };
+    if agents && thread_arg::folder(global, named).is_some() {
+        return Ok((thread_arg::read(global, named, manner, ui)?, None));
+    }
+    let opened = session_arg::session(global, named, ui)?;
+    if !is_page {
+        return Ok((ThreadView::unlinearized(opened), None));
+    }
+    let context = html::context_at_head(&opened)?;
+    let read =
+        if agents { thread_arg::read_opened(opened, manner, ui)? } else { ThreadView::unlinearized(opened) };
+    Ok((read, context))
+}
+
+/// Says what was exported to where.
+fn note_exported(output: Option<&Path>, what: &str, ui: &mut Ui) {
+    if let Some(output) = output {
+        ui.note(format_args!("exported {what} to {}", text::one_line(&output.display().to_string())));
+    }
 }
 
 /// The form that the name of a file asks for.
@@ -294,10 +380,10 @@ fn as_document(
     let (session, files) = (&read.opened.session, &read.opened.files);
     let options = document::Options { no_thinking: args.no_thinking, results: args.results };
     let date = |ix: Ix| time::date(session.entries.time(ix));
-    let line = &mut |line: &[u8]| redaction.line(line);
+    let line = &mut |line: &[u8]| redaction.line(line).into_owned();
     let (mut items, left) = document::items(session, files, chosen, options, line, &date)?;
     for item in &mut items {
-        item.label = item.label.take().map(|label| redaction.text(&label));
+        item.label = item.label.take().map(|label| redaction.text(&label).into_owned());
     }
     let name = redaction.text(session.name.as_deref().unwrap_or_default());
     if !ui.look.quiet {
@@ -306,12 +392,12 @@ fn as_document(
     Ok(match form {
         Form::Txt => document::text(&name, &items),
         Form::Html => {
-            let (page, left) = page::plain(&name, &items);
+            let (page, left) = pages::plain(&name, &items);
             if left > 0 {
                 ui.note(format_args!(
                     "warning: {} left out, since the page would be larger than {} MB",
                     Count("entry was", "entries were", left),
-                    page::PLAIN_MOST / 1_000_000
+                    pages::PLAIN_MOST / 1_000_000
                 ));
             }
             page
@@ -320,9 +406,9 @@ fn as_document(
             let mut out = String::new();
             if args.front_matter {
                 let first = chosen.first().map(|ix| session.entries.time(*ix)).and_then(time::iso);
-                let id = session.id().map(|id| redaction.text(&id));
+                let id = session.id().map(|id| redaction.text(&id).into_owned());
                 let rows = [
-                    ("title", Some(if name.is_empty() { "Session".to_owned() } else { name.clone() })),
+                    ("title", Some(if name.is_empty() { "Session".to_owned() } else { name.to_string() })),
                     ("date", first),
                     ("agent", Some(session.format.agent().to_owned())),
                     ("session", id),

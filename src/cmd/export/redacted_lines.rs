@@ -2,6 +2,7 @@
 
 use super::redaction::{Redaction, each_line};
 use crate::json::{each_item, member, place_in, set_field, text};
+use crate::ops::redact::Redact;
 use crate::store::Opened;
 use std::io;
 
@@ -47,7 +48,7 @@ fn redacted(line: &[u8], redaction: &mut Redaction) -> Vec<u8> {
         new_content.push(*item);
     }
     if !is_changed {
-        return redaction.line(line);
+        return redaction.line(line).into_owned();
     }
     let list = match new_content.as_slice() {
         // A message needs something in it.
@@ -56,5 +57,5 @@ fn redacted(line: &[u8], redaction: &mut Redaction) -> Vec<u8> {
     };
     let range = place_in(line, content);
     let line = [&line[..range.start], &list, &line[range.end..]].concat();
-    redaction.line(&line)
+    redaction.line(&line).into_owned()
 }

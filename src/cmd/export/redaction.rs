@@ -4,10 +4,11 @@ use super::{Args, Failure};
 use crate::cmd::shared::config::Config;
 use crate::model::{Count, Ix, Source, Span};
 use crate::ops::ids;
-use crate::ops::redact::{Group, Redactor, Rules};
+use crate::ops::redact::{Group, Redact, Redactor, Rules};
 use crate::store::Opened;
 use crate::ui::Ui;
 use serde_json::{Value, json};
+use std::borrow::Cow;
 use std::io;
 
 /// How much of a file is read at once.
@@ -73,6 +74,18 @@ impl Redaction {
         Ok(())
     }
 
+    /// Looks through a text beside the lines of a session, e.g. a tool result that is in a file.
+    pub(super) fn learn_text(&mut self, text: &str) {
+        if let Some(redactor) = &mut self.redactor {
+            redactor.learn_text(text);
+        }
+    }
+
+    /// Whether anything is looked for.
+    pub(super) fn is_on(&self) -> bool {
+        self.redactor.is_some()
+    }
+
     /// Looks through all lines of the session's file.
     pub(super) fn learn_file(&mut self, opened: &Opened) -> io::Result<()> {
         let Some(redactor) = &mut self.redactor else { return Ok(()) };
@@ -89,16 +102,6 @@ impl Redaction {
         self.redactor.as_ref().is_none_or(Redactor::is_clean)
     }
 
-    /// Returns a line without its secrets.
-    pub(super) fn line(&mut self, line: &[u8]) -> Vec<u8> {
-        self.redactor.as_mut().map_or_else(|| line.to_vec(), |redactor| redactor.line(line).into_owned())
-    }
-
-    /// Returns a text without its secrets.
-    pub(super) fn text(&mut self, text: &str) -> String {
-        self.redactor.as_mut().map_or_else(|| text.to_owned(), |redactor| redactor.text(text).into_owned())
-    }
-
     /// What was found, as JSON, without the texts.
     pub(super) fn report(&self) -> String {
         format!("{}\n", json!({ "schema": "bough.redaction/1", "found": self.found }))
@@ -112,6 +115,16 @@ impl Redaction {
         let by_rule =
             places.iter().map(|(rule, count)| format!("{rule} {count}")).collect::<Vec<_>>().join(", ");
         ui.note(format_args!("redacted {}: {by_rule}", Count("place", "places", all)));
+    }
+}
+
+impl Redact for Redaction {
+    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        self.redactor.as_mut().map_or(Cow::Borrowed(line), |redactor| redactor.line(line))
+    }
+
+    fn value<'t>(&mut self, key: &str, text: &'t str) -> Cow<'t, str> {
+        self.redactor.as_mut().map_or(Cow::Borrowed(text), |redactor| redactor.value(key, text))
     }
 }
 

@@ -23,7 +23,8 @@ use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
-use tree::{AgentRow, Kinship, Origin};
+pub(super) use tree::Origin;
+use tree::{AgentRow, Kinship};
 
 /// List sessions
 ///
@@ -122,7 +123,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         found.truncate(most.saturating_mul(2).saturating_add(50));
     }
     let log = Log::of_user();
-    let list = List { args, global, log: log.as_ref() };
+    let list = List { is_quick: args.quick || args.paths, global, log: log.as_ref() };
     let read = parallel::map(&found, |found| (found.path.clone(), list.row(found)));
     let (mut rows, mut failures) = (Vec::new(), Failures::default());
     for (path, row) in read {
@@ -218,7 +219,8 @@ fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
 }
 
 struct List<'l> {
-    args: &'l Args,
+    /// Whether only both ends of each file are read.
+    is_quick: bool,
     global: &'l Global,
     log: Option<&'l Log>,
 }
@@ -242,7 +244,7 @@ impl List<'_> {
     /// Returns the row of a file, or an error if it is not a session.
     fn row(&self, found: &Found) -> Result<Row, store::Error> {
         let options = self.global.options();
-        let opened = match self.args.quick || self.args.paths {
+        let opened = match self.is_quick {
             true => store::glance(&found.path, options),
             false => store::open(&found.path, options),
         };
@@ -297,9 +299,7 @@ impl Row {
 
     /// Returns the name, or else the first prompt.
     fn title(&self) -> &str {
-        let summary = &self.summary;
-        let name = summary.name.as_deref().filter(|name| !name.trim().is_empty());
-        name.or(summary.prompt.as_deref()).unwrap_or_default()
+        title(&self.summary)
     }
 
     fn entries(&self) -> usize {
@@ -309,6 +309,12 @@ impl Row {
     fn branches(&self) -> usize {
         self.summary.counts.map_or(0, |counts| counts.branches)
     }
+}
+
+/// Returns the name of a session, or else its first prompt.
+fn title(summary: &Summary) -> &str {
+    let name = summary.name.as_deref().filter(|name| !name.trim().is_empty());
+    name.or(summary.prompt.as_deref()).unwrap_or_default()
 }
 
 fn time(time: SystemTime) -> Time {
@@ -399,15 +405,7 @@ fn tree(
             }
         }
     }
-    let family = Family::new(rows);
-    let parents: Vec<Option<usize>> = rows
-        .iter()
-        .map(|row| match kinship.origins.get(&row.path) {
-            Some(origin) => family.by_path(&origin.path),
-            None => family.parent(row),
-        })
-        .collect();
-    let places = tree::arrange(&parents, ui.look.ascii);
+    let places = tree::arrange(&parents(rows, &kinship), ui.look.ascii);
     let agents = |row: &Row| kinship.agents.get(&row.path).map_or(&[][..], |agents| agents);
     if ui.look.json {
         let end = if args.null { '\0' } else { '\n' };
@@ -443,6 +441,73 @@ fn tree(
         .collect();
     let rows: Vec<&Row> = places.iter().map(|place| &rows[place.row]).collect();
     table_of(&rows, &notes, args, now, ui)
+}
+
+/// A session of a family.
+pub(super) struct Relative {
+    /// Its file.
+    pub(super) path: PathBuf,
+    pub(super) format: Format,
+    pub(super) modified: Time,
+    pub(super) summary: Summary,
+    /// Where it comes from, as an index into the family, which is before its own.
+    pub(super) parent: Option<usize>,
+    /// How it left the session that it comes from, if that is known.
+    pub(super) origin: Option<Origin>,
+    /// How many sessions are above it.
+    pub(super) depth: usize,
+}
+
+impl Relative {
+    /// Returns the name, or else the first prompt.
+    pub(super) fn title(&self) -> &str {
+        title(&self.summary)
+    }
+}
+
+/// Reads sessions with their relations: newest first, and each below the one that it comes from.
+pub(super) fn family(
+    found: &[Found],
+    global: &Global,
+    failures: &mut Failures,
+    ui: &mut Ui,
+) -> anyhow::Result<Vec<Relative>> {
+    let list = List { is_quick: false, global, log: None };
+    let mut rows = Vec::new();
+    for row in parallel::map(found, |found| list.row(found)) {
+        match row {
+            Ok(row) => rows.push(row),
+            Err(error) => failures.add(error.into(), false, ui)?,
+        }
+    }
+    Sort { key: Key::Age, reverse: false }.rows(&mut rows);
+    let claude = rows.iter().filter(|row| row.format == Format::Claude);
+    let mut kinship = Kinship::read(claude.map(|row| row.path.as_path()), false, failures, ui)?;
+    let parents = parents(&rows, &kinship);
+    let mut out: Vec<Relative> = Vec::new();
+    let mut position = vec![None; rows.len()];
+    let order: Vec<usize> = tree::arrange(&parents, true).into_iter().map(|place| place.row).collect();
+    let mut rows: Vec<Option<Row>> = rows.into_iter().map(Some).collect();
+    for (at, row) in order.into_iter().enumerate() {
+        // What a cycle was cut at has no parent before it.
+        let parent = parents[row].and_then(|parent| position[parent]);
+        position[row] = Some(at);
+        let Some(Row { path, format, modified, summary, .. }) = rows[row].take() else { continue };
+        let depth = parent.map_or(0, |parent| out[parent].depth + 1);
+        let origin = kinship.origins.remove(&path).filter(|_| parent.is_some());
+        out.push(Relative { path, format, modified: time(modified), summary, parent, origin, depth });
+    }
+    Ok(out)
+}
+
+/// The row that each session comes from.
+fn parents(rows: &[Row], kinship: &Kinship) -> Vec<Option<usize>> {
+    let family = Family::new(rows);
+    let parent = |row: &Row| match kinship.origins.get(&row.path) {
+        Some(origin) => family.by_path(&origin.path),
+        None => family.parent(row),
+    };
+    rows.iter().map(parent).collect()
 }
 
 /// The listed sessions, by everything that can name a parent.

@@ -81,7 +81,12 @@ pub(crate) fn read(
         }
         return Ok(read);
     }
-    let mut read = ThreadView::unlinearized(session_arg::session(global, named, ui)?);
+    read_opened(session_arg::session(global, named, ui)?, manner, ui)
+}
+
+/// Reads what belongs to an open session, as a command shows it.
+pub(crate) fn read_opened(opened: Opened, manner: ReadOptions, ui: &mut Ui) -> anyhow::Result<ThreadView> {
+    let mut read = ThreadView::unlinearized(opened);
     if manner.agents
         && let Some(more) = with_agents(&read.opened, ui)?
     {
@@ -346,7 +351,7 @@ impl ThreadView {
 }
 
 /// Returns the title of a subagent: `agent explorer`, by its name, its type, or its id.
-fn agent_name(layout: &Layout, agent: &Agent) -> String {
+pub(crate) fn agent_name(layout: &Layout, agent: &Agent) -> String {
     let id = layout.files[usize::from(agent.file)].agent().unwrap_or_default();
     let sidecar = agent.sidecar.map(|at| &layout.sidecars[at]);
     let called = sidecar.and_then(|sidecar| sidecar.name.as_deref().or(sidecar.ty.as_deref()));

@@ -1,35 +1,47 @@
 //! A session as one HTML page that needs no network.
 //!
-//! The page is an index of all entries (parent, kind, first words, label) and their bodies in chunks of about 256 KiB. Both
-//! are deflated and encoded in inert elements; the page's own script (`page.js`, `markdown.js`) inflates what it shows. So a page
-//! of a large session opens at once and has few nodes. Nothing of a session is ever markup: what is not in an encoded element is
-//! the title, which is escaped. The policy of the page allows its own script and style by their hashes, images from memory, and
-//! nothing else.
+//! The page is an index of all entries and their bodies in chunks of about 256 KiB. The index is a JSON object, two texts with
+//! a line for each entry (ids, first words), and columns of numbers: a session of millions of entries opens in little memory.
+//! All of it is deflated and encoded in inert elements; the page's own script (`page.js`, `markdown.js`, `inflate.js`)
+//! inflates what it shows. So a page of a large session opens at once and has few nodes. Nothing of a session is ever markup:
+//! what is not in an encoded element is the title, which is escaped. The policy of the page allows its own script and style by
+//! their hashes, images from memory, and nothing else.
 
+mod beside;
+mod body;
 mod plain;
+mod sessions;
 
+pub use beside::{Beside, Link, ResultText, Started};
 pub use plain::{MOST as PLAIN_MOST, plain};
+pub use sessions::{Listed, sessions};
 
-use super::document::arguments_of;
+use super::redact::Redact;
 use super::rows::{Order, Rows};
+use super::stats::{Prices, touched_file};
 use super::{filter, ids};
-use crate::format::{Block, Content, Session, call_words};
-use crate::json::{each_item, member, string, text};
-use crate::model::{Ix, Kind, Source};
+use crate::format::{Content, Session, call_words};
+use crate::model::{Count, Ix, Key, Kind, Source};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use body::Bodies;
 use flate2::Compression;
 use flate2::write::DeflateEncoder;
+use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
 use std::collections::{HashMap, VecDeque};
+use std::fmt::Write as _;
 use std::io::{self, Write};
 
 const HTML: &str = include_str!("page.html");
 const CSS: &str = include_str!("page.css");
-const JS: [&str; 2] = [include_str!("markdown.js"), include_str!("page.js")];
+const JS: [&str; 3] = [include_str!("markdown.js"), include_str!("inflate.js"), include_str!("page.js")];
 
 /// How many bytes of bodies are in a chunk before the next one begins.
 const CHUNK: usize = 256 * 1024;
+
+/// How much effort goes into deflating: more costs far more time than it saves bytes.
+const EFFORT: u32 = 1;
 
 /// How many characters of an entry are in the index.
 const SUMMARY: usize = 140;
@@ -37,8 +49,9 @@ const SUMMARY: usize = 140;
 /// How many calls are remembered for the first words of their results.
 const REMEMBERED: usize = 4096;
 
-/// The largest image, in bytes of its encoding, that counts as small.
-const SMALL_IMAGE: usize = 64 * 1024;
+/// Bits of the mask of an entry, after those of the filters.
+const TALK: u8 = 1 << 5;
+const FAILED: u8 = 1 << 6;
 
 /// Which images are in a page.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -59,12 +72,16 @@ pub struct Options {
     pub title: String,
     /// The working directory of the session.
     pub cwd: String,
+    /// The file of the page that lists all sessions, if there is one beside this page.
+    pub home: Option<String>,
     /// Which images.
     pub images: Images,
     /// The most bytes of a result.
     pub results: Option<usize>,
     /// Whether thinking is left out.
     pub no_thinking: bool,
+    /// What tokens cost, for replies that say nothing of it.
+    pub prices: Prices,
     /// What was left out before, to be said in the page.
     pub notes: Vec<String>,
 }
@@ -82,18 +99,83 @@ pub struct Written {
     pub results: usize,
 }
 
-/// Columns of the index, on their way.
+/// Numbers and texts of each entry, on their way to the page.
 #[derive(Default)]
-struct Index {
-    id: Vec<String>,
-    parent: Vec<i64>,
+struct Columns {
+    ids: String,
+    words: String,
+    time: Vec<u8>,
+    parent: Vec<u8>,
     kind: Vec<u8>,
-    time: Vec<Option<i64>>,
-    summary: Vec<String>,
     mask: Vec<u8>,
+    last_time: Option<i64>,
+}
+
+impl Columns {
+    fn add(&mut self, id: &str, words: &str, time: Option<i64>, parent: i32, kind: u8, mask: u8) {
+        add_line(&mut self.ids, id, usize::MAX);
+        add_line(&mut self.words, words, SUMMARY);
+        // Differences are nearly all the same, and take no room once they are deflated.
+        let difference = time.map_or(f64::NAN, |time| (time - self.last_time.unwrap_or(0)) as f64);
+        self.last_time = time.or(self.last_time);
+        self.time.extend_from_slice(&difference.to_le_bytes());
+        self.parent.extend_from_slice(&parent.to_le_bytes());
+        self.kind.push(kind);
+        self.mask.push(mask);
+    }
+}
+
+/// Adds a text as one line, of at most so many characters.
+fn add_line(into: &mut String, text: &str, most: usize) {
+    let end = if text.len() > most { text.char_indices().nth(most).map(|(end, _)| end) } else { None };
+    into.extend(text[..end.unwrap_or(text.len())].chars().map(|sign| if sign == '\n' { ' ' } else { sign }));
+    into.push_str(if end.is_some() { "…\n" } else { "\n" });
+}
+
+/// Facts of some entries, by their number in the page.
+#[derive(Default)]
+struct Facts {
     chunk: Vec<usize>,
-    label: serde_json::Map<String, serde_json::Value>,
-    used: serde_json::Map<String, serde_json::Value>,
+    label: Map<String, Value>,
+    used: HashMap<usize, Value>,
+    note: Map<String, Value>,
+    call: Map<String, Value>,
+    names: Vec<String>,
+    known: HashMap<String, usize>,
+    /// The entry that has the usage of a reply so far: the entries of one reply repeat it.
+    replies: HashMap<Key, usize>,
+}
+
+impl Facts {
+    fn name(&mut self, name: String) -> usize {
+        if let Some(known) = self.known.get(&name) {
+            return *known;
+        }
+        self.names.push(name.clone());
+        self.known.insert(name, self.names.len() - 1);
+        self.names.len() - 1
+    }
+
+    /// Notes the tools that an entry calls, and the files that they read or change.
+    fn calls(&mut self, number: usize, content: &Content<'_>, cwd: &str) {
+        let mut all = Vec::new();
+        for (_, tool, arguments) in content.calls() {
+            let touched = touched_file(tool, arguments);
+            let file = touched.as_ref().map(|(file, _)| {
+                let below = file.strip_prefix(cwd).and_then(|rest| rest.strip_prefix('/'));
+                self.name(below.filter(|_| !cwd.is_empty()).unwrap_or(file).to_owned())
+            });
+            let changes = touched.is_some_and(|(_, changes)| changes);
+            all.push(json!([
+                self.name(tool.to_owned()),
+                file.map_or(-1, |file| file as i64),
+                u8::from(changes)
+            ]));
+        }
+        if !all.is_empty() {
+            self.call.insert(number.to_string(), all.into());
+        }
+    }
 }
 
 /// Writes entries of a session as a page.
@@ -104,61 +186,75 @@ pub fn write(
     session: &Session,
     source: &dyn Source,
     entries: &[Ix],
+    beside: &Beside<'_>,
     options: &Options,
-    redact: &mut dyn FnMut(&[u8]) -> Vec<u8>,
-    redact_text: &mut dyn FnMut(&str) -> String,
+    redact: &mut dyn Redact,
     out: &mut dyn Write,
 ) -> io::Result<Written> {
-    let mut writer = Writer { out, written: Written::default(), images: HashMap::new() };
-    let js = JS.concat();
+    let mut writer = Writer { out, bytes: 0 };
+    let (js, css) = (without_comments(&JS.concat()), without_comments(CSS));
     let policy = format!(
         "default-src 'none'; script-src 'sha256-{}'; style-src 'sha256-{}'; img-src blob:; base-uri 'none'; form-action 'none'",
         hash(&js),
-        hash(CSS)
+        hash(&css)
     );
-    let title = redact_text(if options.title.trim().is_empty() { "Session" } else { &options.title });
-    let head =
-        HTML.replace("{{csp}}", &policy).replace("{{css}}", CSS).replace("{{title}}", &escaped(&title));
-    writer.write(head.as_bytes())?;
+    let title =
+        redact.text(if options.title.trim().is_empty() { "Session" } else { &options.title }).into_owned();
+    let fixed =
+        HTML.replace("{{csp}}", &policy).replace("{{css}}", &css).replace("{{title}}", &escaped(&title));
+    writer.write(fixed.as_bytes())?;
     let mut number = vec![u32::MAX; session.entries.len()];
     for (at, ix) in entries.iter().enumerate() {
         number[ix.index()] = at as u32;
     }
-    let mut index = Index::default();
+    let numbered = |ix: Ix| number.get(ix.index()).filter(|at| **at != u32::MAX).map(|at| *at as usize);
+    let (mut columns, mut facts) = (Columns::default(), Facts::default());
+    let mut bodies = Bodies::new(options);
     let mut calls = Calls::default();
-    let (mut chunk, mut stored, mut last_time) = (vec![b'['], Vec::new(), 0);
+    let (mut chunk, mut stored) = (vec![b'['], Vec::new());
     for (at, ix) in entries.iter().enumerate() {
         if chunk.len() == 1 {
-            index.chunk.push(at);
-        }
-        source.read(session.span(*ix), &mut stored)?;
-        let line = redact(&stored);
-        let content = Content::read(session.format, &line);
-        if chunk.len() > 1 {
+            facts.chunk.push(at);
+        } else {
             chunk.extend_from_slice(b",\n");
         }
-        writer.body(&content, &line, options, &mut chunk)?;
+        source.read(session.span(*ix), &mut stored)?;
+        let line = redact.line(&stored);
+        let content = Content::read(session.format, &line);
+        let files = (beside.result_texts)(*ix, &line, &content);
+        bodies.write(&content, &line, files, redact, &mut writer, &mut chunk)?;
         let kind = filter::shown_kind(session, *ix);
-        index.id.push(redact_text(&ids::name(session, source, *ix)?));
-        let parent = session.tree.ancestors(*ix).skip(1).find(|parent| number[parent.index()] != u32::MAX);
-        index.parent.push(parent.map_or(0, |parent| at as i64 - i64::from(number[parent.index()])));
-        index.kind.push(Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) as u8);
+        let parent = session.tree.ancestors(*ix).skip(1).find_map(numbered);
         let time = session.entries.time(*ix);
-        index.time.push(time.is_some().then(|| time.0 - last_time));
-        if time.is_some() {
-            last_time = time.0;
-        }
-        index.summary.push(shortened(&content.summary_of(calls.words(&content))));
-        calls.remember(&content);
         let modes = filter::Mode::ALL.iter().enumerate().filter(|(_, (_, mode))| mode.shows(session, *ix));
-        let talk = u8::from(filter::talk(session, *ix)) << 5;
-        index.mask.push(modes.fold(talk, |mask, (bit, _)| mask | 1 << bit));
+        let talk = if filter::talk(session, *ix) { TALK } else { 0 };
+        let failed = if content.failed() { FAILED } else { 0 };
+        columns.add(
+            &redact.text(&ids::name(session, source, *ix)?),
+            &content.summary_of(calls.words(&content)),
+            time.is_some().then_some(time.0),
+            parent.map_or(0, |parent| at as i32 - parent as i32),
+            Kind::ALL.iter().position(|known| *known == kind).unwrap_or(0) as u8,
+            modes.fold(talk | failed, |mask, (bit, _)| mask | 1 << bit),
+        );
+        calls.remember(&content);
+        facts.calls(at, &content, &options.cwd);
         if let Some(label) = session.labels.label(*ix) {
-            index.label.insert(at.to_string(), redact_text(label).into());
+            facts.label.insert(at.to_string(), redact.text(label).into());
         }
         if let Some(usage) = content.usage().filter(|usage| usage.tokens() > 0) {
             let model = content.model.as_deref().unwrap_or_default();
-            index.used.insert(at.to_string(), serde_json::json!([usage.tokens(), usage.cost, model]));
+            let group = session.entries.group(*ix);
+            if let Some(before) = facts.replies.insert(group, at).filter(|_| group.is_some()) {
+                facts.used.remove(&before);
+            }
+            facts.used.insert(at, json!([usage.tokens(), body::cost(&usage, model, options), model]));
+        }
+        let mut notes: Vec<Value> =
+            beside.notes.get(ix).into_iter().flatten().map(|note| redact.text(note).into()).collect();
+        notes.extend(compacted(&line, kind).map(Value::from));
+        if !notes.is_empty() {
+            facts.note.insert(at.to_string(), notes.into());
         }
         if chunk.len() > CHUNK {
             writer.chunk(&mut chunk)?;
@@ -167,51 +263,95 @@ pub fn write(
     if chunk.len() > 1 {
         writer.chunk(&mut chunk)?;
     }
-    let place = |ix: Option<Ix>| {
-        ix.and_then(|ix| number.get(ix.index())).filter(|at| **at != u32::MAX).map_or(-1, |at| i64::from(*at))
-    };
+    let place = |ix: Option<Ix>| ix.and_then(numbered).map_or(-1, |at| at as i64);
     let last = entries.last().copied();
     let leaf =
         Some(session.head.leaf.or(session.head.entry)).filter(|leaf| place(*leaf) >= 0).unwrap_or(last);
     let order = order(session, &number, leaf);
     let mut notes = options.notes.clone();
-    let left = writer.written;
-    for (count, one, many) in [
-        (left.images, "image was left out", "images were left out"),
-        (left.thinking, "thinking block was left out", "thinking blocks were left out"),
-        (left.results, "tool result was cut", "tool results were cut"),
-    ] {
-        if count > 0 {
-            notes.push(format!("{count} {}", if count == 1 { one } else { many }));
-        }
-    }
-    let json = serde_json::json!({
-        "v": 1, "title": title, "agent": session.format.agent(), "cwd": redact_text(&options.cwd), "notes": notes,
-        "head": place(session.head.entry), "leaf": place(leaf), "id": index.id, "parent": index.parent, "kind": index.kind,
-        "time": index.time, "sum": index.summary, "mask": index.mask, "chunk": index.chunk, "label": index.label, "used": index.used,
-        "order": order,
+    notes.extend(bodies.left_out());
+    let sub = numbered_map(&beside.started, &numbered, &mut |started: &Started| {
+        let (first, last) = (numbered(started.first)?, numbered(started.last)?);
+        Some(json!([first, [last, started.entries], redact.text(&started.name)]))
     });
+    let link = numbered_map(&beside.links, &numbered, &mut |link: &Link| {
+        Some(json!([link.href, redact.text(&link.words)]))
+    });
+    let ctx =
+        beside.context.as_ref().map(|context| body::context(context, session, source, &numbered, redact));
+    let names: Vec<_> = facts.names.iter().map(|name| redact.text(name)).collect();
+    let used: Map<String, Value> = facts.used.into_iter().map(|(at, used)| (at.to_string(), used)).collect();
+    let json = json!({
+        "v": 2, "n": entries.len(), "rows": order.len() / 4, "title": title, "agent": session.format.agent(), "cwd": redact.text(&options.cwd),
+        "home": options.home, "notes": notes, "head": place(session.head.entry), "leaf": place(leaf), "chunk": facts.chunk,
+        "label": facts.label, "used": used, "note": facts.note, "calls": { "names": names, "at": facts.call }, "sub": sub, "link": link,
+        "ctx": ctx.transpose()?.unwrap_or_default(),
+    });
+    let mut numbers = columns.time;
+    numbers.extend_from_slice(&columns.parent);
+    numbers.extend_from_slice(&order);
+    numbers.resize(16 * entries.len(), 0);
+    numbers.extend_from_slice(&columns.kind);
+    numbers.extend_from_slice(&columns.mask);
+    writer.element("columns", &numbers)?;
+    writer.element("ids", columns.ids.as_bytes())?;
+    writer.element("words", columns.words.as_bytes())?;
     writer.element("index", json.to_string().as_bytes())?;
     writer.write(format!("<script>{js}</script>\n</body>\n</html>\n").as_bytes())?;
-    Ok(writer.written)
+    Ok(Written { bytes: writer.bytes, ..bodies.written })
 }
 
-/// The entries in the order of the tree views.
-fn order(session: &Session, number: &[u32], leaf: Option<Ix>) -> Vec<u32> {
+/// What is known beside some entries, by their number in the page.
+fn numbered_map<T>(
+    of: &HashMap<Ix, Vec<T>>,
+    numbered: &dyn Fn(Ix) -> Option<usize>,
+    json: &mut dyn FnMut(&T) -> Option<Value>,
+) -> Map<String, Value> {
+    let all = of.iter().filter_map(|(ix, items)| {
+        let items: Vec<Value> = items.iter().filter_map(&mut *json).collect();
+        Some((numbered(*ix)?.to_string(), items.into()))
+    });
+    all.collect()
+}
+
+/// How much a compaction replaced, if its line says that and its first words do not.
+fn compacted(line: &[u8], kind: Kind) -> Option<String> {
+    if kind != Kind::Compaction {
+        return None;
+    }
+    let tokens = ["tokensBefore", "tokens_before"].iter().find_map(|key| crate::json::member(line, key))?;
+    let tokens: f64 = std::str::from_utf8(tokens).ok()?.parse().ok()?;
+    (tokens >= 1.0).then(|| format!("{} before", Count("token", "tokens", tokens as usize)))
+}
+
+/// The entries in the order of the tree views, as differences of numbers of four bytes.
+fn order(session: &Session, number: &[u32], leaf: Option<Ix>) -> Vec<u8> {
     let rows = Rows::new(&session.tree, &Order::new(session, leaf), |ix| number[ix.index()] != u32::MAX);
-    rows.entries().iter().map(|ix| number[ix.index()]).collect()
+    let mut last = 0;
+    let difference = |ix: &Ix| {
+        let at = number[ix.index()] as i32;
+        (at - std::mem::replace(&mut last, at)).to_le_bytes()
+    };
+    rows.entries().iter().flat_map(difference).collect()
+}
+
+/// A script or a style without indentation and whole lines of comments, which a reader of the page has no use for.
+fn without_comments(code: &str) -> String {
+    let lines = code.lines().map(str::trim_start).filter(|line| !line.starts_with("//") && !line.is_empty());
+    lines.fold(String::with_capacity(code.len()), |mut out, line| {
+        let _ = writeln!(out, "{line}");
+        out
+    })
 }
 
 struct Writer<'w> {
     out: &'w mut dyn Write,
-    written: Written,
-    /// The images that are in the page, by the hash of their encoding.
-    images: HashMap<[u8; 32], usize>,
+    bytes: u64,
 }
 
 impl Writer<'_> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        self.written.bytes += bytes.len() as u64;
+        self.bytes += bytes.len() as u64;
         self.out.write_all(bytes)
     }
 
@@ -224,7 +364,7 @@ impl Writer<'_> {
 
     /// Writes bytes as an inert element, deflated.
     fn element(&mut self, name: &str, bytes: &[u8]) -> io::Result<()> {
-        let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::new(4));
+        let mut encoder = DeflateEncoder::new(Vec::with_capacity(bytes.len() / 3), Compression::new(EFFORT));
         encoder.write_all(bytes)?;
         let encoded = STANDARD.encode(encoder.finish()?);
         self.encoded(name, encoded.as_bytes())
@@ -235,117 +375,6 @@ impl Writer<'_> {
         self.write(encoded)?;
         self.write(b"</script>\n")
     }
-
-    /// Adds the body of an entry to a chunk.
-    fn body(
-        &mut self,
-        content: &Content<'_>,
-        line: &[u8],
-        options: &Options,
-        chunk: &mut Vec<u8>,
-    ) -> io::Result<()> {
-        chunk.extend_from_slice(b"{\"b\":[");
-        let start = chunk.len();
-        let mut images = None;
-        let mut is_text_said = false;
-        for block in &content.blocks {
-            let from = chunk.len();
-            if from > start {
-                chunk.push(b',');
-            }
-            match block {
-                Block::Text(text) => {
-                    is_text_said = true;
-                    put(chunk, &("t", text))?;
-                }
-                Block::Thinking { text, .. } if text.is_empty() => chunk.truncate(from),
-                Block::Thinking { .. } if options.no_thinking => {
-                    self.written.thinking += 1;
-                    chunk.truncate(from);
-                }
-                Block::Thinking { text, .. } => put(chunk, &("h", text))?,
-                Block::Call { id, name, arguments } => put(chunk, &("c", id, name, arguments_of(arguments)))?,
-                Block::Result { call, is_error, text } => {
-                    is_text_said = true;
-                    let (text, cut) = super::document::cut_off(text, options.results);
-                    self.written.results += usize::from(cut > 0);
-                    let text =
-                        if cut > 0 { format!("{text}\n… {cut} more bytes were left out") } else { text };
-                    put(chunk, &("r", call, u8::from(*is_error), text))?;
-                }
-                Block::Image { mime, bytes } => {
-                    let all = images.get_or_insert_with(|| encoded_images(line).into_iter());
-                    let number = match all.next() {
-                        Some(data) => self.image(&data, options.images)?,
-                        None => None,
-                    };
-                    put(chunk, &("i", number.map_or(-1, |number| number as i64), mime, bytes))?;
-                }
-                Block::Other(ty) => put(chunk, &("o", ty))?,
-            }
-        }
-        chunk.push(b']');
-        if !is_text_said && !content.text.is_empty() {
-            chunk.extend_from_slice(b",\"x\":");
-            put(chunk, &content.text)?;
-        }
-        if let Some(model) = &content.model {
-            chunk.extend_from_slice(b",\"m\":");
-            put(chunk, model)?;
-        }
-        if let Some(usage) = content.usage() {
-            chunk.extend_from_slice(b",\"u\":");
-            put(chunk, &(usage.input, usage.output, usage.cache_read, usage.cache_write, usage.cost))?;
-        }
-        chunk.push(b'}');
-        Ok(())
-    }
-
-    /// Writes an image, unless it is in the page already. Gives its number; `None` if it is left out.
-    fn image(&mut self, data: &str, which: Images) -> io::Result<Option<usize>> {
-        let is_wanted = match which {
-            Images::All => true,
-            Images::Small => data.len() <= SMALL_IMAGE,
-            Images::None => false,
-        };
-        let is_encoded = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
-        if !is_wanted || !is_encoded || data.is_empty() {
-            self.written.images += 1;
-            return Ok(None);
-        }
-        let hash: [u8; 32] = Sha256::digest(data.as_bytes()).into();
-        let next = self.images.len();
-        if let Some(known) = self.images.get(&hash) {
-            return Ok(Some(*known));
-        }
-        self.images.insert(hash, next);
-        self.encoded("image", data.as_bytes())?;
-        Ok(Some(next))
-    }
-}
-
-/// The encoded images of a message, in their order. Those inside of a result follow it, as their blocks do.
-fn encoded_images(line: &[u8]) -> Vec<String> {
-    let message = member(line, "message").or_else(|| member(line, "attachment")).unwrap_or(line);
-    let content = member(message, "content").or_else(|| member(message, "prompt")).unwrap_or_default();
-    let mut out = Vec::new();
-    let mut todo: VecDeque<&[u8]> = each_item(content).collect();
-    while let Some(item) = todo.pop_front() {
-        match &*text(item, "type") {
-            "image" => {
-                let data = member(item, "source")
-                    .and_then(|source| member(source, "data"))
-                    .or_else(|| member(item, "data"));
-                out.push(data.and_then(string).unwrap_or_default().into_owned());
-            }
-            "tool_result" => {
-                let inside: Vec<&[u8]> = each_item(member(item, "content").unwrap_or_default()).collect();
-                inside.into_iter().rev().for_each(|item| todo.push_front(item));
-            }
-            _ => {}
-        }
-    }
-    out
 }
 
 /// The words of the calls that were seen last.
@@ -371,17 +400,6 @@ impl Calls {
             self.order.push_back(id.to_owned());
             self.words.insert(id.to_owned(), call_words(name, arguments));
         }
-    }
-}
-
-fn put(into: &mut Vec<u8>, value: &impl serde::Serialize) -> io::Result<()> {
-    Ok(serde_json::to_writer(into, value)?)
-}
-
-fn shortened(text: &str) -> String {
-    match text.char_indices().nth(SUMMARY) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }
 

@@ -68,6 +68,34 @@ pub struct Redactor {
     is_stale: bool,
 }
 
+/// Changes what an export shows of a session.
+pub trait Redact {
+    /// Returns a line of JSON without its secrets; all other bytes stay.
+    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]>;
+
+    /// Returns the value of a field without its secrets. Its name may be what gives a secret away.
+    fn value<'t>(&mut self, key: &str, text: &'t str) -> Cow<'t, str>;
+
+    /// Returns a text without its secrets.
+    fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        self.value("", text)
+    }
+}
+
+/// Changes nothing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Unredacted;
+
+impl Redact for Unredacted {
+    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        Cow::Borrowed(line)
+    }
+
+    fn value<'t>(&mut self, _: &str, text: &'t str) -> Cow<'t, str> {
+        Cow::Borrowed(text)
+    }
+}
+
 /// The shortest secret that is replaced without the words around it.
 const SHORTEST: usize = 8;
 
@@ -130,41 +158,6 @@ impl Redactor {
         &self.places
     }
 
-    /// Returns a text with its secrets replaced.
-    pub fn text<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
-        self.value("", text)
-    }
-
-    /// Returns a line of JSON with the secrets in its keys and strings replaced; all other bytes stay.
-    pub fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
-        if self.is_clean() {
-            return Cow::Borrowed(line);
-        }
-        self.freshen();
-        let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
-        line::each_string(line, &mut |string| {
-            if !string.is_searched() {
-                return;
-            }
-            let text = string.text();
-            if let Cow::Owned(new) = self.value(string.key(), &text) {
-                edits.push((string.range(), line::quoted(&new)));
-            }
-        });
-        if edits.is_empty() {
-            return Cow::Borrowed(line);
-        }
-        let mut out = Vec::with_capacity(line.len());
-        let mut from = 0;
-        for (range, new) in edits {
-            out.extend_from_slice(&line[from..range.start]);
-            out.extend_from_slice(&new);
-            from = range.end;
-        }
-        out.extend_from_slice(&line[from..]);
-        Cow::Owned(out)
-    }
-
     fn mark(&mut self, secret: &str, rule: &str) -> String {
         if let Some(mark) = self.marks.get(secret) {
             return mark.clone();
@@ -191,6 +184,37 @@ impl Redactor {
             .ok()
             .filter(|known| known.patterns_len() > 0)
             .map(|known| (known, marks));
+    }
+}
+
+impl Redact for Redactor {
+    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        if self.is_clean() {
+            return Cow::Borrowed(line);
+        }
+        self.freshen();
+        let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
+        line::each_string(line, &mut |string| {
+            if !string.is_searched() {
+                return;
+            }
+            let text = string.text();
+            if let Cow::Owned(new) = self.value(string.key(), &text) {
+                edits.push((string.range(), line::quoted(&new)));
+            }
+        });
+        if edits.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        let mut out = Vec::with_capacity(line.len());
+        let mut from = 0;
+        for (range, new) in edits {
+            out.extend_from_slice(&line[from..range.start]);
+            out.extend_from_slice(&new);
+            from = range.end;
+        }
+        out.extend_from_slice(&line[from..]);
+        Cow::Owned(out)
     }
 
     fn value<'t>(&mut self, key: &str, text: &'t str) -> Cow<'t, str> {

@@ -315,17 +315,9 @@ impl Reading<'_> {
 
     /// Records the file that a call reads or changes.
     fn file(&mut self, entry: Ix, tool: u32, call: &Members<'_>) {
-        let name = self.facts.names[tool as usize].to_ascii_lowercase();
-        let is_one_of = |words: &[&str]| words.iter().any(|word| name.contains(word));
-        let changes = is_one_of(&["edit", "write", "patch", "replace", "create"]);
-        if !changes && !is_one_of(&["read", "view"]) {
-            return;
-        }
         let Some(arguments) = call.get("input").or(call.get("arguments")) else { return };
-        let arguments = Members::new(arguments);
-        let paths = ["file_path", "path", "filePath", "notebook_path"].map(|key| arguments.text(key));
-        if let Some(path) = paths.iter().find(|path| !path.is_empty()) {
-            let file = self.name(path);
+        if let Some((path, changes)) = touched_file(&self.facts.names[tool as usize], arguments) {
+            let file = self.name(&path);
             self.facts.files.push(FileCall { entry, tool, file, changes });
         }
     }
@@ -358,6 +350,20 @@ impl Reading<'_> {
         self.names.insert(name.to_owned(), place);
         place
     }
+}
+
+/// Returns the file that a call of a tool reads or changes, as the model named it, and whether the call changes it.
+pub fn touched_file(tool: &str, arguments: &[u8]) -> Option<(String, bool)> {
+    let tool = tool.to_ascii_lowercase();
+    let is_one_of = |words: &[&str]| words.iter().any(|word| tool.contains(word));
+    let changes = is_one_of(&["edit", "write", "patch", "replace", "create"]);
+    if !changes && !is_one_of(&["read", "view"]) {
+        return None;
+    }
+    let arguments = Members::new(arguments);
+    let paths = ["file_path", "path", "filePath", "notebook_path"].map(|key| arguments.text(key));
+    let path = paths.into_iter().find(|path| !path.is_empty())?;
+    Some((path.into_owned(), changes))
 }
 
 /// Returns the hash that identifies an entry in another session. A copy has the time and the

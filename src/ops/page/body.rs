@@ -1,0 +1,236 @@
+//! The bodies of entries: what the page's script reads from a chunk.
+
+use super::{Images, Options, ResultText, Writer, Written};
+use crate::context::{Context, Message, Origin};
+use crate::format::{Block, Content, Session, Usage};
+use crate::json::{each_item, member, string, text};
+use crate::model::{Count, Ix, Source};
+use crate::ops::document::{arguments_of, cut_off};
+use crate::ops::redact::Redact;
+use serde_json::{Value, json};
+use sha2::{Digest, Sha256};
+use std::collections::{HashMap, VecDeque};
+use std::io;
+
+/// The largest image, in bytes of its encoding, that counts as small.
+const SMALL_IMAGE: usize = 64 * 1024;
+
+/// Writes bodies, and knows what was left out and which images are in the page.
+pub(super) struct Bodies<'o> {
+    options: &'o Options,
+    pub(super) written: Written,
+    /// The images that are in the page, by the hash of their encoding.
+    images: HashMap<[u8; 32], usize>,
+}
+
+impl<'o> Bodies<'o> {
+    pub(super) fn new(options: &'o Options) -> Bodies<'o> {
+        Bodies { options, written: Written::default(), images: HashMap::new() }
+    }
+
+    /// Says what was left out.
+    pub(super) fn left_out(&self) -> Vec<String> {
+        let left = self.written;
+        let all = [
+            Count("image was left out", "images were left out", left.images),
+            Count("thinking block was left out", "thinking blocks were left out", left.thinking),
+            Count("tool result was cut", "tool results were cut", left.results),
+        ];
+        all.iter().filter(|count| count.2 > 0).map(Count::to_string).collect()
+    }
+
+    /// Adds the body of an entry to a chunk.
+    pub(super) fn write(
+        &mut self,
+        content: &Content<'_>,
+        line: &[u8],
+        files: Vec<Option<ResultText>>,
+        redact: &mut dyn Redact,
+        writer: &mut Writer<'_>,
+        chunk: &mut Vec<u8>,
+    ) -> io::Result<()> {
+        chunk.extend_from_slice(b"{\"b\":[");
+        let start = chunk.len();
+        let (mut images, mut files) = (None, files.into_iter());
+        let mut is_text_said = false;
+        for block in &content.blocks {
+            let from = chunk.len();
+            if from > start {
+                chunk.push(b',');
+            }
+            match block {
+                Block::Text(text) => {
+                    is_text_said = true;
+                    add(chunk, &("t", text))?;
+                }
+                Block::Thinking { text, .. } if text.is_empty() => chunk.truncate(from),
+                Block::Thinking { .. } if self.options.no_thinking => {
+                    self.written.thinking += 1;
+                    chunk.truncate(from);
+                }
+                Block::Thinking { text, .. } => add(chunk, &("h", text))?,
+                Block::Call { id, name, arguments } => add(chunk, &("c", id, name, arguments_of(arguments)))?,
+                Block::Result { call, is_error, text } => {
+                    is_text_said = true;
+                    let shown = self.cut(text);
+                    match files.next().flatten() {
+                        None => add(chunk, &("r", call, u8::from(*is_error), shown))?,
+                        Some(file) => {
+                            let text = file.text.map(|text| self.cut(&redact.text(&text)));
+                            let file = (redact.text(&file.heading), text, file.more);
+                            add(chunk, &("r", call, u8::from(*is_error), shown, file))?;
+                        }
+                    }
+                }
+                Block::Image { mime, bytes } => {
+                    let all = images.get_or_insert_with(|| encoded_images(line).into_iter());
+                    let number = match all.next() {
+                        Some(data) => self.image(&data, writer)?,
+                        None => None,
+                    };
+                    add(chunk, &("i", number.map_or(-1, |number| number as i64), mime, bytes))?;
+                }
+                Block::Other(ty) => add(chunk, &("o", ty))?,
+            }
+        }
+        chunk.push(b']');
+        if !is_text_said && !content.text.is_empty() {
+            chunk.extend_from_slice(b",\"x\":");
+            add(chunk, &content.text)?;
+        }
+        if let Some(model) = &content.model {
+            chunk.extend_from_slice(b",\"m\":");
+            add(chunk, model)?;
+        }
+        if let Some(usage) = content.usage() {
+            let cost = cost(&usage, content.model.as_deref().unwrap_or_default(), self.options);
+            chunk.extend_from_slice(b",\"u\":");
+            add(chunk, &(usage.input, usage.output, usage.cache_read, usage.cache_write, cost))?;
+        }
+        chunk.push(b'}');
+        Ok(())
+    }
+
+    /// Returns a result as far as it is shown.
+    fn cut(&mut self, text: &str) -> String {
+        let (text, cut) = cut_off(text, self.options.results);
+        self.written.results += usize::from(cut > 0);
+        if cut > 0 { format!("{text}\n… {cut} more bytes were left out") } else { text }
+    }
+
+    /// Writes an image, unless it is in the page already. Returns its number, or `None` if it is left out.
+    fn image(&mut self, data: &str, writer: &mut Writer<'_>) -> io::Result<Option<usize>> {
+        let is_wanted = match self.options.images {
+            Images::All => true,
+            Images::Small => data.len() <= SMALL_IMAGE,
+            Images::None => false,
+        };
+        let is_encoded = data.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte));
+        if !is_wanted || !is_encoded || data.is_empty() {
+            self.written.images += 1;
+            return Ok(None);
+        }
+        let hash: [u8; 32] = Sha256::digest(data.as_bytes()).into();
+        let next = self.images.len();
+        if let Some(known) = self.images.get(&hash) {
+            return Ok(Some(*known));
+        }
+        self.images.insert(hash, next);
+        writer.encoded("image", data.as_bytes())?;
+        Ok(Some(next))
+    }
+}
+
+/// Returns what a reply cost: as stored, or by the prices.
+pub(super) fn cost(usage: &Usage, model: &str, options: &Options) -> Option<f64> {
+    usage.cost.filter(|cost| *cost > 0.0).or_else(|| options.prices.cost(model, usage)).or(usage.cost)
+}
+
+/// Returns the messages that the model would be sent: the number of the entry or -1, the role, notes, and the parts if they are
+/// not those of the entry.
+pub(super) fn context(
+    context: &Context,
+    session: &Session,
+    source: &dyn Source,
+    numbered: &dyn Fn(Ix) -> Option<usize>,
+    redact: &mut dyn Redact,
+) -> io::Result<Vec<Value>> {
+    let (mut line, mut stored, mut out) = (Vec::new(), Vec::new(), Vec::new());
+    for message in context.sent() {
+        let said = message.read(session, source, &mut line)?;
+        let number = message.entry.and_then(numbered);
+        let is_own = match message.entry.filter(|_| number.is_some()) {
+            Some(entry) => {
+                source.read(session.span(entry), &mut stored)?;
+                Content::read(session.format, &stored).blocks != said.blocks
+            }
+            None => true,
+        };
+        let parts = is_own.then(|| said.blocks.iter().map(|block| part(block, redact)).collect::<Vec<_>>());
+        let notes = notes(message, redact);
+        out.push(json!([
+            number.map_or(-1, |number| number as i64),
+            redact.text(&message.role),
+            notes,
+            parts
+        ]));
+    }
+    Ok(out)
+}
+
+fn notes(message: &Message, redact: &mut dyn Redact) -> Vec<String> {
+    let origin = Some(message.origin)
+        .filter(|origin| *origin != Origin::Message)
+        .map(|origin| origin.name().to_owned());
+    let patches = message.patches.iter().map(|patch| redact.text(&patch.to_string()).into_owned());
+    origin.into_iter().chain(patches).collect()
+}
+
+/// A block of a message that is no entry of the page.
+fn part(block: &Block<'_>, redact: &mut dyn Redact) -> Value {
+    match block {
+        Block::Text(text) => json!(["t", redact.text(text)]),
+        Block::Thinking { text, .. } => json!(["h", redact.text(text)]),
+        Block::Call { id, name, arguments } => {
+            let arguments = arguments_of(arguments);
+            let arguments: Vec<_> = arguments
+                .iter()
+                .map(|(key, value)| (redact.text(key).into_owned(), redact.value(key, value).into_owned()))
+                .collect();
+            json!(["c", redact.text(id), redact.text(name), arguments])
+        }
+        Block::Result { call, is_error, text } => {
+            json!(["r", redact.text(call), u8::from(*is_error), redact.text(text)])
+        }
+        Block::Image { mime, bytes } => json!(["i", -1, redact.text(mime), bytes]),
+        Block::Other(ty) => json!(["o", redact.text(ty)]),
+    }
+}
+
+fn add(into: &mut Vec<u8>, value: &impl serde::Serialize) -> io::Result<()> {
+    Ok(serde_json::to_writer(into, value)?)
+}
+
+/// The encoded images of a message, in their order. Those inside of a result follow it, as their blocks do.
+fn encoded_images(line: &[u8]) -> Vec<String> {
+    let message = member(line, "message").or_else(|| member(line, "attachment")).unwrap_or(line);
+    let content = member(message, "content").or_else(|| member(message, "prompt")).unwrap_or_default();
+    let mut out = Vec::new();
+    let mut todo: VecDeque<&[u8]> = each_item(content).collect();
+    while let Some(item) = todo.pop_front() {
+        match &*text(item, "type") {
+            "image" => {
+                let data = member(item, "source")
+                    .and_then(|source| member(source, "data"))
+                    .or_else(|| member(item, "data"));
+                out.push(data.and_then(string).unwrap_or_default().into_owned());
+            }
+            "tool_result" => {
+                let inside: Vec<&[u8]> = each_item(member(item, "content").unwrap_or_default()).collect();
+                inside.into_iter().rev().for_each(|item| todo.push_front(item));
+            }
+            _ => {}
+        }
+    }
+    out
+}
