@@ -40,7 +40,10 @@ async function run(source) {
 	return result.value;
 }
 async function until(what, most = 30000) {
-	for (const end = Date.now() + most; Date.now() < end; await pause(50)) if (await run(`return ${what}`)) return true;
+	for (const end = Date.now() + most; Date.now() < end; await pause(50)) {
+		// While a page is left for another there is no document.
+		try { if (await run(`return ${what}`)) return true; } catch { /* not yet */ }
+	}
 	return false;
 }
 async function open(name, hash = '') {
@@ -185,10 +188,6 @@ try {
 	await run('window.DecompressionStream=undefined');
 	check('a browser without streams inflates, too', await run("return asText(await inflate(chunkEls[0])).length>100"));
 
-	for (const page of ['site/index.html', ...(wanted.site ?? [])]) {
-		await call('Page.navigate', { url: `file://${folder}/${page}` });
-		await pause(300);
-	}
 	await call('Page.navigate', { url: `file://${folder}/site/index.html` });
 	await until("document.readyState==='complete'", 5000);
 	const hrefs = await run("return [...document.querySelectorAll('a')].map(a=>a.getAttribute('href'))");
