@@ -81,6 +81,76 @@ pub(super) fn each_string(line: &[u8], each: &mut dyn FnMut(&Stored<'_>)) {
     }
 }
 
+/// A secret may begin in a text block of a message and end in the next one: this many bytes at the ends are looked at together.
+const SEAM: usize = 512;
+
+/// Two texts that follow each other in a list of blocks.
+pub(super) struct Seam {
+    /// Where they are in the line, quotes included.
+    pub(super) strings: [Range<usize>; 2],
+    /// The fields that lead to the first.
+    pub(super) path: String,
+    /// How many bytes of the first, decoded, are before those that are looked at.
+    pub(super) before: usize,
+    /// The end of the first and the start of the second.
+    pub(super) text: String,
+    /// Where the second begins in `text`.
+    pub(super) middle: usize,
+}
+
+/// Gives each place where a text block follows another.
+pub(super) fn each_seam(line: &[u8], each: &mut dyn FnMut(&Seam)) {
+    // Most lines have one text at most.
+    if memchr::memmem::find_iter(line, b"\"text\"").nth(1).is_none() {
+        return;
+    }
+    let mut last: Option<(Range<usize>, String, String)> = None;
+    each_string(line, &mut |string| {
+        if string.is_key || string.key() != "text" {
+            return;
+        }
+        let (range, path, text) = (string.range(), string.path(), string.text().into_owned());
+        if let Some((before, before_path, first)) = last.take()
+            && before_path == path
+            && is_next_block(&line[before.end..range.start])
+        {
+            let (from, to) = (floor(&first, first.len().saturating_sub(SEAM)), floor(&text, SEAM));
+            let joined = format!("{}{}", &first[from..], &text[..to]);
+            let middle = first.len() - from;
+            each(&Seam {
+                strings: [before, range.clone()],
+                path: before_path,
+                before: from,
+                text: joined,
+                middle,
+            });
+        }
+        last = Some((range, path, text));
+    });
+}
+
+/// Whether what is between two texts ends one block of a list and begins the next.
+fn is_next_block(between: &[u8]) -> bool {
+    let (mut at, mut signs) = (0, Vec::new());
+    while let Some(sign) = between.get(at) {
+        match sign {
+            b'"' => match crate::json::end_of_string(between, at) {
+                Some(end) => at = end - 1,
+                None => return false,
+            },
+            b'{' | b'}' | b'[' | b']' => signs.push(*sign),
+            _ => {}
+        }
+        at += 1;
+    }
+    signs == b"}{"
+}
+
+/// The end of the last character that ends at or before a byte.
+fn floor(text: &str, at: usize) -> usize {
+    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0)
+}
+
 /// A text as a JSON string.
 pub(super) fn quoted(text: &str) -> Vec<u8> {
     serde_json::to_vec(text).expect("a text is always a JSON string")

@@ -96,6 +96,17 @@ impl Redact for Unredacted {
     }
 }
 
+/// A secret that begins in one text block of a message and ends in the next.
+struct CutSecret {
+    /// The two texts in the line.
+    strings: [Range<usize>; 2],
+    /// Where its parts are in the texts.
+    inside: [Range<usize>; 2],
+    parts: [String; 2],
+    rule: String,
+    field: String,
+}
+
 /// The shortest secret that is replaced without the words around it.
 const SHORTEST: usize = 8;
 
@@ -126,6 +137,15 @@ impl Redactor {
                 hits.push((text[range.clone()].to_owned(), rule, string.path(), range));
             }
         });
+        for cut in self.cut_secrets(line) {
+            // Its parts are secrets, too, wherever they are.
+            let mark = self.mark(&cut.parts.concat(), &cut.rule);
+            for part in &cut.parts {
+                self.marks.entry(part.clone()).or_insert_with(|| mark.clone());
+            }
+            *self.places.entry(cut.rule.clone()).or_default() += 1;
+            found(Found { rule: cut.rule, field: cut.field, range: cut.inside[0].clone() });
+        }
         for (secret, rule, field, range) in hits {
             if !rules::is_replacement(rule) {
                 self.mark(&secret, rule);
@@ -133,6 +153,28 @@ impl Redactor {
             *self.places.entry(rule.to_owned()).or_default() += 1;
             found(Found { rule: rule.to_owned(), field, range });
         }
+    }
+
+    /// Finds the secrets of a line that begin in one text block and end in the next.
+    fn cut_secrets(&self, line: &[u8]) -> Vec<CutSecret> {
+        let mut out = Vec::new();
+        line::each_seam(line, &mut |seam| {
+            for (range, rule) in self.rules.find(&seam.text, "") {
+                if range.start >= seam.middle || range.end <= seam.middle || rules::is_replacement(rule) {
+                    continue;
+                }
+                let parts = [&seam.text[range.start..seam.middle], &seam.text[seam.middle..range.end]];
+                let first = seam.before + range.start..seam.before + seam.middle;
+                out.push(CutSecret {
+                    strings: seam.strings.clone(),
+                    inside: [first, 0..range.end - seam.middle],
+                    parts: parts.map(str::to_owned),
+                    rule: rule.to_owned(),
+                    field: seam.path.clone(),
+                });
+            }
+        });
+        out
     }
 
     /// Looks through a text that is not on a line, such as a file beside the session.
@@ -185,42 +227,19 @@ impl Redactor {
             .filter(|known| known.patterns_len() > 0)
             .map(|known| (known, marks));
     }
-}
 
-impl Redact for Redactor {
-    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
-        if self.is_clean() {
-            return Cow::Borrowed(line);
-        }
-        self.freshen();
-        let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
-        line::each_string(line, &mut |string| {
-            if !string.is_searched() {
-                return;
-            }
-            let text = string.text();
-            if let Cow::Owned(new) = self.value(string.key(), &text) {
-                edits.push((string.range(), line::quoted(&new)));
-            }
-        });
-        if edits.is_empty() {
-            return Cow::Borrowed(line);
-        }
-        let mut out = Vec::with_capacity(line.len());
-        let mut from = 0;
-        for (range, new) in edits {
-            out.extend_from_slice(&line[from..range.start]);
-            out.extend_from_slice(&new);
-            from = range.end;
-        }
-        out.extend_from_slice(&line[from..]);
-        Cow::Owned(out)
-    }
-
-    fn value<'t>(&mut self, key: &str, text: &'t str) -> Cow<'t, str> {
-        let mut spans: Vec<(Range<usize>, String)> = Vec::new();
+    /// Returns the value of a field without its secrets, of which some may be known already: where they are, and their marks.
+    fn replaced<'t>(
+        &mut self,
+        key: &str,
+        text: &'t str,
+        mut spans: Vec<(Range<usize>, String)>,
+    ) -> Cow<'t, str> {
         let rules = Arc::clone(&self.rules);
         for (range, rule) in rules.find(text, key) {
+            if spans.iter().any(|(other, _)| range.start < other.end && other.start < range.end) {
+                continue;
+            }
             let new = match rules::replacement(rule, &text[range.clone()]) {
                 Some(new) => new,
                 None => {
@@ -257,6 +276,50 @@ impl Redact for Redactor {
         }
         out.push_str(&text[from..]);
         Cow::Owned(out)
+    }
+}
+
+impl Redact for Redactor {
+    fn line<'l>(&mut self, line: &'l [u8]) -> Cow<'l, [u8]> {
+        if self.is_clean() {
+            return Cow::Borrowed(line);
+        }
+        self.freshen();
+        let cuts = self.cut_secrets(line);
+        let mut edits: Vec<(Range<usize>, Vec<u8>)> = Vec::new();
+        line::each_string(line, &mut |string| {
+            if !string.is_searched() {
+                return;
+            }
+            let text = string.text();
+            let mut known = Vec::new();
+            for cut in &cuts {
+                for (at, inside) in cut.strings.iter().zip(&cut.inside) {
+                    if *at == string.range() {
+                        known.push((inside.clone(), self.mark(&cut.parts.concat(), &cut.rule)));
+                    }
+                }
+            }
+            if let Cow::Owned(new) = self.replaced(string.key(), &text, known) {
+                edits.push((string.range(), line::quoted(&new)));
+            }
+        });
+        if edits.is_empty() {
+            return Cow::Borrowed(line);
+        }
+        let mut out = Vec::with_capacity(line.len());
+        let mut from = 0;
+        for (range, new) in edits {
+            out.extend_from_slice(&line[from..range.start]);
+            out.extend_from_slice(&new);
+            from = range.end;
+        }
+        out.extend_from_slice(&line[from..]);
+        Cow::Owned(out)
+    }
+
+    fn value<'t>(&mut self, key: &str, text: &'t str) -> Cow<'t, str> {
+        self.replaced(key, text, Vec::new())
     }
 }
 

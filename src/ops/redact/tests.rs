@@ -234,3 +234,93 @@ fn groups_are_looked_for_when_they_are_chosen() {
     check(Group::Hosts, "https://ci.example.org/a on 10.1.2.3", "https://[redacted:host#1]/a on [redacted:host#2]");
     check(Group::Credentials, "/home/ann ann@example.com", "/home/ann ann@example.com");
 }
+
+/// A secret, however its bytes are spelled and wherever the agent put it, leaves no piece that is long enough to be of use.
+#[test]
+fn a_secret_is_found_however_it_is_stored() {
+    for seed in 1..12 {
+        for (at, (kind, text, secret)) in kinds(seed * 777).into_iter().enumerate() {
+            let escape = |step: usize| -> String {
+                let letter = |(place, letter): (usize, char)| match (place + at) % step {
+                    0 if letter.is_ascii() => format!("\\u{:04x}", letter as u32),
+                    1 if letter == '/' => "\\/".to_owned(),
+                    _ => serde_json::to_string(&letter).unwrap().trim_matches('"').replace("\\'", "'"),
+                };
+                let quoted = |letter: char| if letter == '"' { "\\\"".to_owned() } else { String::new() };
+                text.chars()
+                    .enumerate()
+                    .map(|(place, sign)| if sign == '"' { quoted(sign) } else { letter((place, sign)) })
+                    .collect()
+            };
+            let (start, whole) = (text.find(&secret).unwrap(), serde_json::to_string(&text).unwrap());
+            // Both parts of a secret that is cut have enough of it to be told from words.
+            let cut = start + secret.len() / 3 + (seed as usize * 3 + at) % (secret.len() / 3).max(1);
+            let [first, second] =
+                [&text[..cut], &text[cut..]].map(|part| serde_json::to_string(part).unwrap());
+            let stored = [
+                ("escapes", format!(r#"{{"message":{{"content":"{}"}}}}"#, escape(2))),
+                (
+                    "few escapes",
+                    format!(r#"{{"message":{{"content":[{{"type":"text","text":"{}"}}]}}}}"#, escape(7)),
+                ),
+                ("a key", format!(r#"{{"arguments":{{{whole}:true}}}}"#)),
+                ("a list", format!(r#"{{"a":[[1,{{"b":[{whole}]}}]]}}"#)),
+                (
+                    "two blocks",
+                    format!(
+                        r#"{{"content":[{{"type":"text","text":{first}}},{{"type":"text","text":{second}}}]}}"#
+                    ),
+                ),
+                (
+                    "two blocks, later",
+                    format!(
+                        r#"{{"content":[{{"text":"a"}},{{"text":{first},"citations":null}}, {{ "n":1,"text": {second} }}]}}"#
+                    ),
+                ),
+            ];
+            for (how, line) in stored {
+                let mut redactor = redactor();
+                redactor.learn(line.as_bytes(), &mut |_| {});
+                let out = redactor.line(line.as_bytes()).into_owned();
+                let strings = all_strings(&serde_json::from_slice(&out).unwrap());
+                let rest = strings.concat();
+                let half = &secret[..secret.len() / 3];
+                assert!(
+                    rest.contains("[redacted:")
+                        && !rest.contains(&secret)
+                        && (how != "two blocks" || !rest.contains(half)),
+                    "{kind}, {how}, seed {seed}: {} bytes stayed",
+                    secret.len()
+                );
+            }
+        }
+    }
+}
+
+/// All keys and strings of a value.
+fn all_strings(value: &serde_json::Value) -> Vec<String> {
+    match value {
+        serde_json::Value::String(text) => vec![text.clone()],
+        serde_json::Value::Array(items) => items.iter().flat_map(all_strings).collect(),
+        serde_json::Value::Object(members) => members
+            .iter()
+            .flat_map(|(key, item)| std::iter::once(key.clone()).chain(all_strings(item)))
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+#[test]
+fn blocks_that_do_not_follow_each_other_are_not_joined() {
+    let secret = format!("gh{}_{}", "p", random(9, 36, ALL));
+    let (first, second) = secret.split_at(20);
+    for line in [
+        format!(r#"[{{"text":"{first}"}},{{"x":1}},{{"text":"{second}"}}]"#),
+        format!(r#"{{"a":{{"text":"{first}"}},"b":{{"text":"{second}"}}}}"#),
+        format!(r#"[[{{"text":"{first}"}}],[{{"text":"{second}"}}]]"#),
+    ] {
+        let mut redactor = redactor();
+        redactor.learn(line.as_bytes(), &mut |_| {});
+        assert!(redactor.is_clean(), "{} bytes were joined", line.len());
+    }
+}
