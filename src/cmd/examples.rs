@@ -180,6 +180,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "move",
+        &[
+            ("bough move -n ../app ../service", "Show what would move after a folder was renamed"),
+            (
+                "bough move -n -s parser.jsonl --to ../service",
+                "Show what one session needs to continue in another folder",
+            ),
+            ("bough move -n --map /Users/ada=/home/ada", "Show what sessions of another machine need"),
+        ],
+    ),
+    (
         "op",
         &[
             ("bough op log", "List the operations"),

@@ -21,6 +21,7 @@ mod merge;
 mod merge_base;
 mod migrate;
 mod op;
+mod relocate;
 mod rev_parse;
 mod sessions;
 mod shared;
@@ -80,6 +81,7 @@ enum Command {
     Merge(merge::Args),
     MergeBase(merge_base::Args),
     Migrate(migrate::Args),
+    Move(relocate::Args),
     Op(op::Args),
     Redo(undo::RedoArgs),
     RevParse(rev_parse::Args),
@@ -101,7 +103,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "export",
         ],
     ),
-    ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch"]),
+    ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch", "move"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op"]),
     (
         "Plumbing and setup",
@@ -165,6 +167,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Op(args) => op::run(args, global, ui),
         Command::Merge(args) => merge::run(args, global, ui),
         Command::MergeBase(args) => merge_base::run(args, global, ui),
+        Command::Move(args) => relocate::run(args, global, ui),
         Command::Migrate(args) => migrate::run(args, global, ui),
         Command::Redo(args) => undo::redo(args, global, ui),
         Command::RevParse(args) => rev_parse::run(args, global, ui),

@@ -21,6 +21,8 @@ pub struct Plan {
     pub keep_times: bool,
     /// The move of HEAD, for plans that move it; determines the later meaning of `-` and `@{-1}`.
     pub moved: Option<Moved>,
+    /// Folders that are removed at the end if they are empty then, the innermost first.
+    pub emptied: Vec<PathBuf>,
 }
 
 /// A move of HEAD from one entry to another.
@@ -62,6 +64,17 @@ pub enum Target {
         path: Option<PathBuf>,
         /// Its content; kept pieces are read from the current session.
         pieces: Vec<Piece>,
+    },
+    /// A file that gets another path, and keeps its mode and its time.
+    Move {
+        /// Which file of the session.
+        file: u16,
+        /// The new path.
+        to: PathBuf,
+        /// The new content, in order; kept pieces are stretches of the old file.
+        pieces: Vec<Piece>,
+        /// Whether the old file stays, too.
+        copies: bool,
     },
 }
 

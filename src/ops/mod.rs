@@ -20,6 +20,7 @@ pub mod merge;
 pub mod migrate;
 pub mod page;
 pub mod redact;
+pub mod relocate;
 pub mod revision;
 pub mod rows;
 pub mod sessions;

@@ -28,7 +28,8 @@ pub(super) enum Content {
 }
 
 impl Files {
-    pub(super) fn new() -> Files {
+    /// Creates a list without files; they are added by [`Files::attach`].
+    pub fn new() -> Files {
         Files { files: Vec::new(), stamps: Vec::new(), last: Mutex::new(None) }
     }
 

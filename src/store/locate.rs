@@ -378,6 +378,14 @@ pub(super) fn folder_names(agent: &str, folder: &Path) -> Vec<String> {
             {
                 names.push(format!("-{}", dashed(&below.to_string_lossy())));
             }
+            // oh-my-pi's own names for folders that come and go.
+            if agent == "omp"
+                && names.len() == 1
+                && let Ok(below) = folder.strip_prefix(std::env::temp_dir())
+            {
+                let below = dashed(&below.to_string_lossy());
+                names.push(if below.is_empty() { "-tmp".into() } else { format!("-tmp-{below}") });
+            }
             names
         }
     }

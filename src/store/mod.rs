@@ -6,6 +6,7 @@
 
 pub mod agents;
 pub mod blobs;
+pub mod clients;
 pub mod companions;
 pub mod continued;
 mod error;
@@ -13,6 +14,7 @@ mod files;
 pub mod locate;
 pub mod oplog;
 pub mod project;
+pub mod project_folder;
 mod read;
 pub mod remains;
 mod result_files;

@@ -111,6 +111,22 @@ pub struct Step {
     /// names.
     #[serde(default, skip_serializing_if = "Option::is_none", with = "lines::maybe_path")]
     pub temp: Option<PathBuf>,
+    /// The file that has the content now, if this one was moved: the backup is a patch of it.
+    #[serde(default, skip_serializing_if = "Option::is_none", with = "lines::maybe_path")]
+    pub base: Option<PathBuf>,
+    /// The folders that were removed after the file because they were empty, the innermost first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub emptied: Vec<Emptied>,
+}
+
+/// A folder that an operation removed because it was empty.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Emptied {
+    /// The folder.
+    #[serde(with = "lines::path")]
+    pub path: PathBuf,
+    /// Its mode.
+    pub mode: u32,
 }
 
 impl Step {
@@ -126,6 +142,8 @@ impl Step {
             folders: Vec::new(),
             head: String::new(),
             temp: None,
+            base: None,
+            emptied: Vec::new(),
         }
     }
 }
@@ -479,6 +497,13 @@ impl Log {
             let _ = there.set_modified(SystemTime::now());
             return Ok(hash);
         }
+        self.name_backup(&mut copy, &hash, sync)?;
+        Ok(hash)
+    }
+
+    /// Gives a complete backup its name.
+    fn name_backup(&self, copy: &mut temp::Temp, hash: &str, sync: bool) -> io::Result<()> {
+        let path = self.backup(hash);
         if sync {
             sys::sync(copy.file()?)?;
         }
@@ -490,9 +515,21 @@ impl Log {
         if sync {
             let _ = sys::sync_folder(folder);
             if is_new {
-                let _ = sys::sync_folder(&backups);
+                let _ = sys::sync_folder(&self.folder.join("backups"));
             }
         }
+        Ok(())
+    }
+
+    /// Backs up bytes that are not a range of a file; returns their hash.
+    pub(super) fn back_up_bytes(&self, bytes: &[u8], sync: bool) -> io::Result<String> {
+        let backups = self.folder.join("backups");
+        self.make_folder(&backups)?;
+        let name = backups.join(format!("new-{}", uuid::Uuid::new_v4().simple()));
+        let mut copy = temp::Temp::create(name, 0o600)?;
+        sys::write(copy.file()?, bytes)?;
+        let hash = hex(&Sha256::digest(bytes));
+        self.name_backup(&mut copy, &hash, sync)?;
         Ok(hash)
     }
 

@@ -9,7 +9,7 @@ use super::write::guard::Guard;
 use super::write::stamp::Stamp;
 use super::write::steps::{self, Ready};
 use super::write::{
-    Allow, Done, Record, Refusal, WriteOptions, look_around, look_into_register, op_id, stamp,
+    Allow, Done, Record, Refusal, WriteOptions, look_around, look_into_register, op_id, patch, stamp,
 };
 use crate::model::{Change, Time};
 use std::collections::{HashMap, HashSet};
@@ -343,6 +343,8 @@ pub fn undo(
     }
     let done = record.carry_out(ready, options, |_| Ok(()))?;
     let done = record.end(done)?;
+    // A lock of oh-my-pi is a file in the folder of the session.
+    drop(guards);
     // Last of all: files that are restored before may have to be created in these folders.
     for step in &steps {
         steps::remove_folders(&step.folders);
@@ -627,6 +629,9 @@ fn reverse(
         (StepKind::Create, Some((guard, stamp)), _, _) => steps::remove(guard, stamp, record),
         (StepKind::Remove, _, Some(before), _) => {
             let backup = backup()?;
+            if let Some(base) = &step.base {
+                return unmove(operation, step, before, base, &backup, options, record);
+            }
             let mut fill = |sink: &mut steps::Sink<'_>| {
                 stamp::each_block(&backup, 0, before.bytes, |block| sink.write_all(block))
             };
@@ -634,6 +639,39 @@ fn reverse(
         }
         _ => Err(Refusal::NoSuchOperation { op: operation.op_id.clone() }),
     }
+}
+
+/// Prepares the old file of a move, made of the new one and the patch.
+fn unmove(
+    operation: &Operation,
+    step: &Step,
+    before: &State,
+    base: &Path,
+    patch: &File,
+    options: &WriteOptions<'_>,
+    record: &mut Record<'_>,
+) -> Result<Ready, Refusal> {
+    let io = |source| Refusal::Io { path: base.to_owned(), source };
+    let changed = || Refusal::MovedOn { path: base.to_owned(), op: operation.op_id.clone(), grew: None };
+    let len = patch.metadata().map_err(io)?.len();
+    let bytes = stamp::read_at(patch, 0, len as usize).map_err(io)?;
+    let new = steps::open(base).map_err(io)?;
+    let mut is_short = false;
+    let mut fill =
+        |sink: &mut steps::Sink<'_>| match patch::apply(&bytes, &new, &mut |block| sink.write_all(block)) {
+            Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
+                is_short = true;
+                Ok(())
+            }
+            other => other,
+        };
+    let ready = steps::create(&step.path, before.mode, Some(before.mtime), &mut fill, options, record)?;
+    if is_short || ready.step.after.as_ref().and_then(|after| after.sha256.as_ref()) != before.sha256.as_ref()
+    {
+        return Err(changed());
+    }
+    steps::restore_modes(&ready.step.folders, &step.emptied);
+    Ok(ready)
 }
 
 /// Rolls back a step of an operation that could not be completed; returns whether the file is as

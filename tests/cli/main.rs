@@ -27,6 +27,7 @@ mod growth;
 mod layers;
 mod linearize;
 mod migrate;
+mod moving;
 mod odd_files;
 mod one_reading;
 mod random;

@@ -44,6 +44,8 @@ const RUNS: &[(&str, &[&str])] = &[
     ("migrate -n O", &["bough.change/1", "bough.migrate/1"]),
     ("migrate O", &["bough.migrate/1"]),
     ("export-branch -n -s P", &["bough.change/1"]),
+    ("move -n -s P --to /moved", &["bough.change/1"]),
+    ("move --force -s P --to /moved", &["bough.move/1"]),
     ("show S HEAD root", &["bough.entry/1"]),
     ("show T/5e550000-0000-4000-8000-0000000000b1.jsonl root..HEAD", &["bough.entry/1"]),
     ("grep NARWHAL T", &["bough.entry/1"]),

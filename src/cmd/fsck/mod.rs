@@ -1,5 +1,6 @@
 //! `bough fsck`: checks sessions for damage, and repairs them.
 
+mod project;
 mod repair;
 mod report;
 mod surroundings;
@@ -68,6 +69,14 @@ pub struct Args {
     #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     skip: Vec<String>,
 
+    /// Check where sessions are, instead of what is in them
+    ///
+    /// Reports sessions whose working directory does not exist, sessions in a folder in which the
+    /// agent does not look for them, and sessions whose own file is gone, with the `bough move` that
+    /// helps. FOLDER is a store; by default all stores are checked.
+    #[arg(long, conflicts_with_all = ["repair", "only", "skip", "porcelain"])]
+    project: bool,
+
     /// Also exit with 1 if there are only warnings
     #[arg(long)]
     strict: bool,
@@ -110,6 +119,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if let Some(check) = args.explain.as_deref().and_then(Check::from_id) {
         report::explain(check, ui)?;
         return Ok(Exit::Done);
+    }
+    if args.project {
+        return project::run(args, global, ui);
     }
     if args.writing.dry_run && !args.repair {
         let hint = "`-n` shows what `--repair` would do";

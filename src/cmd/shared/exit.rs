@@ -60,6 +60,14 @@ pub enum Failure {
         /// What the user can do.
         hint: String,
     },
+    /// What was asked for would not be safe.
+    #[error("{what}")]
+    Refused {
+        /// What is in the way.
+        what: String,
+        /// What the user can do.
+        hint: String,
+    },
     /// A command line that says two things at once, or not enough.
     #[error("{what}")]
     Usage {
@@ -76,6 +84,7 @@ impl Failure {
             Failure::NoSession | Failure::NoneContinued { .. } | Failure::NotFound { .. } => Exit::NotFound,
             Failure::EmptyNewest { .. } => Exit::Unreadable,
             Failure::Usage { .. } => Exit::Usage,
+            Failure::Refused { .. } => Exit::Refused,
         }
     }
 
@@ -90,7 +99,7 @@ impl Failure {
             Failure::EmptyNewest { .. } => {
                 Some("`bough sessions` lists the others; give one with `-s ID`".into())
             }
-            Failure::Usage { hint, .. } | Failure::NotFound { hint, .. } => {
+            Failure::Usage { hint, .. } | Failure::NotFound { hint, .. } | Failure::Refused { hint, .. } => {
                 Some(hint.clone()).filter(|hint| !hint.is_empty())
             }
         }
@@ -101,6 +110,7 @@ impl Failure {
             Failure::NoSession | Failure::NoneContinued { .. } | Failure::NotFound { .. } => "not-found",
             Failure::EmptyNewest { .. } => "empty",
             Failure::Usage { .. } => "usage",
+            Failure::Refused { .. } => "refused",
         }
     }
 }

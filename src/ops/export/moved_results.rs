@@ -42,6 +42,13 @@ impl MovedResults {
         self.elsewhere.get()
     }
 
+    /// Returns the stretches of a line that change, each with its new bytes.
+    pub fn stretches(&self, line: &[u8]) -> Vec<(std::ops::Range<usize>, Vec<u8>)> {
+        let Some(mut edits) = Edits::begin(line) else { return Vec::new() };
+        self.rename(line, &mut edits);
+        edits.stretches()
+    }
+
     /// Changes the paths in a line with tool results, or with their replacements.
     pub(super) fn rename(&self, line: &[u8], edits: &mut Edits<'_>) {
         if memchr::memmem::find(line, FOLDER.as_bytes()).is_none() {

@@ -6,6 +6,7 @@
 //! the old one.
 
 pub(crate) mod guard;
+pub(crate) mod patch;
 mod record;
 mod refusal;
 pub(crate) mod stamp;
@@ -24,15 +25,19 @@ pub use stamp::Stamp;
 pub use temp::{leftovers, leftovers_of};
 pub(crate) use unix::{nobody_reads, process_lives, wait_until_gone};
 
-use super::oplog::{Log, Operation, Progress};
+use super::oplog::{Emptied, Log, Operation, Progress};
 use super::{Files, agents};
 use crate::format::Format;
 use crate::model::{Piece, Plan, Source, Target, Time};
 use guard::Guard;
+use std::collections::{HashMap, HashSet};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use steps::{Ready, Sink};
+
+/// Above this number of files, those that are moved are not all held open.
+const MOST_GUARDS: usize = 256;
 
 /// How a plan is carried out.
 pub struct WriteOptions<'a> {
@@ -149,12 +154,26 @@ pub fn carry_out(
     let mut record = Record::begin(options, operation);
     record.expect(plan.targets.iter().filter(|target| !is_printed(target)).count());
     let mut ready = Vec::new();
+    // Old files are removed after all new ones are there.
+    let (mut removes, mut emptied) = (Vec::new(), emptied(files, plan));
     for (at, target) in plan.targets.iter().enumerate() {
-        match make_ready(files, plan, target, &guards, options, &mut record) {
+        let made = match target {
+            Target::Move { .. } => {
+                let emptied = emptied.remove(&at).unwrap_or_default();
+                make_move(files, format, target, emptied, &guards, options, &mut record).map(|(new, old)| {
+                    removes.extend(old);
+                    Some(new)
+                })
+            }
+            _ => make_ready(files, plan, target, &guards, options, &mut record),
+        };
+        match made {
             Ok(step) => ready.extend(step.map(|step| (at, step))),
             Err(refusal) => return Err(record.fail(refusal)),
         }
     }
+    let last = plan.targets.len();
+    ready.extend(removes.into_iter().map(|step| (last, step)));
     let print = |from: usize, to: usize, out: &mut dyn Write| -> Result<(), Refusal> {
         for target in &plan.targets[from..to] {
             if let Target::Create { path: None, pieces } = target {
@@ -171,7 +190,14 @@ pub fn carry_out(
     })?;
     let end = print(printed, plan.targets.len(), out);
     match end {
-        Ok(()) => record.end(done),
+        Ok(()) => {
+            // A lock of oh-my-pi is a file in the folder of the session.
+            drop(guards);
+            for folder in &plan.emptied {
+                steps::remove_folders(std::slice::from_ref(folder));
+            }
+            record.end(done)
+        }
         Err(refusal) => Err(record.take_back(refusal, usize::MAX)),
     }
 }
@@ -203,8 +229,65 @@ fn make_ready(
             let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
             steps::create(path, mode, None, &mut fill, options, record).map(Some)
         }
-        Target::Create { path: None, .. } => Ok(None),
+        Target::Create { path: None, .. } | Target::Move { .. } => Ok(None),
     }
+}
+
+/// Prepares the steps of a move: the new file, and the removal of the old one if it does not stay.
+fn make_move(
+    files: &Files,
+    format: Format,
+    target: &Target,
+    emptied: Vec<Emptied>,
+    guards: &[(u16, Guard)],
+    options: &WriteOptions<'_>,
+    record: &mut Record<'_>,
+) -> Result<(Ready, Option<Ready>), Refusal> {
+    let Target::Move { file, to, pieces, copies } = target else { unreachable!("it is a move") };
+    let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
+    let mode = files.mode(*file).unwrap_or(0o600);
+    let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
+    let new = steps::create(to, mode, Some(stamp.mtime), &mut fill, options, record)?;
+    if *copies {
+        return Ok((new, None));
+    }
+    let taken;
+    let guard = match guards.iter().find(|(known, _)| known == file) {
+        Some((_, guard)) => guard,
+        None => {
+            taken =
+                Guard::take(files.path(*file), is_locked_by_omp(format, files.path(*file)), options.force)?;
+            &taken
+        }
+    };
+    let old = steps::remove_moved(guard, stamp, pieces, &new, emptied, record)?;
+    Ok((new, Some(old)))
+}
+
+/// Returns the folders that a plan empties, by the last move that takes a file from them.
+fn emptied(files: &Files, plan: &Plan) -> HashMap<usize, Vec<Emptied>> {
+    use std::os::unix::fs::MetadataExt;
+    let wanted: HashSet<&Path> = plan.emptied.iter().map(PathBuf::as_path).collect();
+    let mut last: HashMap<&Path, usize> = HashMap::new();
+    for (at, target) in plan.targets.iter().enumerate() {
+        if let Target::Move { file, copies: false, .. } = target {
+            let above = files.path(*file).ancestors().skip(1);
+            last.extend(above.filter(|folder| wanted.contains(folder)).map(|folder| (folder, at)));
+        }
+    }
+    let mut out: HashMap<usize, Vec<Emptied>> = HashMap::new();
+    for folder in &plan.emptied {
+        let Some(at) = last.get(folder.as_path()) else { continue };
+        let mode = std::fs::metadata(folder).map_or(0o700, |facts| facts.mode() & 0o7777);
+        let path = std::fs::canonicalize(folder).unwrap_or_else(|_| folder.clone());
+        out.entry(*at).or_default().push(Emptied { path, mode });
+    }
+    out
+}
+
+/// Returns whether oh-my-pi would lock a file before it changes it.
+fn is_locked_by_omp(format: Format, path: &Path) -> bool {
+    format == Format::Omp && path.extension().is_some_and(|ending| ending == "jsonl")
 }
 
 /// Checks whether a plan could be carried out.
@@ -237,6 +320,16 @@ fn check(
                 done.files.push(path.clone());
             }
             Target::Create { path: None, .. } => {}
+            Target::Move { file, to, copies, .. } => {
+                if steps::check_create(to, options)?.is_some() {
+                    let guard = Guard::look(to)?;
+                    look_for_handles(&guard, options)?;
+                }
+                if !copies {
+                    steps::check_remove(files.path(*file), files.stamp(*file).ok_or(Refusal::Stdin)?)?;
+                }
+                done.files.push(to.clone());
+            }
         }
     }
     Ok(done)
@@ -255,9 +348,19 @@ fn guards(
         .filter_map(|target| match target {
             Target::Append { file, .. } => Some((*file, false)),
             Target::Rewrite { file, .. } => Some((*file, true)),
-            Target::Create { .. } => None,
+            Target::Move { file, copies: false, .. } => Some((*file, true)),
+            Target::Create { .. } | Target::Move { .. } => None,
         })
         .collect();
+    let moved: HashSet<u16> = plan
+        .targets
+        .iter()
+        .filter_map(|target| match target {
+            Target::Move { file, copies: false, .. } => Some(*file),
+            _ => None,
+        })
+        .collect();
+    let moves = |file: u16| moved.contains(&file);
     // Always in the same order, so that two processes do not wait for each other.
     wanted.sort_by_key(|(file, is_new)| (files.path(*file).to_owned(), !is_new));
     wanted.dedup_by_key(|(file, _)| *file);
@@ -270,14 +373,18 @@ fn guards(
         let guard = if options.dry_run {
             Guard::look(path)?
         } else {
-            Guard::take(path, format == Format::Omp, options.force)?
+            Guard::take(path, is_locked_by_omp(format, path), options.force)?
         };
         look_around(&guard, path, is_new, None, options)?;
         // What is only added at the end, and does not move HEAD, is in no agent's way.
         if (is_new || plan.moved.is_some()) && !options.force && !options.allow.live {
             look_into_register(&guard)?;
         }
-        guards.push((file, guard));
+        // A process may not hold any number of files open. A file that is moved is locked again
+        // when its step is prepared, and must then be as it was.
+        if guards.len() < MOST_GUARDS || !moves(file) {
+            guards.push((file, guard));
+        }
     }
     Ok(guards)
 }

@@ -163,6 +163,22 @@ impl<'a> Record<'a> {
         }
     }
 
+    /// Backs up a patch. Returns `None` if there is no place for it, and the user insists.
+    pub(super) fn back_up_patch(&mut self, patch: &[u8]) -> Result<Option<String>, Refusal> {
+        let is_lazy = self.is_lazy;
+        let Some(log) = self.log() else { return Ok(None) };
+        match log.back_up_bytes(patch, !is_lazy) {
+            Ok(hash) => {
+                if is_lazy {
+                    self.backups.push(hash.clone());
+                }
+                Ok(Some(hash))
+            }
+            Err(_) if self.force => Ok(None),
+            Err(source) => Err(Refusal::NoRecord { path: log.folder().to_owned(), source }),
+        }
+    }
+
     /// Returns the name under which an old file without a backup is kept.
     pub(super) fn name_to_keep(&self, path: &Path) -> PathBuf {
         let name = path.file_name().unwrap_or_default().to_string_lossy();

@@ -1,11 +1,13 @@
 //! The steps that change one file each: prepared first, written to the log, then carried out.
 
 use super::guard::{self, Guard};
+use super::patch;
 use super::stamp::{self, Stamp};
 use super::temp::{self, Temp};
 use super::{Record, Refusal, Signs, WriteOptions, sys, unix};
 use crate::json::{Reader, Shape};
-use crate::store::oplog::{State, Step, StepKind, hex};
+use crate::model::Piece;
+use crate::store::oplog::{Emptied, State, Step, StepKind, hash_of, hex};
 use sha2::{Digest, Sha256};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Seek, Write};
@@ -52,7 +54,7 @@ impl<'a> Sink<'a> {
 
 /// A prepared step that only needs to be carried out.
 pub(crate) struct Ready {
-    pub(super) step: Step,
+    pub(in crate::store) step: Step,
     action: Action,
 }
 
@@ -495,6 +497,60 @@ pub(crate) fn remove(guard: &Guard, stamp: &Stamp, record: &mut Record<'_>) -> R
         ..Step::new(path, StepKind::Remove)
     };
     Ok(Ready { step, action: Action::Remove { stamp: stamp.clone(), name, kept } })
+}
+
+/// Checks whether a file could be removed.
+pub(super) fn check_remove(path: &Path, stamp: &Stamp) -> Result<(), Refusal> {
+    let io = |source| Refusal::io(path, source);
+    if Stamp::take(&open(path).map_err(io)?).map_err(io)? != *stamp {
+        return Err(Refusal::Changed { path: path.to_owned() });
+    }
+    if !unix::may_write(sys::folder_of(path)) {
+        return Err(io(io::ErrorKind::PermissionDenied.into()));
+    }
+    Ok(())
+}
+
+/// Prepares the removal of a file whose content is in a new file, composed of `pieces`. The backup
+/// is a patch of the new file.
+pub(super) fn remove_moved(
+    guard: &Guard,
+    stamp: &Stamp,
+    pieces: &[Piece],
+    new: &Ready,
+    emptied: Vec<Emptied>,
+    record: &mut Record<'_>,
+) -> Result<Ready, Refusal> {
+    let path = &guard.path;
+    let io = |source| Refusal::io(path, source);
+    if Stamp::take(&guard.file).map_err(io)? != *stamp {
+        return Err(Refusal::Changed { path: path.clone() });
+    }
+    let Some(patch) = patch::inverse(pieces, &guard.file, stamp.len).map_err(io)? else {
+        let ready = remove(guard, stamp, record)?;
+        return Ok(Ready { step: Step { emptied, ..ready.step }, ..ready });
+    };
+    let before = State::read(&guard.file).map_err(io)?;
+    let sha256 = Some(hash_of(&guard.file, 0, before.bytes).map_err(io)?);
+    let backup = record.back_up_patch(&patch)?;
+    record.note_folder(sys::folder_of(path));
+    let name = temp::name_beside(path);
+    let step = Step {
+        before: Some(State { sha256, ..before }),
+        backup,
+        temp: Some(name.clone()),
+        base: Some(new.step.path.clone()),
+        emptied,
+        ..Step::new(path, StepKind::Remove)
+    };
+    Ok(Ready { step, action: Action::Remove { stamp: stamp.clone(), name, kept: None } })
+}
+
+/// Gives folders that are there again the modes that they had.
+pub(crate) fn restore_modes(made: &[PathBuf], emptied: &[Emptied]) {
+    for folder in emptied.iter().filter(|folder| made.contains(&folder.path)) {
+        let _ = File::open(&folder.path).and_then(|file| sys::set_mode(&file, folder.mode));
+    }
 }
 
 /// Carries out a step. The number is that of the step in the record.

@@ -30,6 +30,11 @@ const CUT_AGENTS: [&str; 2] = [
 /// Copies a session with its subagents and results.
 pub const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl -o new/11111111-1111-4111-8111-111111111111.jsonl";
 
+/// A session with subagents in a store of Claude Code.
+const STORED: &str = "projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
+/// Moves that session.
+const MOVE: &str = "move --from projects --map /project=/moved";
+
 /// All commands that write.
 #[rustfmt::skip] // a table
 pub const SCENES: &[Scene] = &[
@@ -57,6 +62,9 @@ pub const SCENES: &[Scene] = &[
     Scene { files: CHIMERA, before: &[], words: "export-branch s.jsonl turn:1 -o out.jsonl" },
     Scene { files: AGENTS,  before: &[RESULT], words: EXPORT },
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl" },
+    Scene { files: PI,      before: &[], words: "move -s s.jsonl --to /moved" },
+    Scene { files: STORED,  before: &[], words: MOVE },
+    Scene { files: STORED,  before: &[MOVE], words: "undo" },
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl -o new/out.jsonl" },
     Scene { files: TORN,    before: &[CUT], words: "fsck --repair s.jsonl" },
     Scene { files: "s.jsonl=cases/empty-content/empty-prompt.jsonl",

@@ -1,0 +1,282 @@
+//! `bough move`: gives sessions another working directory.
+
+mod planner;
+
+use super::shared::options::Global;
+use super::shared::session_arg;
+use super::shared::write::{self, WriteArgs};
+use super::{Exit, Failure};
+use crate::model::Count;
+use crate::ops::relocate::PathMap;
+use crate::store::locate::{self, Store};
+use crate::store::write::Done;
+use crate::ui::{Ui, text};
+use clap::ValueHint;
+use planner::{Planned, Planner, Wanted};
+use serde_json::json;
+use std::path::{Path, PathBuf};
+
+/// Move sessions to another working directory
+///
+/// After a folder was renamed from OLD to NEW, the agents find none of its sessions. This moves the
+/// sessions of OLD and of all folders below it, so that the agents find them from NEW, and no longer
+/// from OLD. It takes along what belongs to them: subagents, tool results, memory, prompts in the
+/// history, indexes of sessions, and the sessions of worktrees below OLD. Sessions of other folders
+/// stay as they are, even if the agent keeps them in the same folder of its store.
+///
+/// Of the files themselves, only fields that hold paths are changed: the working directory, links to
+/// other files, and so on. Texts stay, unless `--text` is given.
+///
+/// With `-s SESSION --to DIR`, moves one session. OLD and NEW need not exist. The whole move is one
+/// operation, and `bough undo` undoes it.
+#[derive(clap::Args, Debug)]
+#[command(
+    override_usage = "bough move [OPTIONS] OLD NEW\n       bough move [OPTIONS] -s SESSION --to DIR\n       bough move [OPTIONS] --map OLD=NEW…"
+)]
+pub struct Args {
+    /// The folder as it was called, and as it is called now
+    #[arg(value_name = "FOLDER", num_args = 0..=2, value_hint = ValueHint::DirPath)]
+    folders: Vec<PathBuf>,
+
+    /// The new working directory of the session that `-s` names
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, conflicts_with_all = ["folders", "map"])]
+    to: Option<PathBuf>,
+
+    /// Another folder that has a new name, e.g. `/Users/a=/home/a`; may be repeated
+    #[arg(long, value_name = "OLD=NEW", value_parser = pair)]
+    map: Vec<(String, String)>,
+
+    /// Copy the sessions, and leave the old ones where they are
+    #[arg(long)]
+    copy: bool,
+
+    /// Copy the sessions to another store
+    ///
+    /// A store is the folder in which an agent keeps its sessions, e.g. `~/.claude/projects`.
+    #[arg(long, value_name = "STORE", value_hint = ValueHint::DirPath)]
+    into: Option<PathBuf>,
+
+    /// Take the sessions from this store only, e.g. from that of another machine
+    #[arg(long, value_name = "STORE", value_hint = ValueHint::DirPath, conflicts_with = "to")]
+    from: Option<PathBuf>,
+
+    /// Also change the paths in prompts, replies and tool results
+    ///
+    /// What the model's provider has signed stays as it is.
+    #[arg(long)]
+    text: bool,
+
+    /// Also move Claude Code's settings of the folder, e.g. that it is trusted
+    ///
+    /// Refused while Claude Code runs, because it writes that file itself.
+    #[arg(long)]
+    trust: bool,
+
+    #[command(flatten)]
+    writing: WriteArgs,
+}
+
+fn pair(word: &str) -> Result<(String, String), String> {
+    match word.split_once('=') {
+        Some((old, new)) if old.starts_with('/') && new.starts_with('/') => Ok((old.into(), new.into())),
+        Some(_) => Err("both paths must be absolute".into()),
+        None => Err("expected OLD=NEW".into()),
+    }
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let wanted = wanted(args, global)?;
+    let (planned, done) = write::again(|round| {
+        let planned = Planner::plan(&wanted)?;
+        if planned.plan.is_empty() {
+            return Ok((planned, Done::default()));
+        }
+        let done = write::finish(
+            args.writing,
+            &planned.files,
+            planned.format,
+            &planned.plan,
+            None,
+            round.is_last,
+            ui,
+        )?;
+        Ok((planned, done))
+    })?;
+    if planned.sessions.is_empty() {
+        return Err(nothing(args, &planned));
+    }
+    tell(args, &planned, &done, ui)?;
+    Ok(Exit::Done)
+}
+
+/// Returns what the command line asks for.
+fn wanted(args: &Args, global: &Global) -> anyhow::Result<Wanted> {
+    let mut map = PathMap::new();
+    let mut session = None;
+    let usage = |what: &str, hint: &str| -> anyhow::Error {
+        Failure::Usage { what: what.into(), hint: hint.into() }.into()
+    };
+    match (&args.to, args.folders.as_slice()) {
+        (Some(to), _) => {
+            let Some(word) = global.session.as_deref() else {
+                return Err(usage("`--to` is for one session", "`-s SESSION` names it"));
+            };
+            session = Some((session_arg::by_word(global, word)?, folder_path(to)?));
+        }
+        (None, _) if global.session.is_some() => {
+            return Err(usage(
+                "a session alone does not say where to",
+                "`--to DIR` names its new working directory",
+            ));
+        }
+        (None, [old, new]) => {
+            let (given, real) = (std::path::absolute(old)?, folder_path(old)?);
+            let new = utf8(&folder_path(new)?)?;
+            map.add(&utf8(&real)?, &new);
+            map.add(&utf8(&given)?, &new);
+        }
+        (None, []) if !args.map.is_empty() => {}
+        _ => {
+            return Err(usage(
+                "expected the old and the new folder",
+                "`bough move OLD NEW`; `bough sessions --all` shows the folders of sessions",
+            ));
+        }
+    }
+    for (old, new) in &args.map {
+        map.add(old, new);
+    }
+    let stores = match &args.from {
+        Some(root) => vec![store_at(root)?],
+        None => locate::stores(&global.roots),
+    };
+    let into = args.into.as_deref().map(store_at_new).transpose()?;
+    Ok(Wanted {
+        map,
+        session,
+        stores,
+        copies: args.copy || into.is_some(),
+        into,
+        text: args.text,
+        trust: args.trust,
+        allows_live: args.writing.force || args.writing.allow.0.live,
+    })
+}
+
+/// Returns the absolute path of a folder, with symbolic links resolved as far as folders exist, as
+/// the agents see it.
+fn folder_path(path: &Path) -> anyhow::Result<PathBuf> {
+    let path = std::path::absolute(path)?;
+    let mut clean = PathBuf::new();
+    for part in path.components() {
+        match part {
+            std::path::Component::ParentDir => {
+                clean.pop();
+            }
+            part => clean.push(part),
+        }
+    }
+    let there = clean.ancestors().find(|folder| folder.exists()).unwrap_or(Path::new("/"));
+    let rest = clean.strip_prefix(there).unwrap_or(Path::new(""));
+    let real = there.canonicalize().unwrap_or_else(|_| there.to_owned());
+    Ok(if rest.as_os_str().is_empty() { real } else { real.join(rest) })
+}
+
+fn utf8(path: &Path) -> anyhow::Result<String> {
+    path.to_str().map(str::to_owned).ok_or_else(|| {
+        let what = format!("{}: the path is not UTF-8, and sessions can't name it", path.display());
+        Failure::Usage { what, hint: String::new() }.into()
+    })
+}
+
+/// Returns the store in a folder, with the agent that keeps its sessions there.
+fn store_at(root: &Path) -> anyhow::Result<Store> {
+    if !root.is_dir() {
+        let what = format!("{}: there is no store", root.display());
+        return Err(Failure::NotFound {
+            what,
+            hint: "pass the folder of all sessions, e.g. `~/.claude/projects`".into(),
+        }
+        .into());
+    }
+    store_at_new(root)
+}
+
+/// Does the same for a folder that may not exist yet.
+fn store_at_new(root: &Path) -> anyhow::Result<Store> {
+    let root = folder_path(root)?;
+    let known =
+        locate::stores(&[]).into_iter().find(|store| store.root.canonicalize().is_ok_and(|it| it == root));
+    let agent = match known {
+        Some(store) => store.agent,
+        None if root.ends_with("projects") => "claude",
+        None if root.components().any(|part| part.as_os_str() == ".omp") => "omp",
+        None if root.ends_with("sessions") => "pi",
+        None => {
+            let what = format!("{}: it is not known which agent keeps its sessions there", root.display());
+            let hint = "a store of Claude Code is called `projects`, one of pi or oh-my-pi `sessions`";
+            return Err(Failure::Usage { what, hint: hint.into() }.into());
+        }
+    };
+    Ok(Store { agent, root })
+}
+
+fn nothing(args: &Args, planned: &Planned) -> anyhow::Error {
+    let old = args.folders.first().map(|old| old.display().to_string());
+    let old = old.or_else(|| args.map.first().map(|(old, _)| old.clone())).unwrap_or_default();
+    let what = match planned.seen {
+        0 => "there are no sessions in the stores of the agents".to_owned(),
+        _ => format!("no session has its working directory in {old}"),
+    };
+    Failure::NotFound { what, hint: "`bough sessions --all` lists the folders of all sessions".into() }.into()
+}
+
+fn tell(args: &Args, planned: &Planned, done: &Done, ui: &mut Ui) -> anyhow::Result<()> {
+    if ui.look.json && !args.writing.dry_run {
+        for session in &planned.sessions {
+            let mut object = json!({
+                "schema": "bough.move/1",
+                "agent": session.agent,
+                "session": session.id,
+                "from": session.from.display().to_string(),
+                "to": session.to.display().to_string(),
+                "old_cwd": session.old_cwd,
+                "new_cwd": session.new_cwd,
+                "copy": args.copy || args.into.is_some(),
+            });
+            if !done.op_id.is_empty() {
+                object["op_id"] = done.op_id.clone().into();
+            }
+            writeln!(ui.out(), "{object}")?;
+        }
+    }
+    if ui.look.quiet {
+        return Ok(());
+    }
+    for (path, why) in &planned.left {
+        ui.note(format_args!("warning: {} stays: {why}", text::one_line(&path.display().to_string())));
+    }
+    if args.writing.dry_run {
+        return Ok(());
+    }
+    let verb = if args.copy || args.into.is_some() { "copied" } else { "moved" };
+    let mut folders: Vec<(&str, &str)> = Vec::new();
+    for session in &planned.sessions {
+        let both = (&*session.old_cwd, &*session.new_cwd);
+        if !folders.contains(&both) {
+            folders.push(both);
+        }
+    }
+    for (old, new) in folders {
+        let its = planned.sessions.iter().filter(|session| session.old_cwd == old && session.new_cwd == new);
+        let count = Count("session", "sessions", its.count());
+        ui.note(format_args!("{verb} {count} from {} to {}", text::one_line(old), text::one_line(new)));
+    }
+    if planned.is_new_missing() {
+        ui.hint("the new folder does not exist yet");
+    }
+    if !done.op_id.is_empty() {
+        ui.hint(format_args!("`bough undo {}` undoes it", done.op_id));
+    }
+    Ok(())
+}

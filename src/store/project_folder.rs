@@ -1,0 +1,255 @@
+//! The folder in which an agent keeps the sessions of a working directory, and the working
+//! directory that a session names.
+//!
+//! Several directories may share the name of a folder, and movers leave sessions in folders that do
+//! not fit. So the session itself decides where it belongs.
+
+use super::locate::{self, Store, first_bytes, folder_names};
+use crate::json;
+use sha2::{Digest, Sha256};
+use std::fs::{self, File};
+use std::io::{self, BufRead, BufReader};
+use std::path::{Path, PathBuf};
+
+/// How many bytes Claude Code reads from each end of a transcript.
+const END: u64 = 64 * 1024;
+
+/// Where a session belongs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Home {
+    /// The working directory.
+    pub cwd: String,
+    /// Whether the name of its folder fits.
+    pub fits: bool,
+}
+
+/// Returns the name that an agent gives to the folder of a working directory, if sessions of that
+/// directory could be in a folder with this name.
+pub fn is_named_for(agent: &str, name: &str, cwd: &str) -> bool {
+    folder_names(agent, Path::new(cwd)).iter().any(|known| match known.len() > 200 && known.ends_with('-') {
+        true => name.starts_with(known.as_str()),
+        false => name == known,
+    })
+}
+
+/// Returns where a session of a store belongs; `None` if it names no working directory.
+///
+/// For Claude Code, that is the directory that fits the folder, of those that the transcript names;
+/// if none does, the one that the agent would look for: the last `relocated` line, or else the
+/// first `cwd`.
+pub fn home_of(agent: &str, path: &Path) -> Option<Home> {
+    let folder = path.parent()?.file_name()?.to_string_lossy().into_owned();
+    let fits = |cwd: &str| is_named_for(agent, &folder, cwd);
+    if agent != "claude" {
+        let head = first_bytes(path, 16 * 1024);
+        let cwd = head.split(|byte| *byte == b'\n').find_map(cwd_in_line)?;
+        // All sessions may be in one folder, whatever their working directory.
+        let is_flat = !folder.starts_with('-') && !is_hashed(&folder);
+        return Some(Home { fits: is_flat || fits(&cwd), cwd });
+    }
+    let moved = last_relocated(path);
+    let head = first_bytes(path, END);
+    let first = head.split(|byte| *byte == b'\n').find_map(cwd_in_line);
+    for cwd in moved.iter().chain(&first) {
+        if fits(cwd) {
+            return Some(Home { cwd: cwd.clone(), fits: true });
+        }
+    }
+    if let Some(cwd) = find_cwd(path, |cwd| fits(cwd)) {
+        return Some(Home { cwd, fits: true });
+    }
+    let cwd = moved.or(first).or_else(|| find_cwd(path, |_| true))?;
+    // The shell may have been in a folder below from the first line on.
+    if let Some(above) = Path::new(&cwd).ancestors().filter_map(Path::to_str).find(|above| fits(above)) {
+        return Some(Home { cwd: above.to_owned(), fits: true });
+    }
+    Some(Home { cwd, fits: false })
+}
+
+/// Returns whether a folder has a name of oh-my-pi that ends in a hash.
+fn is_hashed(name: &str) -> bool {
+    let begins = ["home-", "tmp-", "abs-"].iter().any(|start| name.starts_with(start));
+    begins && name.rsplit_once('-').is_some_and(|(_, hash)| hash.len() == 64)
+}
+
+/// Returns the `cwd` of a line that names one at its top.
+fn cwd_in_line(line: &[u8]) -> Option<String> {
+    memchr::memmem::find(line, b"\"cwd\"")?;
+    json::string(json::value(line, &["cwd"])?).map(|cwd| cwd.into_owned()).filter(|cwd| !cwd.is_empty())
+}
+
+fn last_relocated(path: &Path) -> Option<String> {
+    let file = File::open(path).ok()?;
+    let len = file.metadata().ok()?.len();
+    let mut tail = vec![0; len.min(END) as usize];
+    std::os::unix::fs::FileExt::read_exact_at(&file, &mut tail, len - len.min(END)).ok()?;
+    let lines = tail.split(|byte| *byte == b'\n');
+    let named = |line: &[u8]| json::string_of(line, "relocatedCwd");
+    lines.filter(|line| memchr::memmem::find(line, b"\"relocatedCwd\"").is_some()).filter_map(named).last()
+}
+
+/// Returns the first wanted `cwd` of a transcript.
+fn find_cwd(path: &Path, wanted: impl Fn(&str) -> bool) -> Option<String> {
+    let mut reader = BufReader::with_capacity(1 << 16, File::open(path).ok()?);
+    let (mut line, mut last) = (Vec::new(), String::new());
+    while reader.read_until(b'\n', &mut line).ok()? > 0 {
+        if let Some(cwd) = cwd_in_line(&line)
+            && cwd != last
+        {
+            if wanted(&cwd) {
+                return Some(cwd);
+            }
+            last = cwd;
+        }
+        line.clear();
+    }
+    None
+}
+
+/// Returns the folder for the sessions of a working directory in a store. It may not exist yet.
+///
+/// `old` is the folder in which the session is, and the working directory that it fits: a store
+/// without a folder for each directory keeps the session where it is, and a folder of oh-my-pi gets
+/// a name of the same kind.
+pub fn folder_for(store: &Store, cwd: &str, old: Option<(&Path, &str)>) -> PathBuf {
+    let names = folder_names(store.agent, Path::new(cwd));
+    if store.agent == "claude" {
+        return store.root.join(name_of_claude(&store.root, &names[0], cwd));
+    }
+    if let Some((folder, old_cwd)) = old {
+        let name = folder.file_name().unwrap_or_default().to_string_lossy();
+        if folder == store.root || !name.starts_with('-') && !is_hashed(&name) {
+            return folder.to_owned();
+        }
+        let kind = folder_names(store.agent, Path::new(old_cwd)).iter().position(|known| *known == name);
+        // pi knows only the first kind; oh-my-pi renames folders of that kind by itself.
+        if store.agent == "pi" && kind.is_some() {
+            return store.root.join(&names[0]);
+        }
+    }
+    store.root.join(if store.agent == "omp" { &names[names.len() - 1] } else { &names[0] })
+}
+
+/// Returns the name of a folder of Claude Code. A long name ends in a hash that only the client
+/// computes; it finds any folder that begins with the same part and contains a session of the
+/// working directory.
+fn name_of_claude(root: &Path, name: &str, cwd: &str) -> String {
+    if name.len() <= 200 || !name.ends_with('-') {
+        return name.to_owned();
+    }
+    for entry in fs::read_dir(root).into_iter().flatten().flatten() {
+        let known = entry.file_name().to_string_lossy().into_owned();
+        let has_its = || {
+            let files = locate::sessions(&Store { agent: "claude", root: entry.path() });
+            files.iter().any(|found| home_of("claude", &found.path).is_some_and(|home| home.cwd == cwd))
+        };
+        if known.starts_with(name) && has_its() {
+            return known;
+        }
+    }
+    let digest = Sha256::digest(cwd.as_bytes());
+    format!("{name}{}", digest.iter().take(4).map(|byte| format!("{byte:02x}")).collect::<String>())
+}
+
+/// The content of a folder and of all folders in it.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Contents {
+    /// The regular files, in the order of their paths.
+    pub files: Vec<PathBuf>,
+    /// The folders, the innermost first; the last is the folder itself.
+    pub folders: Vec<PathBuf>,
+    /// Everything else, e.g. links.
+    pub others: Vec<PathBuf>,
+}
+
+/// Returns the content of a folder, at any depth; links are not followed. Empty if it is no folder.
+pub fn contents(folder: &Path) -> io::Result<Contents> {
+    let mut out = Contents::default();
+    if !fs::symlink_metadata(folder).is_ok_and(|facts| facts.is_dir()) {
+        return Ok(out);
+    }
+    let mut todo = vec![folder.to_owned()];
+    while let Some(folder) = todo.pop() {
+        for entry in fs::read_dir(&folder)? {
+            let entry = entry?;
+            let kind = entry.file_type()?;
+            match () {
+                () if kind.is_dir() => todo.push(entry.path()),
+                () if kind.is_file() => out.files.push(entry.path()),
+                () => out.others.push(entry.path()),
+            }
+        }
+        out.folders.push(folder);
+    }
+    out.files.sort();
+    out.others.sort();
+    out.folders.sort_by(|one, other| other.cmp(one));
+    Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn session(folder: &Path, name: &str, lines: &[&str]) -> PathBuf {
+        fs::create_dir_all(folder).unwrap();
+        let path = folder.join(name);
+        fs::write(&path, lines.join("\n")).unwrap();
+        path
+    }
+
+    #[test]
+    fn a_session_belongs_to_the_directory_that_fits_its_folder() {
+        let top = tempfile::tempdir().unwrap();
+        let check = |folder: &str, lines: &[&str], wanted: Option<(&str, bool)>| {
+            let path = session(&top.path().join(folder), "s.jsonl", lines);
+            let home = home_of("claude", &path).map(|home| (home.cwd, home.fits));
+            let home = home.as_ref().map(|(cwd, fits)| (&**cwd, *fits));
+            assert_eq!(home, wanted, "{folder} {lines:?}");
+        };
+        let (app, sub, dot) = (r#"{"cwd":"/w/app"}"#, r#"{"cwd":"/w/app/sub"}"#, r#"{"cwd":"/w.app"}"#);
+        let relocated = r#"{"type":"relocated","relocatedCwd":"/w/new"}"#;
+        check("-w-app", &[app, sub], Some(("/w/app", true)));
+        check("-w-app", &[sub, app], Some(("/w/app", true)));
+        check("-w-app", &[dot, sub], Some(("/w.app", true)));
+        check("-w-new", &[app, relocated], Some(("/w/new", true)));
+        check("-w-app", &[app, relocated], Some(("/w/app", true)));
+        check("-w-other", &[app, relocated], Some(("/w/new", false)));
+        check("-w-other", &[sub, app], Some(("/w/app/sub", false)));
+        check("-w-app", &[sub], Some(("/w/app", true)));
+        check("-w-app", &[r#"{"m":{"cwd":"/x"}}"#], None);
+    }
+
+    #[test]
+    #[rustfmt::skip] // a table
+    fn a_folder_is_named_as_the_agent_names_it() {
+        let root = tempfile::tempdir().unwrap();
+        let check = |agent, cwd: &str, old: Option<(&str, &str)>, wanted: &str| {
+            let store = Store { agent, root: root.path().to_owned() };
+            let old = old.map(|(name, cwd)| (root.path().join(name), cwd));
+            let made = folder_for(&store, cwd, old.as_ref().map(|(path, cwd)| (path.as_path(), *cwd)));
+            assert_eq!(made, root.path().join(wanted), "{agent} {cwd}");
+        };
+        check("claude", "/w/a.b_c/ü", None,                          "-w-a-b-c--");
+        check("pi",     "/w/a.b_c/ü", Some(("--w-old--", "/w/old")), "--w-a.b_c-ü--");
+        check("omp",    "/w/a",       Some(("--w-old--", "/w/old")), "--w-a--");
+        check("pi",     "/w/a",       Some(("all", "/w/old")),       "all");
+        check("pi",     "/w/a",       Some(("", "/w/old")),          "");
+    }
+
+    #[test]
+    fn a_long_name_is_found_by_its_beginning() {
+        let root = tempfile::tempdir().unwrap();
+        let store = Store { agent: "claude", root: root.path().to_owned() };
+        let (one, other) = (format!("/{}", "a/".repeat(150)), format!("/{}b", "a/".repeat(150)));
+        let folder = folder_for(&store, &one, None);
+        assert!(folder.file_name().unwrap().len() > 200);
+        assert_ne!(folder, folder_for(&store, &other, None));
+        // The client's own folder has another hash.
+        let own = root.path().join(format!("{}xyz", "-a".repeat(100) + "-"));
+        session(&own, "s.jsonl", &[&format!(r#"{{"cwd":"{one}"}}"#)]);
+        assert_eq!(folder_for(&store, &one, None), own);
+        assert_eq!(folder_for(&store, &other, None), folder_for(&store, &other, None));
+        assert_ne!(folder_for(&store, &other, None), own);
+    }
+}

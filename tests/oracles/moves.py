@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Asks the agents' own programs whether they find sessions after `bough move`, and continue them.
+
+    tests/oracles/moves.py [--record] [--keep DIR]
+
+A store as `tests/cli/sessions/moves.recipe` describes it (sessions with subagents, a result file, a memory, a worktree, a fork,
+leftovers of another mover, two folders of one name) is moved from /project/app to /project/service, in the sandbox and with the
+mock of Claude Code's oracle. Then, from the new and from the old folder:
+
+- Claude Code takes a real turn, headless: `--continue`, and `--resume ID` for each session; and its picker is shown in a terminal;
+- pi and oh-my-pi are asked for the newest session, for the list, and for each id, and a turn is appended.
+
+Each session must be found from the new folder and none from the old one; sessions of other folders keep their bytes; and `bough undo`
+brings everything back. `--record` writes the answers to tests/cli/sessions/moves.tsv, with a digest of the moved store.
+
+The environment is that of `programs.py`; the programs run in a sandbox that needs root.
+"""
+import argparse, hashlib, json, os, pathlib, re, shutil, subprocess, sys, tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+OLD, NEW = "/project/app", "/project/service"
+
+
+def build(home, sessions):
+    """Makes the store of the recipe."""
+    for number, row in enumerate((sessions / "moves.recipe").read_text().splitlines()):
+        to, source, old, new = row.split("\t")
+        target = home / to
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if source.startswith("="):
+            data = source[1:].replace("\\n", "\n").encode()
+        else:
+            data = (sessions / source).read_bytes().replace(old.encode(), new.encode()) if old else (sessions / source).read_bytes()
+        target.write_bytes(data)
+        os.utime(target, (1790000000 + number, 1790000000 + number))
+
+
+def state(home):
+    out = {}
+    for path in sorted(home.rglob("*")):
+        if path.is_file() and any(part in (".claude", ".pi", ".omp") for part in path.relative_to(home).parts[:1]):
+            out[str(path.relative_to(home))] = (hashlib.sha256(path.read_bytes()).hexdigest(), path.stat().st_mtime_ns // 1000000, path.stat().st_mode)
+    return out
+
+
+def digest(home):
+    rows = [f"{name} {sha}" for name, (sha, _, _) in state(home).items()]
+    return hashlib.sha256("\n".join(rows).encode()).hexdigest()[:16]
+
+
+# ------------------------------------------------------------------ inside the sandbox
+
+def bough(*words):
+    return subprocess.run(["/project/bough", *words], capture_output=True, text=True)
+
+
+CLAUDE = ["/client/claude-code-2.1.332/node_modules/@anthropic-ai/claude-code-linux-x64/claude"]
+
+
+def claude(folder, *words):
+    os.makedirs(folder, exist_ok=True)
+    done = subprocess.run([*CLAUDE, *words, "-p", "bough probe: please answer ok", "--output-format", "json"], cwd=folder,
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    try:
+        answer = json.loads(done.stdout)
+        return answer.get("session_id") if not answer.get("is_error") else None
+    except ValueError:
+        return None
+
+
+def picker(folder, name):
+    """The sessions that the picker lists, by the texts on the screen."""
+    os.makedirs(folder, exist_ok=True)
+    settled = {"hasCompletedOnboarding": True, "theme": "dark", "bypassPermissionsModeAccepted": True, "numStartups": 9,
+               "customApiKeyResponses": {"approved": [os.environ["ANTHROPIC_API_KEY"][-20:]], "rejected": []},
+               "projects": {folder: {"hasTrustDialogAccepted": True, "hasCompletedProjectOnboarding": True}}}
+    pathlib.Path("/home/user/.claude.json").write_text(json.dumps(settled))
+    tmux = ["tmux", "-L", "bough", "-f", "/dev/null"]
+    run = lambda *words: subprocess.run([*tmux, *words], capture_output=True, text=True, env=dict(os.environ, TERM="xterm-256color")).stdout
+    run("new-session", "-d", "-s", "s", "-x", "160", "-y", "60", "-c", folder, "--", *CLAUDE, "--resume")
+    import time
+    screen = ""
+    for _ in range(60):
+        time.sleep(0.25)
+        screen = run("capture-pane", "-p", "-t", "s")
+        if re.search(r"Resume|No conversations|ago", screen):
+            time.sleep(1)
+            screen = run("capture-pane", "-p", "-t", "s")
+            break
+    run("kill-server")
+    pathlib.Path(f"/logs/picker-{name}.txt").write_text(screen)
+    return len(re.findall(r"\bago\b", screen))
+
+
+PEER = r"""
+import { appendFileSync, readFileSync } from "node:fs";
+const [program, folder] = process.argv.slice(2);
+const path = program === "pi"
+  ? "/client/pi/node_modules/@earendil-works/pi-coding-agent/dist/core/session-manager.js"
+  : "/client/omp/node_modules/@oh-my-pi/pi-coding-agent/src/session/session-manager.ts";
+const { SessionManager } = await import(path);
+const list = await SessionManager.list(folder);
+const newest = await SessionManager.continueRecent(folder);
+const found = newest.getEntries().length > 0;
+let grown = false;
+if (found) {
+  const file = newest.getSessionFile();
+  const before = readFileSync(file, "utf8");
+  newest.appendMessage({ role: "user", content: "go on", timestamp: 1795000000000 });
+  newest.appendMessage({ role: "assistant", content: [{ type: "text", text: "ok" }], timestamp: 1795000000001, provider: "m", model: "m",
+    api: "m", stopReason: "stop", usage: { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, totalTokens: 2, cost: { input: 0, output: 0, cacheRead: 0, cacheWrite: 0, total: 0 } } });
+  await newest.flush?.();
+  await newest.close?.();
+  grown = readFileSync(file, "utf8").startsWith(before) && readFileSync(file, "utf8").length > before.length;
+}
+console.log(JSON.stringify({ listed: list.map((one) => one.id).sort(), continued: found ? newest.getSessionId() : null, grown, cwd: found ? newest.getCwd() : null }));
+process.exit(0);
+"""
+
+
+def peer(program, folder):
+    os.makedirs(folder, exist_ok=True)
+    script = pathlib.Path("/tmp/peer.mjs")
+    script.write_text(PEER)
+    bun = next(pathlib.Path("/client/omp/node_modules/@oven").glob("*/bin/bun"))
+    run = ["node", str(script)] if program == "pi" else [str(bun), "run", str(script)]
+    done = subprocess.run([*run, program, folder], cwd=folder, capture_output=True, text=True, timeout=120)
+    lines = [line for line in done.stdout.splitlines() if line.startswith("{")]
+    return json.loads(lines[-1]) if lines else {"error": done.stderr[-400:]}
+
+
+def inside():
+    home = pathlib.Path("/home/user")
+    answers, wrong = {}, []
+    before = state(home)
+    done = bough("move", OLD, NEW)
+    if done.returncode:
+        sys.exit(done.stderr)
+    print(done.stderr, file=sys.stderr)
+    answers["moved"] = digest(home)
+    after = state(home)
+    undone = bough("undo")
+    if undone.returncode or state(home) != before:
+        wrong.append(f"undo: {undone.stderr}: {sorted(set(before.items()) ^ set(state(home).items()))[:4]}")
+    bough("undo")
+    if state(home) != after:
+        wrong.append("the move was not redone as it was")
+    siblings = {name: one for name, one in after.items() if name in before and before[name] == one}
+    projects = home / ".claude/projects"
+    ids = sorted(path.stem for path in (projects / "-project-service").glob("*.jsonl"))
+    shutil.copytree(home, "/logs/moved", symlinks=True)
+    fresh = lambda: (shutil.rmtree(projects), shutil.copytree("/logs/moved/.claude/projects", projects))
+    # Sessions of the SDK are not in the picker.
+    for path in projects.rglob("*.jsonl"):
+        path.write_bytes(path.read_bytes().replace(b'"entrypoint":"sdk-cli"', b'"entrypoint":"cli"'))
+    answers["picker new"], answers["picker old"] = picker(NEW, "new"), picker(OLD, "old")
+    fresh()
+    for id in ids:
+        answers[f"claude -r {id[:8]}"] = claude(NEW, "--resume", id) == id
+        grown = (projects / "-project-service" / f"{id}.jsonl").read_bytes()
+        if b"bough probe" not in grown:
+            wrong.append(f"{id}: the turn is not in the moved file")
+    fresh()
+    answers["claude -c new"] = claude(NEW, "--continue")
+    answers["claude -c sub"] = claude(NEW + "/sub", "--continue")
+    answers["claude -c worktree"] = claude(NEW + "/.claude/worktrees/x", "--continue")
+    answers["claude -c old"] = claude(OLD, "--continue")
+    answers["claude -c old sub"] = claude(OLD + "/sub", "--continue")
+    for program in ("pi", "omp"):
+        answers[f"{program} new"], answers[f"{program} old"] = peer(program, NEW), peer(program, OLD)
+    for name in siblings:
+        if "service" not in name and hashlib.sha256((pathlib.Path("/logs/moved") / name).read_bytes()).hexdigest() != siblings[name][0]:
+            wrong.append(f"{name}: changed")
+    json.dump({"answers": answers, "wrong": wrong}, open("/logs/answers.json", "w"), indent=1)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--record", action="store_true")
+    parser.add_argument("--keep")
+    args = parser.parse_args()
+    from programs import BOUGH, ORACLES, PEERS, SESSIONS
+    box = pathlib.Path(args.keep or tempfile.mkdtemp(prefix="bough-moves-"))
+    home, project, logs = box / "home", box / "project", box / "log"
+    for folder in (home, project, logs):
+        folder.mkdir(parents=True)
+    build(home, SESSIONS)
+    shutil.copy(BOUGH, project / "bough")
+    shutil.copy(__file__, project / "moves.py")
+    done = subprocess.run([str(ORACLES / "claude_resume" / "sandbox.sh"), str(PEERS), str(home), str(project), str(logs), "-", "--",
+                           "/usr/bin/env", "python3", "/project/moves.py", "--inside"], text=True)
+    found = json.loads((logs / "answers.json").read_text()) if (logs / "answers.json").exists() else sys.exit(f"the sandbox failed: {done.returncode}")
+    for name, answer in found["answers"].items():
+        print(f"{name}\t{json.dumps(answer)}")
+    for wrong in found["wrong"]:
+        print(f"wrong: {wrong}")
+    if args.record and not found["wrong"]:
+        rows = [f"{name}\t{json.dumps(answer)}" for name, answer in found["answers"].items()]
+        (SESSIONS / "moves.tsv").write_text("\n".join(rows) + "\n")
+    if not args.keep:
+        shutil.rmtree(box, ignore_errors=True)
+    return 1 if found["wrong"] else 0
+
+
+if __name__ == "__main__":
+    if "--inside" in sys.argv:
+        inside()
+    else:
+        sys.exit(main())
