@@ -65,6 +65,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manu
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge" -d 'Cherry-pick all entries that only another branch has'
 complete -c bough -n "__fish_bough_needs_command" -f -a "merge-base" -d 'Print the entry where two branches part'
 complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Upgrade session files to the current format version'
+complete -c bough -n "__fish_bough_needs_command" -f -a "move" -d 'Move sessions to another working directory'
 complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Show and prune the operation log'
 complete -c bough -n "__fish_bough_needs_command" -f -a "redo" -d 'Redo an operation that was undone'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions resolve to'
@@ -763,6 +764,7 @@ complete -c bough -n "__fish_bough_using_subcommand fsck" -s q -l quiet -d 'Supp
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l repair -d 'Repair what can be repaired by default'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l project -d 'Check where sessions are, instead of what is in them'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Also exit with 1 if there are only warnings'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print tab-separated findings for scripts: file, line, level, check, id, message'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End each row with a NUL byte instead of a newline; for `--porcelain` and `--json`'
@@ -1036,6 +1038,41 @@ complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Kee
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand move" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand move" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand move" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand move" -l to -d 'The new working directory of the session that `-s` names' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand move" -l map -d 'Another folder that has a new name, e.g. `/Users/a=/home/a`; may be repeated' -r
+complete -c bough -n "__fish_bough_using_subcommand move" -l into -d 'Copy the sessions to another store' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand move" -l from -d 'Take the sessions from this store only, e.g. from that of another machine' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand move" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand move" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand move" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand move" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand move" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand move" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand move" -l copy -d 'Copy the sessions, and leave the old ones where they are'
+complete -c bough -n "__fish_bough_using_subcommand move" -l text -d 'Also change the paths in prompts, replies and tool results'
+complete -c bough -n "__fish_bough_using_subcommand move" -l trust -d 'Also move Claude Code\'s settings of the folder, e.g. that it is trusted'
+complete -c bough -n "__fish_bough_using_subcommand move" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand move" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand move" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand op; and not __fish_seen_subcommand_from log prune" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''

@@ -374,6 +374,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--repair[Repair what can be repaired by default]' \
+'(--repair --only --skip --porcelain)--project[Check where sessions are, instead of what is in them]' \
 '--strict[Also exit with 1 if there are only warnings]' \
 '(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
 '-z[End each row with a NUL byte instead of a newline; for \`--porcelain\` and \`--json\`]' \
@@ -620,6 +621,38 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::files -- Session files, or folders of sessions:_default' \
+&& ret=0
+;;
+(move)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'(--map)--to=[The new working directory of the session that \`-s\` names]:DIR:_files -/' \
+'*--map=[Another folder that has a new name, e.g. \`/Users/a=/home/a\`; may be repeated]:OLD=NEW:_default' \
+'--into=[Copy the sessions to another store]:STORE:_files -/' \
+'(--to)--from=[Take the sessions from this store only, e.g. from that of another machine]:STORE:_files -/' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--copy[Copy the sessions, and leave the old ones where they are]' \
+'--text[Also change the paths in prompts, replies and tool results]' \
+'--trust[Also move Claude Code'\''s settings of the folder, e.g. that it is trusted]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::folders -- The folder as it was called, and as it is called now:_files -/' \
 && ret=0
 ;;
 (op)
@@ -952,6 +985,7 @@ _bough_commands() {
 'merge:Cherry-pick all entries that only another branch has' \
 'merge-base:Print the entry where two branches part' \
 'migrate:Upgrade session files to the current format version' \
+'move:Move sessions to another working directory' \
 'op:Show and prune the operation log' \
 'redo:Redo an operation that was undone' \
 'rev-parse:Print the ids that revisions resolve to' \
@@ -1072,6 +1106,11 @@ _bough__merge-base_commands() {
 _bough__migrate_commands() {
     local commands; commands=()
     _describe -t commands 'bough migrate commands' commands "$@"
+}
+(( $+functions[_bough__move_commands] )) ||
+_bough__move_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough move commands' commands "$@"
 }
 (( $+functions[_bough__op_commands] )) ||
 _bough__op_commands() {

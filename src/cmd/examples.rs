@@ -182,12 +182,15 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "move",
         &[
-            ("bough move -n ../app ../service", "Show what would move after a folder was renamed"),
             (
-                "bough move -n -s parser.jsonl --to ../service",
-                "Show what one session needs to continue in another folder",
+                "bough move -n /home/dev/logfmt /home/dev/service",
+                "Show what would move after a folder was renamed",
             ),
-            ("bough move -n --map /Users/ada=/home/ada", "Show what sessions of another machine need"),
+            (
+                "bough move /home/dev/logfmt /home/dev/service",
+                "Move its sessions, so that the agents find them",
+            ),
+            ("bough move -s parser.jsonl --to /home/dev/service", "Continue one session in another folder"),
         ],
     ),
     (

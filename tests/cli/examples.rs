@@ -24,6 +24,10 @@ fn every_command_has_three_examples_and_each_of_them_runs() {
             let folder = tempfile::tempdir().unwrap();
             let session = folder.path().join("parser.jsonl");
             copy(&project().join("examples/sessions/parser.jsonl"), &session);
+            // Commands on whole stores find one.
+            if ["archive", "move", "restore"].contains(&command.as_str()) {
+                copy(&session, &folder.path().join(".pi/agent/sessions/all/parser.jsonl"));
+            }
             // Nobody is here to press keys.
             let line = line.replace("bough tree", "bough tree --keys 'Home Enter'");
             let done = Command::new("sh")

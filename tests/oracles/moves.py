@@ -161,11 +161,14 @@ def inside():
         if b"bough probe" not in grown:
             wrong.append(f"{id}: the turn is not in the moved file")
     fresh()
-    answers["claude -c new"] = claude(NEW, "--continue")
-    answers["claude -c sub"] = claude(NEW + "/sub", "--continue")
-    answers["claude -c worktree"] = claude(NEW + "/.claude/worktrees/x", "--continue")
-    answers["claude -c old"] = claude(OLD, "--continue")
-    answers["claude -c old sub"] = claude(OLD + "/sub", "--continue")
+    # Without a session to continue, the client begins a new one. The folder of OLD/sub is also that of a sibling.
+    moved = {path.stem for path in projects.rglob("*.jsonl") if "-project-service" in str(path)}
+    known = lambda id: id if id in moved else None
+    answers["claude -c new"] = known(claude(NEW, "--continue"))
+    answers["claude -c sub"] = known(claude(NEW + "/sub", "--continue"))
+    answers["claude -c worktree"] = known(claude(NEW + "/.claude/worktrees/x", "--continue"))
+    answers["claude -c old"] = known(claude(OLD, "--continue"))
+    answers["claude -c old sub"] = known(claude(OLD + "/sub", "--continue"))
     for program in ("pi", "omp"):
         answers[f"{program} new"], answers[f"{program} old"] = peer(program, NEW), peer(program, OLD)
     for name in siblings:

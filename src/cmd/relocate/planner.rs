@@ -104,6 +104,11 @@ impl<'w> Planner<'w> {
         let (mut sessions, folders, seen) = planner.find()?;
         planner.refuse_clients(&sessions)?;
         planner.refuse_twins(&sessions)?;
+        if let Some(same) = sessions.iter().find(|session| wanted.copies && session.from == session.to) {
+            let what = format!("{}: the copy would be the session itself", same.from.display());
+            let hint = "leave `--copy` out, or name another store with `--into`";
+            return Err(Failure::Refused { what, hint: hint.into() }.into());
+        }
         let whole = whole_folders(&sessions, &folders, wanted);
         for session in &sessions {
             planner.add_session(session, &whole)?;

@@ -95,6 +95,11 @@ fn an_export_with_subagents_is_done_or_not() {
 }
 
 #[test]
+fn a_move_with_subagents_is_done_or_not() {
+    sample(scenes::MOVE, 41);
+}
+
+#[test]
 fn an_undo_of_a_rewrite_is_done_or_not() {
     sample("undo s.jsonl --file s.jsonl", 17);
 }

@@ -33,7 +33,7 @@ pub const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jso
 /// A session with subagents in a store of Claude Code.
 const STORED: &str = "projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
 /// Moves that session.
-const MOVE: &str = "move --from projects --map /project=/moved";
+pub const MOVE: &str = "move --from projects --map /project=/moved";
 
 /// All commands that write.
 #[rustfmt::skip] // a table
