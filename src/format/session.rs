@@ -9,7 +9,7 @@ use super::multiline::{LineFault, Multiline, faults_of};
 use super::{Format, LabelLines, Labels, LineVerdict, Link, ParentRef, Program};
 use crate::json::{Ending, Field, Line, Notes, Reader, Shape, Str, each_item, each_member, place_in, string};
 use crate::model::{
-    Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Span, Time, Tree,
+    Clock, Copies, Entries, Entry, Fault, FaultKind, Flags, Ix, Key, Kind, Parent, Source, Span, Time, Tree,
 };
 use std::collections::{HashMap, HashSet};
 
@@ -511,6 +511,22 @@ impl Builder {
     fn fault(&mut self, line: &Line<'_>, kind: FaultKind) {
         let file = (self.files.len() - 1) as u16;
         self.faults.push(Fault { file, line: line.number, offset: line.offset, len: line.len, kind });
+    }
+
+    /// Reads one file of `len` bytes, block by block, and finishes.
+    pub fn read(mut self, source: &dyn Source, len: u64) -> std::io::Result<Session> {
+        const BLOCK: u64 = 256 * 1024;
+        self.begin_file();
+        let mut reader = self.reader();
+        let (mut block, mut offset) = (Vec::new(), 0);
+        while offset < len {
+            let span = Span { file: 0, offset, len: BLOCK.min(len - offset) };
+            source.read(span, &mut block)?;
+            reader.feed(&block, |line| self.line(line));
+            offset += span.len;
+        }
+        reader.finish(|line| self.line(line));
+        Ok(self.finish())
     }
 
     /// Links the entries, and finds HEAD.

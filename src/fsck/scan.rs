@@ -13,22 +13,14 @@ pub(super) fn scan(format: Format, source: &Patched<'_>) -> io::Result<Session> 
     let mut builder = Builder::new(format);
     builder.copies(Copies::First);
     builder.side();
-    read(builder, source)
+    builder.read(source, source.text.len())
 }
 
 /// Reads a text as the agent itself would, with its own rule for repeated ids.
 pub(super) fn scan_as_agent(format: Format, source: &Patched<'_>) -> io::Result<Session> {
     let mut builder = Builder::new(format);
     builder.side();
-    read(builder, source)
-}
-
-fn read(mut builder: Builder, source: &Patched<'_>) -> io::Result<Session> {
-    builder.begin_file();
-    let mut reader = builder.reader();
-    each_block(source, |block| reader.feed(block, |line| builder.line(line)))?;
-    reader.finish(|line| builder.line(line));
-    Ok(builder.finish())
+    builder.read(source, source.text.len())
 }
 
 /// Passes the bytes of a text to `each`, block by block.

@@ -58,6 +58,11 @@ pub enum Target {
         /// The new content, in order.
         pieces: Vec<Piece>,
     },
+    /// A file that belongs to the session and is removed.
+    Remove {
+        /// Which file of the session.
+        file: u16,
+    },
     /// A file that does not exist yet.
     Create {
         /// Its path; `None` is standard output.

@@ -100,7 +100,7 @@ pub fn applied(plan: &Plan, old: &Table) -> Vec<u8> {
                     }
                 }
             }
-            Target::Create { .. } | Target::Move { .. } => {}
+            Target::Create { .. } | Target::Move { .. } | Target::Remove { .. } => {}
         }
     }
     if plan.is_empty() { old.0[0].clone() } else { out }

@@ -222,6 +222,12 @@ fn make_ready(
             let mut fill = |sink: &mut Sink<'_>| fill(files, pieces, sink);
             steps::replace(guard_of(guards, *file), stamp, &mut fill, time, options, record).map(Some)
         }
+        Target::Remove { file } => {
+            let stamp = files.stamp(*file).ok_or(Refusal::Stdin)?;
+            let guard = guard_of(guards, *file);
+            steps::check_replace(guard, stamp, options)?;
+            steps::remove(guard, stamp, record).map(Some)
+        }
         Target::Create { path: Some(path), pieces } => {
             // Files in the folder of the log are private to the user.
             let is_private = options.log.is_some_and(|log| path.starts_with(log.folder()));
@@ -305,7 +311,7 @@ fn check(
                 steps::check_append(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, bytes, options)?;
                 done.files.push(guard.path.clone());
             }
-            Target::Rewrite { file, .. } => {
+            Target::Rewrite { file, .. } | Target::Remove { file } => {
                 let guard = guard_of(guards, *file);
                 steps::check_replace(guard, files.stamp(*file).ok_or(Refusal::Stdin)?, options)?;
                 done.files.push(guard.path.clone());
@@ -347,7 +353,7 @@ fn guards(
         .iter()
         .filter_map(|target| match target {
             Target::Append { file, .. } => Some((*file, false)),
-            Target::Rewrite { file, .. } => Some((*file, true)),
+            Target::Rewrite { file, .. } | Target::Remove { file } => Some((*file, true)),
             Target::Move { file, copies: false, .. } => Some((*file, true)),
             Target::Create { .. } | Target::Move { .. } => None,
         })
