@@ -40,6 +40,9 @@ _bough() {
             bough,diff)
                 cmd="bough__diff"
                 ;;
+            bough,drop)
+                cmd="bough__drop"
+                ;;
             bough,export)
                 cmd="bough__export"
                 ;;
@@ -517,6 +520,40 @@ _bough() {
                     ;;
                 --to)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                *)
+                    COMPREPLY=()
+                    ;;
+            esac
+            COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+            return 0
+            ;;
+        bough__drop)
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --others --failed --dry-run --force --allow --help [REV]..."
+            if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
+                COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
+                return 0
+            fi
+            case "${prev}" in
+                --session)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                -s)
+                    COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --input-format)
+                    COMPREPLY=($(compgen -W "pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude" -- "${cur}"))
+                    return 0
+                    ;;
+                --color)
+                    COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --allow)
+                    COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
                     return 0
                     ;;
                 *)

@@ -279,6 +279,33 @@ _arguments "${_arguments_options[@]}" : \
 '*::words -- The session, if the first argument names one; then A and B, or `A...B`:_default' \
 && ret=0
 ;;
+(drop)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--others[Remove all branches but that of HEAD, and those of the given entries]' \
+'(--others)--failed[Remove replies that failed or were interrupted, if nothing but such replies follows]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::words -- The session, if it looks like a file; then the entries to remove:_default' \
+&& ret=0
+;;
 (export)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -974,6 +1001,7 @@ _bough_commands() {
 'config:Show the current settings' \
 'context:Show the messages that the agent would send to the model' \
 'diff:Show how two branches differ' \
+'drop:Remove branches from a session' \
 'export:Export a conversation as a page, Markdown, text, or a redacted session' \
 'export-branch:Export the path to an entry as a new session' \
 'fsck:Check sessions for damage, and repair it' \
@@ -1051,6 +1079,11 @@ _bough__context_commands() {
 _bough__diff_commands() {
     local commands; commands=()
     _describe -t commands 'bough diff commands' commands "$@"
+}
+(( $+functions[_bough__drop_commands] )) ||
+_bough__drop_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough drop commands' commands "$@"
 }
 (( $+functions[_bough__export_commands] )) ||
 _bough__export_commands() {

@@ -83,6 +83,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "drop",
+        &[
+            ("bough drop -n generator", "Show what removing the branch of a label would remove"),
+            ("bough drop --others", "Keep only the branch of HEAD"),
+            ("bough drop --others generator", "Keep that branch, too"),
+        ],
+    ),
+    (
         "export",
         &[
             ("bough export -o page.html", "Write a page with the tree beside the conversation"),

@@ -422,7 +422,7 @@ fn add(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
 }
 
 /// Returns the subagents that were started by entries that are not copied.
-fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -> HashSet<String> {
+pub(super) fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -> HashSet<String> {
     let mut out: HashSet<String> = elsewhere.clone();
     for sidecar in all.iter().filter_map(Companion::sidecar) {
         if sidecar.tool_use.is_some_and(|call| elsewhere.contains(&call)) {

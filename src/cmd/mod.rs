@@ -8,6 +8,7 @@ mod complete;
 mod completions;
 mod context;
 mod diff;
+mod drop;
 mod examples;
 mod export;
 mod export_branch;
@@ -70,6 +71,7 @@ enum Command {
     Config(shared::config::Args),
     Context(context::Args),
     Diff(diff::Args),
+    Drop(drop::Args),
     Export(export::Args),
     ExportBranch(export_branch::Args),
     Fsck(fsck::Args),
@@ -103,7 +105,7 @@ const GROUPS: &[(&str, &[&str])] = &[
             "export",
         ],
     ),
-    ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch", "move"]),
+    ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch", "move", "drop"]),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op"]),
     (
         "Plumbing and setup",
@@ -161,6 +163,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Export(args) => export::run(args, global, config, ui),
         Command::ExportBranch(args) => export_branch::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
+        Command::Drop(args) => drop::run(args, global, ui),
         Command::Label(args) => label::run(args, global, ui),
         Command::Log(args) => log::run(args, global, ui),
         Command::Man(args) => man::run(args, ui),

@@ -9,6 +9,9 @@ mod chimera;
 mod claude;
 mod message_text;
 mod pi;
+mod sent;
+
+pub use sent::{Sent, SentMessage};
 
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::{each_item, member, string, text};

@@ -66,6 +66,13 @@ fn count_in(session: &Session, tree: &Tree) -> usize {
     ways.tips().count()
 }
 
+/// Returns the last entry of the conversation on each branch in a tree over the entries of a
+/// session, in file order.
+pub(super) fn tips(session: &Session, tree: &Tree) -> Vec<Ix> {
+    let forest = forest(session, tree, Of::Conversation);
+    Ways::build(&forest, session).tips().collect()
+}
+
 /// Returns the branches of a session in a tree over its entries.
 fn list_in(session: &Session, tree: &Tree, of: Of) -> Vec<Branch> {
     let entries = &session.entries;

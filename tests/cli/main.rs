@@ -13,6 +13,7 @@ mod context;
 mod corpus;
 mod counting;
 mod detect;
+mod drops;
 mod escapes;
 mod examples;
 mod exits;

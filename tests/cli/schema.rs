@@ -89,6 +89,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("op log --stat", &["bough.opstat/1"]),
     ("switch --rewind turn:1 -s S", &["bough.write/1"]),
     ("append --kind message --text go -s S", &["bough.write/1"]),
+    ("drop -n --others -s S", &["bough.change/1"]),
     ("append -n --kind message --text go -s S", &["bough.change/1"]),
     ("op log", &["bough.op/1"]),
     ("fsck --repair --force D", &["bough.aside/1", "bough.change/1", "bough.fsck/1"]),

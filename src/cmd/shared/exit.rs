@@ -52,6 +52,9 @@ pub enum Failure {
         /// The file.
         path: PathBuf,
     },
+    /// A change that would do harm, found before it was written.
+    #[error("nothing was written: {0}")]
+    Unproven(String),
     /// A word that names nothing.
     #[error("{what}")]
     NotFound {
@@ -83,6 +86,7 @@ impl Failure {
         match self {
             Failure::NoSession | Failure::NoneContinued { .. } | Failure::NotFound { .. } => Exit::NotFound,
             Failure::EmptyNewest { .. } => Exit::Unreadable,
+            Failure::Unproven(_) => Exit::Refused,
             Failure::Usage { .. } => Exit::Usage,
             Failure::Refused { .. } => Exit::Refused,
         }
@@ -99,6 +103,7 @@ impl Failure {
             Failure::EmptyNewest { .. } => {
                 Some("`bough sessions` lists the others; give one with `-s ID`".into())
             }
+            Failure::Unproven(_) => None,
             Failure::Usage { hint, .. } | Failure::NotFound { hint, .. } | Failure::Refused { hint, .. } => {
                 Some(hint.clone()).filter(|hint| !hint.is_empty())
             }
@@ -109,6 +114,7 @@ impl Failure {
         match self {
             Failure::NoSession | Failure::NoneContinued { .. } | Failure::NotFound { .. } => "not-found",
             Failure::EmptyNewest { .. } => "empty",
+            Failure::Unproven(_) => "unproven",
             Failure::Usage { .. } => "usage",
             Failure::Refused { .. } => "refused",
         }

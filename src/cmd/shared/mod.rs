@@ -15,6 +15,7 @@ pub(crate) mod summary_facts;
 pub(crate) mod template;
 pub(crate) mod thread_arg;
 pub(crate) mod time;
+pub(crate) mod verified;
 pub(crate) mod words;
 pub(crate) mod write;
 pub(crate) mod write_json;

@@ -100,6 +100,11 @@ fn a_move_with_subagents_is_done_or_not() {
 }
 
 #[test]
+fn a_drop_with_a_subagent_is_done_or_not() {
+    sample(scenes::DROP, 61);
+}
+
+#[test]
 fn an_undo_of_a_rewrite_is_done_or_not() {
     sample("undo s.jsonl --file s.jsonl", 17);
 }

@@ -29,6 +29,10 @@ const CUT_AGENTS: [&str; 2] = [
 ];
 /// Copies a session with its subagents and results.
 pub const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl -o new/11111111-1111-4111-8111-111111111111.jsonl";
+/// Moves HEAD of that session to its first prompt, so that everything after it can be dropped.
+const BACK: &str = "switch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl turn:1";
+/// Drops the branch that started a subagent, with the transcript of the subagent.
+pub const DROP: &str = "drop 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl fa548601";
 
 /// A session with subagents in a store of Claude Code.
 const STORED: &str = "projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
@@ -61,6 +65,9 @@ pub const SCENES: &[Scene] = &[
                             before: &[], words: "export-branch s.jsonl generator -o out.jsonl --allow=overwrite" },
     Scene { files: CHIMERA, before: &[], words: "export-branch s.jsonl turn:1 -o out.jsonl" },
     Scene { files: AGENTS,  before: &[RESULT], words: EXPORT },
+    Scene { files: PI,      before: &[], words: "drop s.jsonl generator" },
+    Scene { files: CHIMERA, before: &[], words: "drop s.jsonl --others" },
+    Scene { files: AGENTS,  before: &[RESULT, BACK], words: DROP },
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl" },
     Scene { files: PI,      before: &[], words: "move -s s.jsonl --to /moved" },
     Scene { files: STORED,  before: &[], words: MOVE },
