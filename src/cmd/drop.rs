@@ -88,7 +88,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         let files = add_files(opened, &mut dropped)?;
         Ok((dropped.plan.clone(), (dropped, files)))
     };
-    let (opened, done, (dropped, files)) = write::run_with(open, args.writing, ui, make)?;
+    let (opened, done, (dropped, files)) = write::run_with(open, args.writing, None, ui, make)?;
     if ui.look.json && !args.writing.dry_run {
         let plan = Plan { changes: Vec::new(), ..dropped.plan.clone() };
         let more = [
