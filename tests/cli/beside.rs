@@ -1,8 +1,8 @@
 //! Writing beside an agent: one that is writing is waited for, one that has the session open is not disturbed, and of one that only
 //! runs in the project it is said that it will not see the change.
 
-use crate::files::{copy, project};
-use crate::place::{bough, code, said};
+use crate::support::files::{copy, project};
+use crate::support::sandbox::{bough, code, said};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -3,8 +3,8 @@
 mod agents_after_repair;
 mod agents_after_writing;
 mod agents_random;
-mod cherry_pick;
 mod beside;
+mod cherry_pick;
 mod claude_facts;
 mod claude_grown;
 mod claude_load;
