@@ -1,7 +1,7 @@
 //! Dropping branches: what is kept stays byte for byte, and is sent as before, over the sessions of
 //! the tests.
 
-use crate::random::sessions;
+use crate::support::sessions::sessions;
 use bough::context::Context;
 use bough::format::{Builder, Format, Ids, Session};
 use bough::model::{Ix, Key, Piece, Source, Table, Target, Time};

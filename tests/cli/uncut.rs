@@ -62,6 +62,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("diff aaaa0003 aaaa0004", &["result-end", "reply-end", "line-19-end"]),
     ("diff --side-by-side aaaa0003 aaaa0004", &["result-end", "reply-end"]),
     ("diff --name-only aaaa0003 aaaa0004", &[]),
+    ("drop -n --others", &[]),
     ("export --to txt", &["prompt-end", "reply-end"]),
     ("export --to md", &["prompt-end", "reply-end"]),
     ("export-branch", &["prompt-end", "reply-end"]),

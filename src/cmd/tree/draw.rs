@@ -1,5 +1,6 @@
 //! The screen of the navigator: the rows that are visible, the entry with the cursor, and the lines around them.
 
+use super::markdown::{Mark, Markdown};
 use super::navigator::{Navigator, Panel, Use};
 use crate::cmd::shared::render::{Body, ink_of};
 use crate::cmd::shared::time;
@@ -382,15 +383,35 @@ fn entry(navigator: &mut Navigator<'_>, pen: &mut Pen<'_>, area: Rect) {
     let whole = navigator.model.session().span(ix).len <= LONG;
     let body = if whole { Body::Full } else { Body::Some };
     let lines = navigator.view.body(ix, &content, width, body);
-    let left = lines.len().saturating_sub(room);
-    for (at, (line, y)) in lines.iter().take(room).zip(area.y + 3..).enumerate() {
-        if at + 1 == room && left > 0 {
-            let more = pen.own(&format!("… {}: o", Count("more line", "more lines", left + 1)));
+    navigator.room = room;
+    let top = navigator.entry_top().min(lines.len().saturating_sub(room));
+    navigator.kept.scrolled = (Some(navigator.model.session().entries.key(ix)), top);
+    let left = lines.len().saturating_sub(top + room);
+    let mut markdown = Markdown::default();
+    for (at, line) in lines.iter().take(top + room).enumerate() {
+        // What is above the screen decides whether a code block is open.
+        let pieces = match line.ink() {
+            None => markdown.pieces(line.text()),
+            Some(_) => vec![(Mark::Plain, line.text())],
+        };
+        let Some(y) = at.checked_sub(top).map(|at| area.y + 3 + at as u16) else { continue };
+        if at + 1 == top + room && left > 0 {
+            let more =
+                pen.own(&format!("… {}: J ^D scroll, o all", Count("more line", "more lines", left + 1)));
             pen.put(area, area.x, y, &more, pen.ink(Ink::Quiet));
             break;
         }
         let style = line.ink().map_or(Style::new(), |ink| pen.ink(ink));
-        pen.put(area, area.x, y, line.text(), style);
+        let mut x = area.x;
+        for (mark, piece) in pieces {
+            let style = match mark {
+                Mark::Plain => style,
+                Mark::Strong => style.add_modifier(Modifier::BOLD),
+                Mark::Code => pen.ink(Ink::Good),
+                Mark::Quiet => pen.ink(Ink::Quiet),
+            };
+            x = pen.put(area, x, y, piece, style);
+        }
     }
 }
 

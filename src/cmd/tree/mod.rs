@@ -4,6 +4,7 @@ mod commands;
 mod draw;
 mod keys;
 mod line_edit;
+mod markdown;
 mod navigator;
 mod picker;
 mod screen;

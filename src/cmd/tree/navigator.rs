@@ -5,6 +5,7 @@ use super::keys::Key;
 use super::line_edit::LineEdit;
 use super::session::Model;
 use crate::cmd::shared::render::View;
+use crate::cmd::shared::stored_results::Stored;
 use crate::model::{self, Count, Ix, Source};
 use crate::ops::filter::Mode;
 use crate::ops::rows::{Folds, Rows, Search};
@@ -26,6 +27,8 @@ pub(super) struct Kept {
     folded: BTreeSet<model::Key>,
     pub(super) marked: Vec<model::Key>,
     pub(super) preview: bool,
+    /// The entry beside the rows, and its first line that is shown.
+    pub(super) scrolled: (Option<model::Key>, usize),
     pub(super) times: bool,
     pub(super) follow: bool,
     /// What was said last.
@@ -46,6 +49,7 @@ impl Kept {
             folded: BTreeSet::new(),
             marked: Vec::new(),
             preview: true,
+            scrolled: (None, 0),
             times: true,
             follow: false,
             message: String::new(),
@@ -164,6 +168,8 @@ pub(super) struct Navigator<'m> {
     pub(super) top: usize,
     /// How many rows the screen has; set when it is drawn.
     pub(super) page: usize,
+    /// How many lines of the entry there is room for; set when it is drawn.
+    pub(super) room: usize,
     /// How many cells a line of the screen has; set when it is drawn.
     pub(super) width: usize,
     pub(super) bough: &'m Bough,
@@ -178,6 +184,7 @@ impl<'m> Navigator<'m> {
     pub(super) fn new(model: &'m Model, bough: &'m Bough, purpose: Use, kept: Kept) -> Navigator<'m> {
         let (mut view, rows) = (View::new(&model.opened), rows_of(model, kept.filter));
         view.marks.clone_from(&model.marks);
+        view.stored = Some(Stored);
         let mode = Mode::ALL[kept.filter].1;
         view.mark(|ix| mode.shows(model.session(), ix));
         let mut navigator = Navigator {
@@ -189,6 +196,7 @@ impl<'m> Navigator<'m> {
             cursor: 0,
             top: 0,
             page: 1,
+            room: 1,
             width: 80,
             bough,
             purpose,
@@ -336,6 +344,10 @@ impl<'m> Navigator<'m> {
             Key::Char('n') => self.search(self.kept.search_down),
             Key::Char('N') => self.search(!self.kept.search_down),
             Key::Tab => self.kept.preview = !self.kept.preview,
+            Key::Char('J') => self.scroll_entry(1),
+            Key::Char('K') => self.scroll_entry(-1),
+            Key::Ctrl('d') => self.scroll_entry(self.room.div_ceil(2) as isize),
+            Key::Ctrl('u') => self.scroll_entry(-(self.room.div_ceil(2) as isize)),
             Key::Char('t') => self.kept.times = !self.kept.times,
             Key::Char('f') => {
                 self.kept.follow = !self.kept.follow;
@@ -365,7 +377,7 @@ impl<'m> Navigator<'m> {
             key,
             Key::Enter
                 | Key::Ctrl('r')
-                | Key::Char('s' | 'L' | 'd' | 'c' | 'e' | 'o' | 'v' | 'u' | 'r' | ':')
+                | Key::Char('s' | 'L' | 'd' | 'c' | 'e' | 'x' | 'o' | 'v' | 'u' | 'r' | ':')
         ) {
             return Ok(Step::Stay);
         }
@@ -389,6 +401,10 @@ impl<'m> Navigator<'m> {
                     }
                     None => self.kept.message = "this agent has no command that resumes a session".into(),
                 }
+                return Ok(Step::Stay);
+            }
+            Key::Char('x') => {
+                self.plan_page();
                 return Ok(Step::Stay);
             }
             Key::Char(':') => {
@@ -435,6 +451,33 @@ impl<'m> Navigator<'m> {
             _ => {}
         }
         Ok(Step::Stay)
+    }
+
+    /// Shows the command that writes a page of the session into the current folder, and asks.
+    fn plan_page(&mut self) {
+        let name = self.model.path().file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let words = ["export", "--to", "html", "--output"].map(str::to_owned);
+        let words: Vec<String> = words.into_iter().chain([format!("{name}.html")]).collect();
+        let lines = vec![
+            self.bough.spelled(&words),
+            String::new(),
+            "The page has all branches. Credentials are redacted.".to_owned(),
+        ];
+        let (title, lines) = ("Write a page?".to_owned(), self.wrapped(lines));
+        self.kept.panel = Panel::Plan { title, lines, top: 0, act: Act::Run(words) };
+    }
+
+    /// The first line of the entry that is shown beside the rows.
+    pub(super) fn entry_top(&self) -> usize {
+        let here = self.here().map(|ix| self.model.session().entries.key(ix));
+        let (of, top) = self.kept.scrolled;
+        if of == here { top } else { 0 }
+    }
+
+    /// Scrolls the entry. Drawing it keeps its end on the screen.
+    fn scroll_entry(&mut self, by: isize) {
+        let here = self.here().map(|ix| self.model.session().entries.key(ix));
+        self.kept.scrolled = (here, self.entry_top().saturating_add_signed(by));
     }
 
     /// Shows what a command would do, and asks.
@@ -803,6 +846,7 @@ h                       HEAD
 / ?                     search down and up: all words, or re: and a regular expression
 n N                     next and previous match
 Tab                     show or hide the entry
+J K ^D ^U               scroll the entry, by a line and by half a page
 t                       show or hide times
 f                       follow a running agent
 
@@ -811,6 +855,7 @@ s                       switch with a summary of the branch that is left
 L                       label; an empty name deletes the label
 Space                   mark
 d c e                   diff of two marked; cherry-pick the marked; export the marked branch
+x                       write a page of the session (HTML)
 u ^R                    undo, redo
 r                       leave, and resume the session in its agent
 :                       any command of bough; @@ is the entry with the cursor
