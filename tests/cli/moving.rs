@@ -4,8 +4,8 @@
 //! `moves.recipe` describes the store, `moves.tsv` has what `tests/oracles/moves.py` recorded: the
 //! answers of the programs, and a digest of the store that they were asked about.
 
-use crate::files::project;
-use crate::place::{bough, code, said};
+use crate::support::files::project;
+use crate::support::sandbox::{bough, code, said};
 use sha2::{Digest, Sha256};
 use std::collections::BTreeMap;
 use std::fs;
