@@ -13,6 +13,8 @@ mod sent;
 
 pub use sent::{Sent, SentMessage};
 
+pub(crate) use pi::kept_in_version_1;
+
 use crate::format::{Block, Format, Session, Usage, blocks};
 use crate::json::{each_item, member, string, text};
 use crate::model::{Ix, Source};

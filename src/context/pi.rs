@@ -307,10 +307,7 @@ impl Build<'_> {
         let line = self.read(compaction)?;
         let key = format.names().kept;
         if format == Format::PiV1 {
-            let index = member(line, "firstKeptEntryIndex").and_then(|index| {
-                let index: f64 = std::str::from_utf8(index).ok()?.parse().ok()?;
-                (index >= 0.0 && index.fract() == 0.0).then_some(index as usize)
-            });
+            let index = kept_index(line);
             let kept = index.and_then(|index| parsed_entry(session, index));
             let place = kept.and_then(|kept| before.iter().position(|entry| *entry == kept));
             if place.is_none() && index == Some(0) {
@@ -896,6 +893,17 @@ fn close(
             draft.message.patches.push(Patch::ResultMadeUp { call, tool, text: NO_RESULT });
         }
     }
+}
+
+/// Returns the first entry that a compaction of version 1 keeps, if there is one; `line` is the
+/// compaction's line.
+pub(crate) fn kept_in_version_1(session: &Session, line: &[u8]) -> Option<Ix> {
+    parsed_entry(session, kept_index(line)?)
+}
+
+fn kept_index(line: &[u8]) -> Option<usize> {
+    let index: f64 = std::str::from_utf8(member(line, "firstKeptEntryIndex")?).ok()?.parse().ok()?;
+    (index >= 0.0 && index.fract() == 0.0).then_some(index as usize)
 }
 
 /// Returns the entry that is value number `index` of a version 1 file. The header counts as number

@@ -7,7 +7,7 @@
 
 use super::session::{Gathered, Head, Header, Session};
 use super::{Addition, Dialect, Format, LabelLine, LineVerdict, Link, New, Object, ParentRef};
-use crate::json::{BlockKind, Field, Line, Shape, Str, Value, each_item, member};
+use crate::json::{Block, BlockKind, Field, Line, Shape, Str, Value, each_item, member};
 use crate::model::{Flags, Ix, Key, Kind, Span, Time};
 
 pub(super) struct Chimera;
@@ -156,8 +156,8 @@ impl Dialect for Chimera {
 
 /// Returns whether a tool call has no `id`, `name` or `arguments` at all.
 fn lacks_a_field(line: &Line<'_>) -> bool {
-    let mut calls = line.fields.blocks().filter(|block| block.kind == BlockKind::Call);
-    if !calls.any(|call| call.id.is_none() || call.name.is_none() || !call.arguments) {
+    let lacks = |block: &Block<'_>| block.id.is_none() || block.name.is_none() || !block.arguments;
+    if !line.fields.blocks().any(|block| block.kind == BlockKind::Call && lacks(&block)) {
         return false;
     }
     let calls = line.bytes.and_then(|bytes| crate::json::value(bytes, &["message", "tool_calls"]));
@@ -175,6 +175,28 @@ fn entry(ty: &str, new: &New<'_>) -> Object {
 
 /// Converts seconds since 1970, with a fraction, as Python spells them.
 fn seconds_to_time(number: &[u8]) -> Time {
-    let seconds = std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+    let general = || std::str::from_utf8(number).ok().and_then(|text| text.parse::<f64>().ok());
+    let seconds = plain_decimal(number).or_else(general);
     seconds.map_or(Time::NONE, |seconds| Time((seconds * 1000.0) as i64))
+}
+
+/// Returns the value of a decimal number with few digits and no exponent, rounded as the general
+/// conversion rounds it: both the digits and the power of ten are exact, so one division is, too.
+fn plain_decimal(number: &[u8]) -> Option<f64> {
+    const POWERS: [f64; 10] = [1.0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9];
+    /// The largest integer up to which every integer is a `f64`.
+    const EXACT: u64 = 1 << 53;
+    if number.len() > 19 {
+        return None;
+    }
+    let (mut digits, mut point) = (0u64, None);
+    for (at, byte) in number.iter().enumerate() {
+        match byte {
+            b'0'..=b'9' => digits = digits * 10 + u64::from(byte - b'0'),
+            b'.' if point.is_none() => point = Some(at),
+            _ => return None,
+        }
+    }
+    let decimals = point.map_or(0, |point| number.len() - point - 1);
+    (digits <= EXACT).then_some(digits as f64 / POWERS.get(decimals)?)
 }

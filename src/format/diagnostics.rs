@@ -157,19 +157,18 @@ impl Diagnostics {
         if claude && link.id.is_none() {
             note(NoteKind::TurnWithoutId, Key::NONE);
         }
-        if !claude {
-            let (id, parent) = match format {
-                Format::PiDesign => (Field::Uuid, Field::ParentUuid),
-                Format::Chimera => (Field::Id, Field::ParentSnake),
-                _ => (Field::Id, Field::ParentId),
+        if link.is_number
+            && let Some(id) = link.id
+        {
+            note(NoteKind::NumberId, Key::of_number(id.raw));
+        }
+        if !claude && matches!(link.parent, ParentRef::None) {
+            let parent = match format {
+                Format::PiDesign => Field::ParentUuid,
+                Format::Chimera => Field::ParentSnake,
+                _ => Field::ParentId,
             };
-            if let Value::Number(_) = fields.get(id)
-                && let Some(id) = link.id
-            {
-                note(NoteKind::NumberId, Key::of_number(id.raw));
-            }
-            let is_usual = matches!(fields.get(parent), Value::String(_) | Value::Null | Value::Absent);
-            if !is_usual && matches!(link.parent, ParentRef::None) {
+            if !matches!(fields.get(parent), Value::String(_) | Value::Null | Value::Absent) {
                 note(NoteKind::OddParent, Key::NONE);
             }
         }

@@ -126,11 +126,12 @@ impl Dialect for Pi {
             gathered.name = title(line);
             return LineVerdict::Other(OtherKind::Title);
         }
-        let id = match self.ids {
-            Ids::None => None,
-            Ids::Id => id(fields.get(Field::Id)),
-            Ids::Uuid => id(fields.get(Field::Uuid)),
+        let own = match self.ids {
+            Ids::None => Value::Absent,
+            Ids::Id => fields.get(Field::Id),
+            Ids::Uuid => fields.get(Field::Uuid),
         };
+        let (id, is_number) = (id(own), matches!(own, Value::Number(_)));
         gathered.last_without_id = id.is_none() && self.ids != Ids::None;
         let parent = match self.ids {
             Ids::None => ParentRef::Before,
@@ -152,11 +153,6 @@ impl Dialect for Pi {
             // An entry on the first line may be there by accident: a header is missing.
             gathered.marks.openclaw |= is_side && line.number > 1;
         }
-        let is_number = match self.ids {
-            Ids::None => false,
-            Ids::Id => matches!(fields.get(Field::Id), Value::Number(_)),
-            Ids::Uuid => matches!(fields.get(Field::Uuid), Value::Number(_)),
-        };
         LineVerdict::Entry(Link {
             id,
             is_number,

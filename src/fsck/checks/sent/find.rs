@@ -4,7 +4,7 @@
 //! follows its call. Only if that is not so, the context is built, which reads the lines of that
 //! part.
 
-use crate::context::{Context, NoCall, Patch};
+use crate::context::{Context, NoCall, Patch, kept_in_version_1};
 use crate::format::{Content, Diagnostics, Format, NoteKind, ToolRef};
 use crate::fsck::checks::Finder;
 use crate::fsck::table::Check;
@@ -37,7 +37,7 @@ impl Finder<'_> {
         }
         let Some(side) = session.side.as_ref().filter(|side| !side.tools.is_empty()) else { return Ok(()) };
         let path: Vec<Ix> = session.head.leaf.map(|leaf| session.tree.path(leaf)).unwrap_or_default();
-        match self.pairing(side, &path) {
+        match self.pairing(side, &path)? {
             Pairing::Sound => return Ok(()),
             Pairing::Unanswered(calls) => return self.unanswered(calls),
             Pairing::Unsure => {}
@@ -116,20 +116,30 @@ impl Finder<'_> {
 
     /// Returns what the columns reveal about the calls and results on the part of the path that is
     /// sent.
-    fn pairing(&self, side: &Diagnostics, path: &[Ix]) -> Pairing {
+    fn pairing(&self, side: &Diagnostics, path: &[Ix]) -> io::Result<Pairing> {
         let session = self.session;
         let chimera = session.format == Format::Chimera;
         let compaction = path.iter().rposition(|ix| session.entries.kind(*ix) == Kind::Compaction);
-        if compaction.is_some() && session.format == Format::PiV1 {
-            // Version 1 names the kept entry by its position, which is in no column.
-            return Pairing::Unsure;
+        let version_1 = session.format == Format::PiV1;
+        if version_1 && session.entries.types().iter().any(|ty| ty == "stack_pop") {
+            return Ok(Pairing::Unsure);
         }
-        let from = compaction.filter(|_| !chimera).map(|at| {
-            let kept = self.noted(NoteKind::Kept).find(|noted| noted.entry == path[at]);
-            let first =
-                kept.and_then(|kept| path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key));
-            first.unwrap_or(at)
-        });
+        let from = match compaction.filter(|_| !chimera) {
+            None => None,
+            Some(at) => {
+                let first = if version_1 {
+                    // The kept entry is named by its position among the lines.
+                    let kept = kept_in_version_1(session, &self.line(path[at])?);
+                    kept.and_then(|kept| path[..at].iter().position(|ix| *ix == kept))
+                } else {
+                    let kept = self.noted(NoteKind::Kept).find(|noted| noted.entry == path[at]);
+                    kept.and_then(|kept| {
+                        path[..at].iter().position(|ix| session.entries.key(*ix) == kept.key)
+                    })
+                };
+                Some(first.unwrap_or(at))
+            }
+        };
         let (mut edited, mut with_tools) = (false, false);
         // Results follow their calls closely; those that do not are left to the context.
         const NEAR: usize = 64;
@@ -157,17 +167,17 @@ impl Finder<'_> {
                 next += 1;
                 match (place(&asked, *id), result) {
                     (Some(at), true) => drop(asked.remove(at)),
-                    (Some(_), false) | (None, true) => return Pairing::Unsure,
+                    (Some(_), false) | (None, true) => return Ok(Pairing::Unsure),
                     (None, false) if fails => {}
                     (None, false) => asked.push((ix, *id)),
                 }
             }
         }
         if edited && with_tools && !chimera {
-            return Pairing::Unsure;
+            return Ok(Pairing::Unsure);
         }
         // pi invents missing results.
-        if chimera && !asked.is_empty() { Pairing::Unanswered(asked) } else { Pairing::Sound }
+        Ok(if chimera && !asked.is_empty() { Pairing::Unanswered(asked) } else { Pairing::Sound })
     }
 
     /// Returns whether a branch other than that of HEAD needs an entry.
