@@ -53,6 +53,110 @@ fn measured_cases() {
     assert_eq!(count, 405);
 }
 
+/// Where the client inserts parts of replies, and results, that are not on the path to the leaf:
+/// the lines of a transcript, and the leaf and the entries sent as the client reported them.
+///
+/// A line is the id of an entry, that of its parent, and what it is: `u` a prompt, `a1` a text of
+/// reply 1, `c1:x` its call `x`, `r:x` the result, `n` an attachment, `s` a note of the client; `S`
+/// makes it a sidechain. `P 2` is a pointer to entry 2, `P 2 e` a pin.
+#[test]
+#[rustfmt::skip] // a table
+fn parts_and_results_beside_the_path() {
+    for (lines, leaf, sent) in [
+        // Parts: after the last entry of the path that comes before them in the file, from the
+        // first part on the path to the last one.
+        ("1 - a1; 2 1 a1; 3 1 a1; 4 3 u",                                          "4", "1 2 3 4"),
+        ("1 - a1; 3 1 a1; 2 1 a1; 4 3 u",                                          "4", "1 3 2 4"),
+        ("1 - a1; 2 1 a1; 3 1 a1; 6 2 a1; 4 3 u",                                  "4", "1 2 3 6 4"),
+        ("1 - u; 2 1 a1; 3 1 a1; 5 3 u",                                           "5", "1 3 2 5"),
+        ("1 - u; 2 1 a1; 3 1 a1; 4 2 a1; 5 3 a1; 6 3 a1; 7 5 u",                   "7", "1 3 2 4 5 6 7"),
+        ("1 - u; 2 1 a1; 3 1 a1; 4 3 a1; 5 3 a1; 6 5 u",                           "6", "1 3 2 4 5 6"),
+        ("1 - u; 3 1 a1; 4 3 u; 5 4 a1; 2 3 a1; 6 5 a1; 7 6 u",                    "7", "1 3 4 5 2 6 7"),
+        ("1 - u; 3 1 a1; 4 3 u; 2 3 a1; 5 4 a1; 6 5 a1; 7 6 u",                    "7", "1 3 4 2 5 6 7"),
+        ("1 - u; 3 1 a1; 4 3 u; 5 4 a2; 6 5 u; 2 1 a1; 7 6 u",                     "7", "1 3 2 4 5 6 7"),
+        ("1 - u; 4 3 a1; 3 1 a1; 2 1 a1; 5 4 u",                                   "5", "1 3 4 2 5"),
+        ("1 - u; 2 1 a1; 3 2 u; 4 3 a2; 5 4 u; 6 1 a1; 7 1 u; 8 7 a1; 9 8 u",      "9", "1 7 8 2 6 9"),
+        // Their calls and results.
+        ("1 - u; 2 1 c1:x; 3 1 a1; 4 3 c1:y; 5 4 r:y; 6 2 r:x; 7 5 u",             "7", "1 3 2 4 5 6 7"),
+        ("1 - u; 3 1 c1:x; 4 3 r:x; 5 4 c1:y; 2 3 c1:z; 6 5 r:y; 8 2 r:z; 7 6 u",  "7", "1 3 5 2 4 6 8 7"),
+        ("1 - u; 3 1 c1:x; 4 3 r:x; 5 4 a2; 6 5 u; 2 1 c1:y; 8 2 r:y; 7 6 u",      "7", "1 3 2 4 8 5 6 7"),
+        // The leaf is the last of them in the file, unless it comes before the end of the path.
+        ("1 - u; 2 1 a1; 3 1 a1; 4 1 a1; P 3 e",                                   "4", "1 3 2 4"),
+        ("1 - u; 3 1 a1; 4 3 u; 5 4 a2; 2 1 a1; P 5 e",                            "5", "1 3 2 4 5"),
+        ("1 - u; 2 1 c1:x; 3 2 a1; 4 2 r:x; P 3 e",                                "4", "1 3 2 4"),
+        ("1 - u; 2 1 c1:x; 4 2 r:x; 3 2 a1; P 3 e",                                "3", "1 3 2 4"),
+        ("1 - u; 2 1 c1:x; 4 2 r:x; 3 2 c1:y; 6 3 r:y; P 3 e",                     "6", "1 2 3 4 6"),
+        ("1 - c1:x; 2 1 a1; 4 2 u; 5 1 r:x; P 2",                                  "5", "2 1 5"),
+        // A note behind the end, with and without a turn below it.
+        ("1 - c1:x; 2 1 a1; 3 2 n; 5 1 r:x; P 2",                                  "5", "2 1 5"),
+        ("1 - c1:x; 2 1 a1; 5 1 r:x; 3 2 n; P 2",                                  "2", "2 1 5"),
+        ("1 - c1:x; 2 1 a1; 3 2 n; 4 3 u; 5 1 r:x; P 2",                           "2", "2 1 5"),
+        ("1 - c1:x; 2 1 c1:y; 3 2 n; 4 3 u; 5 1 r:x; 6 2 r:y; P 2 e",              "2", "1 2 5 6"),
+        // Sidechains neither get results from elsewhere nor give any.
+        ("1 - u; 2 1 c1:x; 3 2 u; 4 3 u; 5 4 r:x; 6 4 u",                          "6", "1 2 5 3 4 6"),
+        ("1 - u; 2 1 c1:x S; 3 2 u; 4 3 u; 5 4 r:x; 6 4 u",                        "6", "1 3 4 6"),
+        ("1 - u; 2 1 c1:x; 3 2 u; 4 3 u; 5 4 r:x S; 6 4 u",                        "6", "1 3 4 6"),
+        ("1 - u; 2 1 c1:x S; 3 2 u; 4 3 u; 5 2 r:x; 6 4 u",                        "6", "1 2 5 3 4 6"),
+        ("1 - u; 2 1 c1:x; 3 2 u; 5 2 r:x S; 6 3 u",                               "6", "1 2 5 3 6"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("s.jsonl");
+        fs::write(&path, lines.split("; ").enumerate().map(|(at, line)| transcript_line(at, line)).collect::<String>()).unwrap();
+        let opened = open(&path).unwrap();
+        let name = |ix: Ix| id(&opened, ix)[7..8].to_owned();
+        let sending = request::sending(&opened.session, &opened.files, None).unwrap();
+        let of_file = |part: &Part| !matches!(part, Part::Made(_));
+        let messages = sending.messages.iter().filter(|message| message.parts.iter().any(of_file));
+        let ours: Vec<String> = messages.map(|message| name(message.entry.unwrap())).collect();
+        let head = opened.session.head;
+        let turn = |end| opened.session.tree.ancestors(end).find(|ix| opened.session.entries.kind(*ix).is_turn());
+        let stored = head.leaf.and_then(turn).map(name);
+        assert_eq!(ours.join(" "), sent, "{lines}");
+        assert!(head.entry.map(name).as_deref() == Some(leaf) || stored.as_deref() == Some(leaf), "{lines}: {stored:?}");
+    }
+}
+
+/// Writes a line of a transcript, the `at`th, from the words that say what it is.
+fn transcript_line(at: usize, words: &str) -> String {
+    let words: Vec<&str> = words.split(' ').collect();
+    let uuid = |id: &str| format!("{id:0>8}-0000-4000-8000-000000000000");
+    let line = if let ["P", target, explicit @ ..] = &words[..] {
+        serde_json::json!({"type": "last-prompt", "leafUuid": uuid(target), "explicit": !explicit.is_empty(), "sessionId": "s"})
+    } else {
+        let [id, parent, kind, side @ ..] = &words[..] else { panic!("{words:?}") };
+        let text = format!("entry {id}");
+        let (name, call) = kind.split_once(':').unwrap_or((kind, ""));
+        let reply = |block: Value| serde_json::json!({"id": &name[1..], "type": "message", "role": "assistant", "content": [block]});
+        let (ty, rest) = match &name[..1] {
+            "u" => ("user", ("message", serde_json::json!({"role": "user", "content": text}))),
+            "r" => (
+                "user",
+                (
+                    "message",
+                    serde_json::json!({"role": "user", "content": [
+                {"type": "tool_result", "tool_use_id": call, "content": text}]}),
+                ),
+            ),
+            "a" => ("assistant", ("message", reply(serde_json::json!({"type": "text", "text": text})))),
+            "c" => (
+                "assistant",
+                (
+                    "message",
+                    reply(serde_json::json!(
+                {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": text}})),
+                ),
+            ),
+            _ => ("attachment", ("attachment", serde_json::json!({"type": "note", "content": text}))),
+        };
+        let parent = Some(uuid(parent)).filter(|_| *parent != "-");
+        let mut line = serde_json::json!({"parentUuid": parent, "isSidechain": !side.is_empty(), "type": ty,
+            "uuid": uuid(id), "timestamp": format!("2026-01-01T10:{:02}:00.000Z", at + 1), "sessionId": "s"});
+        line[rest.0] = rest.1;
+        line
+    };
+    format!("{line}\n")
+}
+
 #[test]
 fn real_transcripts() {
     let folder = sessions().join("claude/real");

@@ -18,8 +18,6 @@ use std::process::Command;
 const EXCEPTIONS: &[(u64, &str)] = &[
     (1_000_002, "a copy of an earlier entry is the last line, in a file in reverse order"),
     (1_000_016, "the recording takes the first copy of an entry for the leaf, where the last counts"),
-    (1_000_054, "another order of the parts of one reply that stand on two branches"),
-    (1_000_068, "another order of the parts of one reply that stand on two branches"),
     (1_000_083, "a pin among messages below kept ones, and entries behind the pin"),
 ];
 

@@ -27,14 +27,14 @@
 //!    if calls of the last reply have no result, it is the last of these calls. A reply that Claude
 //!    Code forgets is never the leaf ([`super::forgotten`]): the turn before it is.
 //! 7. **The main path** is the path to that entry, with all parts of each reply on it (entries with
-//!    its `message.id`, on any branch) inserted after the first run of its parts on the path; the
-//!    results that are children of these; a result elsewhere in the file for a call that has none;
-//!    and the notes of hooks below calls and results.
+//!    its `message.id`, on any branch), each after the last entry that comes before it in the file,
+//!    from the first part on the path to the last one; the results that are children of these; a
+//!    result elsewhere in the file for a call that has none, unless either is a sidechain; and the
+//!    notes of hooks below calls and results.
 //!
 //! Compared with Claude Code itself on real and hand-made transcripts, where all results agree, and
-//! on wild random ones, where 95 of 100 agree. Known differences: a copy of an earlier entry as the
-//! last line of a file whose order is reversed; the order of parts of one reply on several
-//! branches; a pin among kept messages with entries after it.
+//! on wild random ones. Known differences: a copy of an earlier entry as the last line of a file
+//! whose order is reversed; a pin among kept messages with entries after it.
 //!
 //! Everything here costs passes over columns, in temporary memory: some ten bytes an entry, or
 //! forty if orphans are attached. Only entries of the main file take part.

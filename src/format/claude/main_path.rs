@@ -26,9 +26,15 @@ impl ClaudeGraph<'_> {
         way.iter().for_each(|ix| on_way.set(*ix));
         let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix) == group;
         let from = way[..trigger].iter().rposition(|ix| !is_part(ix)).map_or(0, |at| at + 1);
-        // Parts from elsewhere are inserted after the first run of adjacent parts.
-        let first = !way[..from].iter().any(is_part);
-        let elsewhere: Vec<u32> = self.rows().filter(|ix| first && is_part(ix) && !on_way.has(*ix)).collect();
+        // Other parts may have been inserted after an earlier run of adjacent parts.
+        let before = way[..from].iter().rposition(is_part);
+        let reply = (way.iter().position(is_part).unwrap_or_default(), trigger);
+        let in_order = self.is_in_order(way);
+        let elsewhere: Vec<u32> = self
+            .rows()
+            .filter(|ix| is_part(ix) && !on_way.has(*ix))
+            .filter(|ix| before.is_none_or(|before| self.inserted_after(*ix, way, reply, in_order) > before))
+            .collect();
         if let Some(open) = self.open_call(way, trigger, &elsewhere) {
             return Some((open, (open != end).then_some(open)));
         }
@@ -49,6 +55,16 @@ impl ClaudeGraph<'_> {
             let parts = way[from..=trigger].iter().chain(&elsewhere);
             parts.rev().find_map(|part| strays.get(part)?.last().copied()).or(elsewhere.last().copied())
         });
+        // What comes before the end in the file is inserted before it, and notes that lead to
+        // another turn stay behind all of it.
+        let last = last.filter(|last| *last == end || self.first_copy(*last) > self.first_copy(end));
+        let leads_on = last.is_some() && way.len() > at + 1 && {
+            let with_turns = self.with_turns();
+            way[at + 1..].iter().any(|ix| with_turns.has(*ix))
+        };
+        if leads_on {
+            return Some((end, None));
+        }
         let place = last.map_or(0, |last| self.first_copy(last));
         answers.iter().for_each(|ix| here.set(*ix));
         if let Some((turn, note)) = self.last_attachment(here, &on_way)
@@ -58,6 +74,27 @@ impl ClaudeGraph<'_> {
             return Some((turn, (!is_on_way).then_some(note)));
         }
         Some(last.map_or((end, None), |last| (last, (last != end).then_some(last))))
+    }
+
+    /// Returns the position in `way` after which a part from elsewhere is inserted: that of the last
+    /// entry that comes before it in the file, from the first part of its `reply` on the path to the
+    /// last one.
+    ///
+    /// `in_order` says whether `way` is in the order of the file.
+    fn inserted_after(&self, part: u32, way: &[u32], reply: (usize, usize), in_order: bool) -> usize {
+        let place = self.first_copy(part);
+        let (first, last) = reply;
+        let span = &way[first..=last];
+        let is_before = |ix: &u32| self.first_copy(*ix) < place;
+        let before = match in_order {
+            true => span.partition_point(is_before).checked_sub(1),
+            false => span.iter().rposition(is_before),
+        };
+        first + before.unwrap_or_default()
+    }
+
+    fn is_in_order(&self, way: &[u32]) -> bool {
+        way.is_sorted_by_key(|ix| self.first_copy(*ix))
     }
 
     /// Returns the last attachment in the file below some turns that has no turn below it off the
@@ -119,7 +156,8 @@ impl ClaudeGraph<'_> {
     }
 
     /// Returns the results that are neither on the path nor below a part of a reply on it, of calls
-    /// that have no other result: the first one of each call, by the entry of the call.
+    /// that have no other result: the first one of each call, by the entry of the call. Sidechains
+    /// neither get nor give any.
     fn strays(
         &self,
         way: &[u32],
@@ -133,7 +171,8 @@ impl ClaudeGraph<'_> {
         let mut open: HashMap<u32, (u32, Option<u32>)> = HashMap::new();
         let loaded = || tools.iter().map(|tool| (tool.entry.0, tool)).filter(|(ix, _)| self.has(*ix, IN));
         for (ix, tool) in loaded().filter(|(_, tool)| !tool.result) {
-            if self.kind(ix) == Kind::Assistant && groups.contains(&self.group(ix)) {
+            if self.kind(ix) == Kind::Assistant && groups.contains(&self.group(ix)) && !self.is_sidechain(ix)
+            {
                 open.entry(tool.id).or_insert((ix, None));
             }
         }
@@ -143,7 +182,9 @@ impl ClaudeGraph<'_> {
         for (ix, tool) in loaded().filter(|(_, tool)| tool.result) {
             if on_way.has(ix) || groups.contains(&self.answers(ix)) {
                 open.remove(&tool.id);
-            } else if let Some((_, result)) = open.get_mut(&tool.id) {
+            } else if let Some((_, result)) = open.get_mut(&tool.id)
+                && !self.is_sidechain(ix)
+            {
                 result.get_or_insert(ix);
             }
         }
@@ -157,20 +198,24 @@ impl ClaudeGraph<'_> {
         strays
     }
 
-    /// Returns the main path of a path: with the other parts of each reply, and its results, after
-    /// the last part on the path.
+    /// Returns the main path of a path: with the other parts of each reply in the order of the file,
+    /// and with its results after them.
     pub(super) fn whole(&self, way: &[u32]) -> Vec<Step> {
         let mut on_way = Seen::new(self.count);
         way.iter().for_each(|ix| on_way.set(*ix));
         let is_part = |ix: &u32| self.kind(*ix) == Kind::Assistant && self.group(*ix).is_some();
         let groups = || way.iter().filter(|ix| is_part(ix)).map(|ix| self.group(*ix));
-        // For each reply on the path, its parts elsewhere as a chain through one column, in file
-        // order.
-        let mut elsewhere: HashMap<Key, u32> = groups().map(|group| (group, NONE)).collect();
-        let mut next = vec![NONE; self.count as usize];
-        for ix in self.rows().rev().filter(|ix| !on_way.has(*ix) && is_part(ix)) {
-            if let Some(first) = elsewhere.get_mut(&self.group(ix)) {
-                next[ix as usize] = std::mem::replace(first, ix);
+        // For each reply on the path, its first and its last position there.
+        let mut replies: HashMap<Key, (usize, usize)> = HashMap::new();
+        for (at, ix) in way.iter().enumerate().filter(|(_, ix)| is_part(ix)) {
+            replies.entry(self.group(*ix)).or_insert((at, at)).1 = at;
+        }
+        // The parts elsewhere, by the position after which they are inserted, in file order.
+        let mut elsewhere: HashMap<usize, Vec<u32>> = HashMap::new();
+        let in_order = self.is_in_order(way);
+        for ix in self.rows().filter(|ix| !on_way.has(*ix) && is_part(ix)) {
+            if let Some(reply) = replies.get(&self.group(ix)) {
+                elsewhere.entry(self.inserted_after(ix, way, *reply, in_order)).or_default().push(ix);
             }
         }
         let strays = self.strays(way, &on_way, groups());
@@ -184,22 +229,20 @@ impl ClaudeGraph<'_> {
         for (at, ix) in way.iter().enumerate() {
             trunk.bridged = at < above_bridge;
             trunk.push(*ix, if self.has(*ix, KEPT) { Way::Kept } else { Way::Link });
-            if !is_part(ix) {
-                continue;
+            if is_part(ix) {
+                run.push(*ix);
             }
-            run.push(*ix);
-            let group = self.group(*ix);
-            if way.get(at + 1).is_some_and(|next| is_part(next) && self.group(*next) == group) {
-                continue;
-            }
-            // The last of adjacent parts is followed by the parts elsewhere, then by the results of
-            // all of them.
-            let mut part = elsewhere.insert(group, NONE).unwrap_or(NONE);
-            while part < NONE {
+            for part in elsewhere.remove(&at).into_iter().flatten() {
                 trunk.push(part, Way::Part);
                 run.push(part);
-                part = next[part as usize];
             }
+            let group = self.group(*ix);
+            if !is_part(ix) || way.get(at + 1).is_some_and(|next| is_part(next) && self.group(*next) == group)
+            {
+                continue;
+            }
+            // Adjacent parts, with those inserted among them, are followed by the results of all of
+            // them.
             for stray in run.iter().filter_map(|part| strays.get(part)).flatten() {
                 trunk.push(*stray, Way::Answer);
             }
