@@ -790,6 +790,15 @@ fn random_damage_is_mended_once_and_nothing_whole_is_lost() {
     try_all(400, run);
 }
 
+/// Damage whose repair once lost a message: a compaction came to follow a prompt; an entry of
+/// another kind took the id of a compaction, and HEAD was in a cycle.
+#[test]
+fn damage_whose_repair_lost_a_message() {
+    for seed in [2_020_932, 2_197_113] {
+        assert!(matches!(run(seed), Ok(_)), "{:?}", run(seed));
+    }
+}
+
 #[test]
 fn a_repair_of_random_damage_is_taken_back_to_the_byte() {
     try_all(120, there_and_back);

@@ -32,8 +32,10 @@ impl Finder<'_> {
             for (key, ix) in &group[1..] {
                 let copy = self.line(*ix)?;
                 let check = original.compare(&copy);
+                // Claude Code writes kept messages again, but not as entries of another kind.
+                let is_same_kind = session.entries.kind(first) == session.entries.kind(*ix);
                 let meant = session.format == Format::Claude
-                    && (kept.contains(key)
+                    && (kept.contains(key) && is_same_kind
                         || session.entries.kind(*ix) == Kind::Compaction
                             && original.differs_in_lists_only(&copy));
                 match check {

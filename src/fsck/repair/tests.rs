@@ -66,3 +66,103 @@ fn a_finding_that_was_to_be_repaired_is_not_left() {
     let failed = failed(&session, 6, "other", "other", true, false);
     assert!(failed.iter().any(|failed| failed == "1 of `dangling-parent` would remain"), "{failed:?}");
 }
+
+/// Builds a line of Claude Code: its number, the number of its parent (`-` for none), its time in
+/// seconds, and its kind. `u` is a prompt, `b` a boundary without lists.
+fn claude(text: &str) -> String {
+    let words: Vec<&str> = text.split(' ').collect();
+    let [id, parent, seconds, kind] = words[..] else { panic!("{text}") };
+    let uuid = |id: &str| format!("\"{:0>8}-0000-4000-9000-00000000d0d0\"", id);
+    let parent = if parent == "-" { "null".to_owned() } else { uuid(parent) };
+    let rest = match kind {
+        "u" => format!(r#""type":"user","message":{{"role":"user","content":"{id}"}}"#),
+        _ => r#""type":"system","subtype":"compact_boundary","compactMetadata":{"trigger":"auto"}"#.into(),
+    };
+    let time = format!("2026-03-02T{:02}:{:0>2}:00.000Z", 9, seconds);
+    let time = if seconds.len() > 2 { format!("2026-03-02T08:00:0{}Z", &seconds[..1]) } else { time };
+    format!(
+        r#"{{"parentUuid":{parent},"isSidechain":false,"sessionId":"s",{rest},"uuid":{},"timestamp":"{time}"}}"#,
+        uuid(id)
+    )
+}
+
+/// Returns what fails if lines of Claude Code become others, and the repair reports `changes`: a
+/// line and a check for each, or no check.
+fn failed_for_claude(old: &str, new: &str, changes: &[(u64, Option<Check>)]) -> Vec<String> {
+    let lines = |text: &str| text.split("; ").map(|line| claude(line) + "\n").collect::<Vec<String>>();
+    let (old, new) = (lines(old), lines(new));
+    let bytes = old.concat().into_bytes();
+    let len = bytes.len() as u64;
+    let table = Table(vec![bytes]);
+    let around = NoSurroundings("s");
+    let examined = examine(None, &table, len, None, &around).unwrap();
+    let (mut edits, mut at) = (Vec::new(), 0);
+    for (number, (was, is)) in (1..).zip(old.iter().zip(&new)) {
+        let to = at + was.len() as u64;
+        if was != is {
+            let new = is.clone().into_bytes();
+            edits.push(Edit { from: at, to, line: number, lines: 1, new, fresh: false });
+        }
+        at = to;
+    }
+    let text = examined.text.edited(edits);
+    let changes: Vec<Change> = changes
+        .iter()
+        .map(|(line, why)| Change {
+            op: "set",
+            line: *line,
+            field: "parentUuid".into(),
+            why: why.map_or("", Check::id).into(),
+            ..Change::default()
+        })
+        .collect();
+    let planned = Planned { text: &text, changes: &changes, gone: &[], moved: &[] };
+    let aim = examined.aims().last().unwrap();
+    proof::prove(&examined, &table, &around, &RepairOptions::default(), &planned, aim).unwrap().failed
+}
+
+#[test]
+fn a_compaction_does_not_come_to_follow_a_branch() {
+    let old = "1 - 1 u; 2 1 2 u; 3 1 3 u; 4 2 4 b; 5 4 5 u";
+    assert_eq!(failed_for_claude(old, old, &[(4, None)]), [] as [&str; 0]);
+    // Claude Code continues from the note below a turn: the branch would begin anew.
+    let new = "1 - 1 u; 2 1 2 u; 3 1 3 u; 4 3 4 b; 5 4 5 u";
+    let failed = failed_for_claude(old, new, &[(4, None)]);
+    let wanted = "at the branch that ends on line 3, 2 messages would no longer be sent, the first on line 1";
+    assert!(failed.iter().any(|failed| failed == wanted), "{failed:?}");
+}
+
+#[test]
+fn a_guess_of_the_agent_gives_way_only_to_a_link_that_was_repaired() {
+    // Entry 3 is an orphan that Claude Code attaches to entry 2, which is a second older.
+    let old = "1 e 1 u; 2 - 1.s u; 3 f 2.s u; 4 3 3.s u";
+    let new = "1 e 1 u; 2 - 1.s u; 3 - 2.s u; 4 3 3.s u";
+    let wanted = "at HEAD, 1 message would no longer be sent, the first on line 2";
+    let lost = |changes: &[(u64, Option<Check>)]| {
+        failed_for_claude(old, new, changes).iter().any(|failed| failed == wanted)
+    };
+    assert!(!lost(&[(3, Some(Check::DanglingParent))]));
+    assert!(lost(&[(3, None), (1, Some(Check::DanglingParent))]));
+}
+
+#[test]
+fn a_message_that_leaves_a_branch_is_sent_on_another() {
+    let old = "1 - 1 b; 2 - 1.s u; 3 f 2.s u; 4 3 3.s u";
+    let relinked = [(1, None), (3, Some(Check::DanglingParent))];
+    assert_eq!(
+        failed_for_claude(old, "1 - 1 b; 2 - 1.s u; 3 - 2.s u; 4 3 3.s u", &relinked),
+        [] as [&str; 0]
+    );
+    // A compaction comes to follow it.
+    let failed = failed_for_claude(old, "1 2 1 b; 2 - 1.s u; 3 - 2.s u; 4 3 3.s u", &relinked);
+    let wanted = "at HEAD, 1 message would no longer be sent, the first on line 2";
+    assert!(failed.iter().any(|failed| failed == wanted), "{failed:?}");
+}
+
+#[test]
+fn a_repaired_compaction_replaces_only_what_the_agent_does_not_read() {
+    let (old, new) = ("1 - 1 u; 2 1 2 u; 3 1 3 u; 4 3 4 u", "1 - 1 u; 2 - 2 u; 3 1 3 u; 4 3 4 u");
+    let failed = failed_for_claude(old, new, &[(2, None), (4, Some(Check::MissingKept))]);
+    let wanted = "at the branch that ends on line 2, 1 message would no longer be sent, the first on line 1";
+    assert!(failed.iter().any(|failed| failed == wanted), "{failed:?}");
+}

@@ -43,6 +43,15 @@ impl AgentTree {
         self.tree.is_leaf(ix)
     }
 
+    /// Returns whether the agent reads an entry at all.
+    pub(crate) fn has(&self, ix: Ix) -> bool {
+        self.tree.stands(ix)
+    }
+
+    pub(crate) fn children(&self, ix: Ix) -> impl Iterator<Item = Ix> + '_ {
+        self.tree.children(ix)
+    }
+
     pub(crate) fn ancestors(&self, ix: Ix) -> impl Iterator<Item = Ix> + '_ {
         self.tree.ancestors(ix)
     }

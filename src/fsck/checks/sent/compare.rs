@@ -12,7 +12,7 @@ use crate::fsck::Check;
 use crate::fsck::checks::links::agent::{AgentTree, Path, bad_pairs, paths};
 use crate::fsck::examine::Examined;
 use crate::fsck::rope::Text;
-use crate::model::{Change, Count, Flags, Ix, Key, Source};
+use crate::model::{Change, Count, Flags, Ix, Key, Kind, Source};
 use std::collections::{HashMap, HashSet};
 use std::io;
 
@@ -86,10 +86,10 @@ pub(crate) fn compare(
     let walk = Walk::new(&proof);
     proof.head(&walk, &mut loss)?;
     let mut left = MOST_COMPARED + 8 * old.entries.len();
-    // A compaction that takes effect again replaces the messages that it was meant to replace.
-    let replaced = meant.changes.iter().filter(|change| change.why == Check::MissingKept.id());
-    let replaced = replaced.map(|change| change.line).max().unwrap_or(0);
-    for leaf in old_tree.leaves().filter(|leaf| old.entries.line(*leaf) >= replaced) {
+    // Leaves, and turns that a compaction has come to follow: the agent would continue after it.
+    let followed = old_tree.walk().map(|(ix, _)| ix).filter(|ix| walk.is_followed_anew(old, *ix));
+    let followed: Vec<Ix> = followed.filter(|ix| !old_tree.is_leaf(*ix)).collect();
+    for leaf in old_tree.leaves().chain(followed) {
         if loss.failed.len() >= MOST_TOLD {
             break;
         }
@@ -269,6 +269,11 @@ struct Walk<'a> {
     /// By old entry: whether parts of replies or results changed that are beside its path, but may
     /// be sent with it.
     beside: Vec<bool>,
+    /// By new entry of Claude Code that is not a turn: whether it or a note below it is a
+    /// compaction. Claude Code continues from the last note below a turn.
+    compacts: Vec<bool>,
+    /// The same by old entry.
+    compacted: Vec<bool>,
     old_paths: Vec<Path>,
     new_paths: Vec<Path>,
     new_bad: Vec<u32>,
@@ -290,6 +295,8 @@ impl<'a> Walk<'a> {
             len: vec![0; count],
             bad: vec![0; count],
             beside: vec![false; count],
+            compacts: compacting_notes(new, new_tree),
+            compacted: compacting_notes(old, old_tree),
             old_paths: paths(old, old_tree),
             new_paths: paths(new, new_tree),
             new_bad: vec![0; new.entries.len()],
@@ -344,11 +351,21 @@ impl<'a> Walk<'a> {
         below.max_by_key(|below| self.new_paths[below.index()].depth)
     }
 
+    /// Returns whether a compaction follows a turn of Claude Code that none followed before.
+    fn is_followed_anew(&self, old: &Session, turn: Ix) -> bool {
+        old.entries.kind(turn).is_turn()
+            && self.image(turn).is_some_and(|image| is_followed(&self.compacts, self.new, image))
+            && !is_followed(&self.compacted, self.old, turn)
+    }
+
     /// Returns whether the links show that everything that was sent at `leaf` is sent at `end`, and
     /// nothing bad in addition.
     fn is_clear(&self, leaf: Ix, end: Ix) -> bool {
         let at = leaf.index();
         if !self.holds[at] || self.old.goes_by_lines || self.new.goes_by_lines {
+            return false;
+        }
+        if is_followed(&self.compacts, self.new, end) {
             return false;
         }
         let (old, new) = (&self.old_paths[at], &self.new_paths[end.index()]);
@@ -366,6 +383,30 @@ impl<'a> Walk<'a> {
         };
         same_compaction && kept && old.edits == new.edits && self.new_bad[end.index()] == self.bad[at]
     }
+}
+
+/// Returns whether one of the notes below an entry is a compaction.
+fn is_followed(compacts: &[bool], tree: &AgentTree, entry: Ix) -> bool {
+    !compacts.is_empty() && tree.children(entry).any(|child| compacts[child.index()])
+}
+
+/// Returns which notes of Claude Code are a compaction or have a note below them that is one; empty
+/// if there is no compaction.
+fn compacting_notes(session: &Session, tree: &AgentTree) -> Vec<bool> {
+    let entries = &session.entries;
+    let is_compaction = |ix: Ix| entries.kind(ix) == Kind::Compaction;
+    if session.format != Format::Claude || !entries.all().any(is_compaction) {
+        return Vec::new();
+    }
+    let mut compacts = vec![false; entries.len()];
+    let walk: Vec<(Ix, Option<Ix>)> = tree.walk().collect();
+    for (ix, above) in walk.into_iter().rev().filter(|(ix, _)| !entries.kind(*ix).is_turn()) {
+        compacts[ix.index()] |= is_compaction(ix);
+        if let Some(above) = above.filter(|above| compacts[ix.index()] && !entries.kind(*above).is_turn()) {
+            compacts[above.index()] = true;
+        }
+    }
+    compacts
 }
 
 /// Returns the calls and results of each entry that has any, in order.
@@ -534,10 +575,20 @@ impl Compared<'_> {
         // of the copy still exist, on their own branch.
         let copy = was.path.iter().rposition(|entry| self.images.first.contains_key(entry));
         let above_copy: HashSet<Ix> = was.path[..copy.map_or(0, |at| at + 1)].iter().copied().collect();
-        // Orphans that Claude Code attached by guessing are now attached where the repair found
-        // them to belong.
-        let joined = self.meant.has(&[Check::DanglingParent]);
-        let mut missing: Vec<Ix> = Vec::new();
+        // A compaction that takes effect again replaces the messages that it was meant to replace.
+        let replaced = self.meant.changes.iter().filter(|change| change.why == Check::MissingKept.id());
+        let replaced = replaced.map(|change| change.line).max().unwrap_or(0);
+        let is_replaced = |entry: Ix| {
+            let is_read = self.images.on_path(entry).is_some_and(|image| self.new_tree.has(image));
+            old.entries.line(entry) < replaced && !is_read
+        };
+        let relinked = |change: &&Change| change.why == Check::DanglingParent.id();
+        // An orphan that Claude Code attached by guessing is now attached where the repair found it
+        // to belong.
+        let relinked: HashSet<u64> =
+            self.meant.changes.iter().filter(relinked).map(|change| change.line).collect();
+        let joined = was.path.iter().any(|entry| relinked.contains(&old.entries.line(*entry)));
+        let (mut missing, mut elsewhere): (Vec<Ix>, Vec<Ix>) = (Vec::new(), Vec::new());
         let mut had: HashMap<Ix, Said> = HashMap::new();
         for (entry, said) in &was.messages {
             had.entry(*entry).or_default().add(*said);
@@ -545,14 +596,17 @@ impl Compared<'_> {
         for (entry, said) in &had {
             let meant = self.images.gone.contains(entry)
                 || hidden.contains(entry)
-                || self.meant.moved.contains(&old.entries.key(*entry))
-                || above_copy.contains(entry)
-                || joined && was.bridged.contains(entry)
+                || is_replaced(*entry)
                 || self.taken_apart(*entry);
-            if !meant && !now.get(entry).is_some_and(|now| now.is_at_least(*said)) {
-                missing.push(*entry);
+            if meant || now.get(entry).is_some_and(|now| now.is_at_least(*said)) {
+                continue;
             }
+            let is_elsewhere = self.meant.moved.contains(&old.entries.key(*entry))
+                || above_copy.contains(entry)
+                || joined && was.bridged.contains(entry);
+            if is_elsewhere { elsewhere.push(*entry) } else { missing.push(*entry) }
         }
+        missing.extend(self.not_sent_elsewhere(elsewhere)?);
         missing.sort_unstable();
         if let Some(first) = missing.first() {
             loss.failed.push(format!(
@@ -573,6 +627,31 @@ impl Compared<'_> {
             });
         }
         Ok(())
+    }
+
+    /// Returns those of some entries that are not even sent if the agent continues from them.
+    fn not_sent_elsewhere(&self, mut entries: Vec<Ix>) -> io::Result<Vec<Ix>> {
+        /// The maximum number of places that are tried.
+        const MOST_TRIED: usize = 64;
+        entries.sort_unstable();
+        let mut lost = Vec::new();
+        // A later entry is probably below the others.
+        for _ in 0..MOST_TRIED {
+            let Some(last) = entries.pop() else { return Ok(lost) };
+            let image = self.images.of[last.index()].or(self.images.on_path(last));
+            let sent = Sent::read(self.after, self.new_tree, image)?;
+            let sent: HashSet<Ix> = sent.messages.into_iter().map(|(entry, _)| entry).collect();
+            let is_sent = |entry: Ix| {
+                let of = [self.images.of[entry.index()], self.images.on_path(entry)];
+                of.into_iter().flatten().any(|image| sent.contains(&image))
+            };
+            if !is_sent(last) {
+                lost.push(last);
+            }
+            entries.retain(|entry| !is_sent(*entry));
+        }
+        lost.append(&mut entries);
+        Ok(lost)
     }
 
     /// Returns whether anything was removed from the line of an entry on purpose.
