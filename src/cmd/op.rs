@@ -123,7 +123,16 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
 /// Prints the sizes of the operation log, the backups and the side files.
 fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     let size = |path: &Path| std::fs::metadata(path).map_or(0, |facts| facts.len());
-    let (backups, aside, leftovers) = (log.backups()?, log.side_files(), log.leftovers());
+    let (backups, aside) = (log.backups()?, log.side_files());
+    // Those in the folder of the log, and those beside the files of the operations in it.
+    let mut leftovers: BTreeSet<PathBuf> = log.leftovers().into_iter().collect();
+    let mut places: BTreeSet<PathBuf> = BTreeSet::new();
+    let mut reader = log.reader()?;
+    while let Some(operation) = reader.next()? {
+        places.extend(folders_of(&operation));
+    }
+    places.extend(reader.folders().iter().cloned());
+    leftovers.extend(places.iter().flat_map(|place| leftovers_in(place)));
     let rows = [
         ("operation log", 1, size(&log.file()), log.file()),
         (
@@ -159,6 +168,11 @@ fn stat(log: &Log, ui: &mut Ui) -> anyhow::Result<Exit> {
     }
     writeln!(ui.out(), "{:<13}  {:>9}  {total:>13} bytes", "total", "")?;
     Ok(Exit::Done)
+}
+
+/// Returns the folders of the files of an operation.
+fn folders_of(operation: &Operation) -> impl Iterator<Item = PathBuf> + '_ {
+    operation.steps.iter().filter_map(|step| step.path.parent().map(Path::to_owned))
 }
 
 /// Describes how many lines of the log can't be read.
@@ -250,7 +264,7 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let mut held: HashMap<PathBuf, Operation> = HashMap::new();
     let mut reader = log.reader()?;
     while let Some(operation) = reader.next()? {
-        places.extend(operation.steps.iter().filter_map(|step| step.path.parent().map(Path::to_owned)));
+        places.extend(folders_of(&operation));
         if operation.state == Progress::Begun {
             let temps = operation.steps.iter().filter_map(|step| step.temp.clone());
             held.extend(temps.map(|temp| (temp, operation.clone())));

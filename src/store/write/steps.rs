@@ -385,17 +385,22 @@ fn first_folder(path: &Path) -> &Path {
 struct Folders {
     /// The outermost first.
     made: Vec<PathBuf>,
+    /// The same, as [`temp`] knows them.
+    noted: Vec<PathBuf>,
 }
 
 impl Folders {
     /// Creates a folder, and its missing ancestors.
     fn make(folder: &Path) -> io::Result<Folders> {
-        let mut folders = Folders { made: Vec::new() };
+        let mut folders = Folders { made: Vec::new(), noted: Vec::new() };
         let missing: Vec<&Path> =
             folder.ancestors().take_while(|above| !above.as_os_str().is_empty() && !above.exists()).collect();
         for folder in missing.into_iter().rev() {
-            match sys::make_folder(folder) {
-                Ok(()) => folders.made.push(fs::canonicalize(folder)?),
+            match temp::create_folder(folder) {
+                Ok(()) => {
+                    folders.noted.push(folder.to_owned());
+                    folders.made.push(fs::canonicalize(folder)?);
+                }
                 // Another process created it first: it is not ours to remove.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists && folder.is_dir() => {}
                 Err(error) => return Err(error),
@@ -412,6 +417,7 @@ impl Folders {
 impl Drop for Folders {
     fn drop(&mut self) {
         remove_folders(&self.made);
+        self.noted.iter().for_each(|folder| temp::forget(folder));
     }
 }
 

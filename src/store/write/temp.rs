@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, Once, PoisonError};
 
-/// The files that are removed if a signal ends the program.
+/// The files, and the folders if they are empty, that are removed if a signal ends the program; in
+/// the order in which they were created.
 static FILES: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
 /// Held while a signal must not end the program.
 static CALM: Mutex<()> = Mutex::new(());
@@ -51,17 +52,29 @@ fn noted() -> MutexGuard<'static, Vec<PathBuf>> {
 /// Removes the wanted ones of the registered files. No file is created as long as the result lives.
 fn remove_noted(is_wanted: impl Fn(&Path) -> bool) -> MutexGuard<'static, Vec<PathBuf>> {
     let files = noted();
-    for file in files.iter().filter(|file| is_wanted(file)) {
-        let _ = fs::remove_file(file);
+    // What was created in a folder goes before it.
+    for path in files.iter().rev().filter(|path| is_wanted(path)) {
+        if fs::remove_file(path).is_err() {
+            let _ = fs::remove_dir(path);
+        }
     }
     files
+}
+
+/// Creates a folder that is removed if a signal ends the program while it is empty, until
+/// [`forget`] is called.
+pub(super) fn create_folder(path: &Path) -> io::Result<()> {
+    let mut files = noted();
+    sys::make_folder(path)?;
+    files.push(path.to_owned());
+    Ok(())
 }
 
 /// Declares that a file made by [`create`] need not be removed any more.
 pub(super) fn forget(path: &Path) {
     let mut files = noted();
     if let Some(at) = files.iter().rposition(|file| file == path) {
-        files.swap_remove(at);
+        files.remove(at);
     }
 }
 
@@ -188,6 +201,29 @@ mod tests {
         receiver.recv().unwrap().join().unwrap();
         assert!(!path.exists());
         forget(&path);
+    }
+
+    #[test]
+    fn a_new_folder_goes_if_it_is_empty() {
+        let folder = tempfile::tempdir().unwrap();
+        let (outer, file) = (folder.path().join("new"), folder.path().join("new/in/s.bough"));
+        let inner = outer.join("in");
+        let is_ours = |path: &Path| path.starts_with(folder.path());
+        create_folder(&outer).unwrap();
+        create_folder(&inner).unwrap();
+        fs::write(inner.join("of-another"), "").unwrap();
+        drop(create(&file, 0o600).unwrap());
+        drop(remove_noted(is_ours));
+        assert!(!file.exists() && inner.join("of-another").exists());
+        fs::remove_file(inner.join("of-another")).unwrap();
+        forget(&inner);
+        drop(remove_noted(is_ours));
+        assert!(inner.exists(), "a folder that is to stay is removed");
+        fs::remove_dir(&inner).unwrap();
+        drop(remove_noted(is_ours));
+        assert!(!outer.exists());
+        forget(&outer);
+        forget(&file);
     }
 
     #[test]

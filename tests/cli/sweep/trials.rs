@@ -221,11 +221,30 @@ fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     let left = stage.leftovers();
     if matches!(act, Act::Signal(_)) && !stage.scene.words.starts_with("op ") {
         wrong.extend(left.iter().map(|path| format!("{} is left", short(stage, path))));
+        wrong.extend(
+            empty_folders(&stage.work()).iter().map(|path| format!("{} is left", short(stage, path))),
+        );
     }
     let now = stage.state();
     wrong.extend(is_whole(stage, &now));
     wrong.extend(aftermath(stage, &now));
     wrong
+}
+
+/// Returns the empty folders below a folder.
+fn empty_folders(folder: &Path) -> Vec<PathBuf> {
+    let mut out = Vec::new();
+    for file in fs::read_dir(folder).into_iter().flatten().flatten() {
+        let path = file.path();
+        if file.file_type().is_ok_and(|kind| kind.is_dir()) {
+            let is_empty = fs::read_dir(&path).is_ok_and(|mut files| files.next().is_none());
+            match is_empty {
+                true => out.push(path),
+                false => out.extend(empty_folders(&path)),
+            }
+        }
+    }
+    out
 }
 
 fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
@@ -272,7 +291,11 @@ fn aftermath(stage: &Stage, now: &State) -> Vec<String> {
             }
             None => {
                 let differs = differences(stage, now, &stage.old, true);
-                if !differs.is_empty() {
+                // A new file that is not a session of an agent is no operation.
+                let is_done = words.starts_with("export ")
+                    && !words.contains("overwrite")
+                    && differences(stage, now, &stage.new, false).is_empty();
+                if !differs.is_empty() && !is_done {
                     wrong.push(format!("there is no operation, but {differs:?}"));
                 }
             }
