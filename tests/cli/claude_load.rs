@@ -87,10 +87,10 @@ fn parts_and_results_beside_the_path() {
         ("1 - u; 2 1 c1:x; 4 2 r:x; 3 2 a1; P 3 e",                                "3", "1 3 2 4"),
         ("1 - u; 2 1 c1:x; 4 2 r:x; 3 2 c1:y; 6 3 r:y; P 3 e",                     "6", "1 2 3 4 6"),
         ("1 - c1:x; 2 1 a1; 4 2 u; 5 1 r:x; P 2",                                  "5", "2 1 5"),
-        // A note behind the end, with and without a turn below it.
+        // A note after the end, with and without a turn below it.
         ("1 - c1:x; 2 1 a1; 3 2 n; 5 1 r:x; P 2",                                  "5", "2 1 5"),
         ("1 - c1:x; 2 1 a1; 5 1 r:x; 3 2 n; P 2",                                  "2", "2 1 5"),
-        ("1 - c1:x; 2 1 a1; 3 2 n; 4 3 u; 5 1 r:x; P 2",                           "2", "2 1 5"),
+        ("1 - c1:x; 2 1 a1; 3 2 n; 4 3 u; 5 1 r:x; 6 5 u; P 2 e",                  "2", "2 1 5"),
         ("1 - c1:x; 2 1 c1:y; 3 2 n; 4 3 u; 5 1 r:x; 6 2 r:y; P 2 e",              "2", "1 2 5 6"),
         // Sidechains neither get results from elsewhere nor give any.
         ("1 - u; 2 1 c1:x; 3 2 u; 4 3 u; 5 4 r:x; 6 4 u",                          "6", "1 2 5 3 4 6"),

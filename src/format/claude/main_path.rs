@@ -50,14 +50,18 @@ impl ClaudeGraph<'_> {
                     && (!on_way.has(*ix) || *ix == end)
             })
             .collect();
-        let last = answers.iter().copied().max_by_key(|ix| self.first_copy(*ix)).or_else(|| {
+        // Only what is inserted after the end can be the last.
+        let is_last = |ix: &u32| *ix == end || self.inserted_after(*ix, way, (reply.0, at), in_order) == at;
+        let last = answers.iter().copied().filter(is_last).max_by_key(|ix| self.first_copy(*ix));
+        let last = last.or_else(|| {
             let strays = self.strays(way, &on_way, std::iter::once(group));
             let parts = way[from..=trigger].iter().chain(&elsewhere);
-            parts.rev().find_map(|part| strays.get(part)?.last().copied()).or(elsewhere.last().copied())
+            let mut strays = parts.rev().filter_map(|part| strays.get(part)?.last().copied());
+            let mut elsewhere = elsewhere.iter().rev().copied();
+            strays.find(is_last).or_else(|| elsewhere.find(is_last))
         });
-        // What comes before the end in the file is inserted before it, and notes that lead to
-        // another turn stay behind all of it.
-        let last = last.filter(|last| *last == end || self.first_copy(*last) > self.first_copy(end));
+        let place = last.map_or(0, |last| self.first_copy(last));
+        // Notes that lead to another turn come after all of it.
         let leads_on = last.is_some() && way.len() > at + 1 && {
             let with_turns = self.with_turns();
             way[at + 1..].iter().any(|ix| with_turns.has(*ix))
@@ -65,7 +69,6 @@ impl ClaudeGraph<'_> {
         if leads_on {
             return Some((end, None));
         }
-        let place = last.map_or(0, |last| self.first_copy(last));
         answers.iter().for_each(|ix| here.set(*ix));
         if let Some((turn, note)) = self.last_attachment(here, &on_way)
             && self.first_copy(note) > place
