@@ -92,6 +92,9 @@ fn parts_and_results_beside_the_path() {
         ("1 - c1:x; 2 1 a1; 5 1 r:x; 3 2 n; P 2",                                  "2", "2 1 5"),
         ("1 - c1:x; 2 1 a1; 3 2 n; 4 3 u; 5 1 r:x; 6 5 u; P 2 e",                  "2", "2 1 5"),
         ("1 - c1:x; 2 1 c1:y; 3 2 n; 4 3 u; 5 1 r:x; 6 2 r:y; P 2 e",              "2", "1 2 5 6"),
+        ("1 - c1:x; 2 1 a1; 3 2 s; 4 3 u; 5 1 r:x; 6 5 u; P 2 e",                  "5", "2 1 5 3"),
+        ("1 - c1:x; 2 1 r:x; 3 1 n; 4 3 u; 5 2 u; P 3",                            "1", "1 2"),
+        ("1 - c1:x; 2 1 r:x; 3 1 s; 4 3 u; 5 2 u; P 3",                            "2", "1 2 3"),
         // Sidechains neither get results from elsewhere nor give any.
         ("1 - u; 2 1 c1:x; 3 2 u; 4 3 u; 5 4 r:x; 6 4 u",                          "6", "1 2 5 3 4 6"),
         ("1 - u; 2 1 c1:x S; 3 2 u; 4 3 u; 5 4 r:x; 6 4 u",                        "6", "1 3 4 6"),
@@ -146,12 +149,18 @@ fn transcript_line(at: usize, words: &str) -> String {
                 {"type": "tool_use", "id": call, "name": "Bash", "input": {"command": text}})),
                 ),
             ),
+            "s" => {
+                ("system", ("content", format!("<local-command-stdout>{text}</local-command-stdout>").into()))
+            }
             _ => ("attachment", ("attachment", serde_json::json!({"type": "note", "content": text}))),
         };
         let parent = Some(uuid(parent)).filter(|_| *parent != "-");
         let mut line = serde_json::json!({"parentUuid": parent, "isSidechain": !side.is_empty(), "type": ty,
             "uuid": uuid(id), "timestamp": format!("2026-01-01T10:{:02}:00.000Z", at + 1), "sessionId": "s"});
         line[rest.0] = rest.1;
+        if ty == "system" {
+            line["subtype"] = "local_command".into();
+        }
         line
     };
     format!("{line}\n")

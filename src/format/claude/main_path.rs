@@ -61,10 +61,10 @@ impl ClaudeGraph<'_> {
             strays.find(is_last).or_else(|| elsewhere.find(is_last))
         });
         let place = last.map_or(0, |last| self.first_copy(last));
-        // Notes that lead to another turn come after all of it.
+        // Attachments that lead to another turn come after all of it.
         let leads_on = last.is_some() && way.len() > at + 1 && {
             let with_turns = self.with_turns();
-            way[at + 1..].iter().any(|ix| with_turns.has(*ix))
+            way[at + 1..].iter().any(|ix| self.kind(*ix) == Kind::Attachment && with_turns.has(*ix))
         };
         if leads_on {
             return Some((end, None));
