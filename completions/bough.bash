@@ -128,7 +128,7 @@ _bough() {
 
     case "${cmd}" in
         bough)
-            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff export export-branch fsck grep help label log man merge merge-base migrate op redo rev-parse sessions show stats status switch tree undo"
+            opts="-s -q -h -V --session --input-format --no-pager --verbose --quiet --color --ascii --json --help --version append branches cat cherry-pick completions config context diff drop export export-branch fsck grep help label log man merge merge-base migrate move op redo rev-parse sessions show stats status switch tree undo"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 1 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -530,7 +530,7 @@ _bough() {
             return 0
             ;;
         bough__drop)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --others --failed --dry-run --force --allow --help [REV]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --others --failed --dry-run --force --allow --wait --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -554,6 +554,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)
@@ -705,7 +709,7 @@ _bough() {
             return 0
             ;;
         bough__fsck)
-            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --strict --porcelain --list-checks --explain --dry-run --force --allow --wait --help [FILE|FOLDER]..."
+            opts="-s -q -z -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --repair --with --strategy --only --skip --project --strict --porcelain --list-checks --explain --dry-run --force --allow --wait --help [FILE|FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1156,7 +1160,7 @@ _bough() {
             return 0
             ;;
         bough__move)
-            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --map --copy --into --from --text --trust --dry-run --force --allow --help [FOLDER]..."
+            opts="-s -q -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --to --map --copy --into --from --text --trust --dry-run --force --allow --wait --help [FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1205,6 +1209,10 @@ _bough() {
                     ;;
                 --allow)
                     COMPREPLY=($(compgen -W "live truncated overwrite hardlink changed" -- "${cur}"))
+                    return 0
+                    ;;
+                --wait)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 *)

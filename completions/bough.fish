@@ -370,6 +370,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand drop" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand drop" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand drop" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand drop" -s q -l quiet -d 'Suppress hints and notes'
@@ -1093,6 +1094,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand move" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand move" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand move" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand move" -s q -l quiet -d 'Suppress hints and notes'

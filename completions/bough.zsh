@@ -290,6 +290,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -665,6 +666,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
