@@ -12,6 +12,7 @@ pub mod continued;
 mod error;
 mod files;
 pub mod locate;
+mod new_file;
 pub mod oplog;
 pub mod project;
 pub mod project_folder;
@@ -24,6 +25,7 @@ pub mod write;
 
 pub use error::Error;
 pub use files::Files;
+pub use new_file::NewFile;
 pub use read::end::End;
 pub use read::ends::glance;
 pub use read::search::{LineSink, sift};
@@ -53,12 +55,6 @@ fn refuse_pipe(path: &Path) -> std::io::Result<()> {
         return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, "it is a pipe, not a file"));
     }
     Ok(())
-}
-
-/// Creates a file that the user chose, to be written piece by piece; never a session.
-pub fn create(path: &Path) -> Result<impl std::io::Write, Error> {
-    let file = std::fs::File::create(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
-    Ok(std::io::BufWriter::with_capacity(1 << 18, file))
 }
 
 /// Writes a file that the user chose, e.g. a manual page; never a session.

@@ -1,5 +1,6 @@
 //! `bough export --to html`: the page of one session.
 
+use super::output::Output;
 use super::redaction::Redaction;
 use super::{Args, WhichImages};
 use crate::cmd::shared::config::Config;
@@ -10,10 +11,10 @@ use crate::format::{Content, Format, Session};
 use crate::model::{Count, Ix, Source};
 use crate::ops::page::{self, Beside, Images, Link, Options, ResultText, Started, Written};
 use crate::ops::revision;
-use crate::store::{self, Opened, ResultFiles};
+use crate::store::{Opened, ResultFiles};
 use crate::ui::Ui;
 use std::collections::HashMap;
-use std::io::{self, Write as _};
+use std::io;
 use std::path::Path;
 
 /// The most bytes of a result in a file that a page has.
@@ -98,10 +99,10 @@ impl Page<'_> {
         };
         let written = match output {
             Some(path) => {
-                let mut out = store::create(path)?;
+                let mut out = Output::create(path)?;
                 let written =
                     page::write(session, files, self.chosen, &beside, &options, redaction, &mut out)?;
-                out.flush()?;
+                out.finish(&self.read.opened, ui)?;
                 written
             }
             None => page::write(session, files, self.chosen, &beside, &options, redaction, ui.out())?,

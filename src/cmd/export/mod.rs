@@ -1,6 +1,7 @@
 //! `bough export`: a conversation as a page, Markdown, text, or a redacted session, for people to share.
 
 mod html;
+mod output;
 mod redacted_lines;
 mod redaction;
 mod site;
@@ -24,8 +25,10 @@ use crate::ui::{Ui, text};
 use clap::ValueHint;
 use clap_complete::engine::ArgValueCompleter;
 use html::Page;
+use output::Output;
 use redaction::Redaction;
 use std::collections::HashMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// Export a conversation as a page, Markdown, text, or a redacted session
@@ -209,7 +212,11 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         }
     };
     match output {
-        Some(output) => store::write_file(output, &written)?,
+        Some(path) => {
+            let mut output = Output::create(path)?;
+            output.write_all(&written)?;
+            output.finish(&read.opened, ui)?;
+        }
         None if form == Form::Txt => {
             let written = String::from_utf8_lossy(&written);
             let shown = written.lines().map(text::safe).collect::<Vec<_>>().join("\n");

@@ -85,6 +85,12 @@ fn an_append_is_done_or_not() {
 }
 
 #[test]
+fn an_export_is_done_or_not() {
+    sample("export s.jsonl -o talk.html", 7);
+    sample("export s.jsonl --to jsonl -o out.jsonl --allow=overwrite", 41);
+}
+
+#[test]
 fn a_rewrite_is_done_or_not() {
     sample("migrate s.jsonl", 17);
 }
