@@ -95,7 +95,7 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             ("dropped", dropped.entries.len().into()),
             ("branches", dropped.branches.into()),
             ("lines", dropped.notes.into()),
-            ("files", files.into()),
+            ("removed_files", files.into()),
             ("compared", dropped.compared.into()),
         ];
         write_json::print(&opened, &plan, &done, more, ui)?;

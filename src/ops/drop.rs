@@ -384,6 +384,9 @@ impl<'a> Removal<'a> {
     }
 }
 
+/// Lines to append, and what they do.
+type LinesToAppend = (Vec<u8>, Vec<Change>);
+
 /// Returns the lines that put HEAD back, if the lines after it were dropped.
 fn put_head_back(
     whole: Snapshot<'_>,
@@ -393,7 +396,7 @@ fn put_head_back(
     pieces: &[Piece],
     fresh: &mut Ids,
     now: Time,
-) -> Result<Option<(Vec<u8>, Vec<Change>)>, Error> {
+) -> Result<Option<LinesToAppend>, Error> {
     let session = whole.session;
     let image = |ix: Option<Ix>| {
         let line = rewrite.new_line(lines, session.entries.line(ix?))?;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 /// The files of an open session.
+#[derive(Default)]
 pub struct Files {
     files: Vec<(PathBuf, Content)>,
     stamps: Vec<Option<Stamp>>,
@@ -30,7 +31,7 @@ pub(super) enum Content {
 impl Files {
     /// Creates a list without files; they are added by [`Files::attach`].
     pub fn new() -> Files {
-        Files { files: Vec::new(), stamps: Vec::new(), last: Mutex::new(None) }
+        Files::default()
     }
 
     /// Adds a file, with its stamp from before the file was read.

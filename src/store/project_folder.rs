@@ -85,7 +85,7 @@ fn last_relocated(path: &Path) -> Option<String> {
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut tail, len - len.min(END)).ok()?;
     let lines = tail.split(|byte| *byte == b'\n');
     let named = |line: &[u8]| json::string_of(line, "relocatedCwd");
-    lines.filter(|line| memchr::memmem::find(line, b"\"relocatedCwd\"").is_some()).filter_map(named).last()
+    lines.rev().filter(|line| memchr::memmem::find(line, b"\"relocatedCwd\"").is_some()).find_map(named)
 }
 
 /// Returns the first wanted `cwd` of a transcript.

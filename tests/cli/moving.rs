@@ -140,8 +140,10 @@ fn a_move_is_undone_and_redone_whole() {
     assert_eq!(code(&run(home, &["move", "/project/app", "/project/service"])), 0);
     let (new, new_folders) = (state(home), folders(home));
     assert!(new != old);
-    for (state_wanted, folders_wanted) in [(&old, &old_folders), (&new, &new_folders), (&old, &old_folders)] {
-        let output = run(home, &["undo"]);
+    let before = (&old, &old_folders);
+    let after = (&new, &new_folders);
+    for (command, (state_wanted, folders_wanted)) in [("undo", before), ("redo", after), ("undo", before)] {
+        let output = run(home, &[command, "--all"]);
         assert_eq!(code(&output), 0, "{}", said(&output));
         assert!(state(home) == *state_wanted, "other files than wanted");
         assert_eq!(folders(home), *folders_wanted);
@@ -239,7 +241,7 @@ fn one_session_moves_alone() {
     let moved = home.join(".claude/projects/-project-other").join(format!("{id}.jsonl"));
     let text = fs::read_to_string(moved).unwrap();
     assert!(text.contains(r#""cwd":"/project/other""#) && !text.contains(r#""cwd":"/project/app""#));
-    assert_eq!(code(&run(home, &["undo"])), 0);
+    assert_eq!(code(&run(home, &["undo", "--all"])), 0);
     assert!(state(home) == old);
 }
 
@@ -258,6 +260,6 @@ fn sessions_are_copied_to_another_store() {
     let text = fs::read_to_string(copied.join("8a41ccc1-b906-4425-adb7-21c6f1740617.jsonl")).unwrap();
     assert!(text.contains(r#""cwd":"/home/b/work/app""#));
     assert!(into.join("-home-b-work-app-docker").is_dir());
-    assert_eq!(code(&run(home, &["undo"])), 0);
+    assert_eq!(code(&run(home, &["undo", "--all"])), 0);
     assert!(!into.exists());
 }

@@ -63,6 +63,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("diff --side-by-side aaaa0003 aaaa0004", &["result-end", "reply-end"]),
     ("diff --name-only aaaa0003 aaaa0004", &[]),
     ("drop -n --others", &[]),
+    ("move -n -s s.jsonl --to /other", &["cwd-end"]),
     ("export --to txt", &["prompt-end", "reply-end"]),
     ("export --to md", &["prompt-end", "reply-end"]),
     ("export-branch", &["prompt-end", "reply-end"]),

@@ -52,10 +52,10 @@ fn inline(line: &str) -> Vec<(Mark, &str)> {
     while let Some(next) = line[at..].find(['`', '*']) {
         at += next;
         let rest = &line[at..];
-        let found = if rest.starts_with("**") {
-            rest[2..]
+        let found = if let Some(strong) = rest.strip_prefix("**") {
+            strong
                 .find("**")
-                .filter(|end| *end > 0 && !rest[2..].starts_with(' '))
+                .filter(|end| *end > 0 && !strong.starts_with(' '))
                 .map(|end| (Mark::Strong, end + 4))
         } else if rest.starts_with('`') {
             let run = rest.len() - rest.trim_start_matches('`').len();

@@ -3,6 +3,7 @@
 use super::stage::{Stage, State, is_leftover};
 use super::stopped::{self, Act};
 use crate::support::sandbox::said;
+use crate::support::sessions::sessions_below;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -221,8 +222,13 @@ fn stop(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     let left = stage.leftovers();
     if matches!(act, Act::Signal(_)) && !stage.scene.words.starts_with("op ") {
         wrong.extend(left.iter().map(|path| format!("{} is left", short(stage, path))));
+        // What moves or removes files empties folders, and removes them last.
+        let empties = ["move ", "drop "].iter().any(|command| stage.scene.words.starts_with(command));
         wrong.extend(
-            empty_folders(&stage.work()).iter().map(|path| format!("{} is left", short(stage, path))),
+            empty_folders(&stage.work())
+                .iter()
+                .filter(|_| !empties)
+                .map(|path| format!("{} is left", short(stage, path))),
         );
     }
     let now = stage.state();
@@ -397,10 +403,20 @@ fn fail(stage: &Stage, at: usize, act: Act) -> Vec<String> {
     wrong
 }
 
-/// How often the line of the agent is in a file.
-fn count(path: &Path) -> usize {
-    let bytes = fs::read(path).unwrap_or_default();
-    String::from_utf8_lossy(&bytes).matches(MARK).count()
+/// How often the line of the agent is in a session, which may have moved.
+fn count(stage: &Stage, path: &Path) -> usize {
+    let times = |path: &Path| {
+        let bytes = fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).matches(MARK).count()
+    };
+    match path.exists() {
+        true => times(path),
+        false => sessions_below(&stage.work())
+            .iter()
+            .filter(|moved| moved.file_name() == path.file_name())
+            .map(|moved| times(moved))
+            .sum(),
+    }
 }
 
 fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String> {
@@ -440,7 +456,7 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
     if !came {
         return wrong;
     }
-    let there = count(&session);
+    let there = count(stage, &session);
     if there != 1 {
         wrong.push(format!("exit {status}: the line of the agent is there {there} times: {}", said(&output)));
     }
@@ -454,7 +470,7 @@ fn beside_an_agent(stage: &Stage, kind: Kind, at: usize, act: Act) -> Vec<String
     // What the agent wrote outlives the undo of what bough wrote.
     if status == 0 && !words.starts_with("op ") {
         let undone = stage.run(&format!("undo {}", stage.name()));
-        let there = count(&session);
+        let there = count(stage, &session);
         if there != 1 {
             wrong.push(format!("after an undo, the line is there {there} times: {}", said(&undone)));
         }
