@@ -224,7 +224,7 @@ _bough() {
             return 0
             ;;
         bough__branches)
-            opts="-s -q -v -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --points --contains --sort --all --order --dag --porcelain --ids --help [SESSION]"
+            opts="-s -q -v -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --points --contains --sort --date --all --order --dag --porcelain --ids --help [SESSION]"
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -252,6 +252,10 @@ _bough() {
                     ;;
                 --sort)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --date)
+                    COMPREPLY=($(compgen -W "relative iso local" -- "${cur}"))
                     return 0
                     ;;
                 --order)
@@ -641,7 +645,7 @@ _bough() {
             return 0
             ;;
         bough__export__branch)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --subtree --keep-ids --new-ids --dry-run --force --allow --wait --help [REV]..."
+            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --output --store --cwd --rewind --subtree --keep-ids --new-ids --dry-run --force --allow --wait --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -690,6 +694,13 @@ _bough() {
                     fi
                     if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
                         compopt -o filenames
+                    fi
+                    return 0
+                    ;;
+                --cwd)
+                    COMPREPLY=()
+                    if [[ "${BASH_VERSINFO[0]}" -ge 4 ]]; then
+                        compopt -o plusdirs
                     fi
                     return 0
                     ;;
@@ -767,7 +778,7 @@ _bough() {
             return 0
             ;;
         bough__grep)
-            opts="-s -q -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
+            opts="-s -q -p -i -w -F -c -l -z -n -v -A -B -C -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --ignore-case --word-regexp --fixed-strings --count --files-with-matches --null --line-number --invert-match --after-context --before-context --context --kind --on --since --until --help <RE> [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -905,7 +916,7 @@ _bough() {
             return 0
             ;;
         bough__log)
-            opts="-s -q -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --reverse --max-count --skip --since --until --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
+            opts="-s -q -p -n -f -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --oneline --graph --all --project --all-sessions --reverse --max-count --skip --since --until --date --kind --filter --grep --prompts --full --stat --format --raw --dag --agents --order --skipped --follow --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -945,6 +956,10 @@ _bough() {
                     ;;
                 --until)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --date)
+                    COMPREPLY=($(compgen -W "relative iso local" -- "${cur}"))
                     return 0
                     ;;
                 --kind)
@@ -1012,7 +1027,7 @@ _bough() {
             return 0
             ;;
         bough__merge)
-            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help <REV>..."
+            opts="-s -q -x -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --from --squash --summary --no-pairs --strip-thinking --zero-usage --dry-run --force --allow --wait --help [REV]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1032,6 +1047,10 @@ _bough() {
                     ;;
                 --color)
                     COMPREPLY=($(compgen -W "auto always never" -- "${cur}"))
+                    return 0
+                    ;;
+                --from)
+                    COMPREPLY=($(compgen -f "${cur}"))
                     return 0
                     ;;
                 --summary)
@@ -1084,7 +1103,7 @@ _bough() {
             return 0
             ;;
         bough__migrate)
-            opts="-s -q -o -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --dry-run --force --allow --wait --help [FILE]..."
+            opts="-s -q -o -p -n -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --check --output --to --exact --keep-ids --id-seed --project --all --dry-run --force --allow --wait --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1401,7 +1420,7 @@ _bough() {
             return 0
             ;;
         bough__sessions)
-            opts="-s -q -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --agent --cwd --since --until --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
+            opts="-s -q -p -n -z -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --agent --cwd --since --until --date --sort --max-count --tree --agents --quick --paths --help [FOLDER]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0
@@ -1440,6 +1459,10 @@ _bough() {
                     ;;
                 --until)
                     COMPREPLY=($(compgen -f "${cur}"))
+                    return 0
+                    ;;
+                --date)
+                    COMPREPLY=($(compgen -W "relative iso local" -- "${cur}"))
                     return 0
                     ;;
                 --sort)
@@ -1492,7 +1515,7 @@ _bough() {
             return 0
             ;;
         bough__stats)
-            opts="-s -q -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --all --by --since --until --help [FILE]..."
+            opts="-s -q -p -h --session --input-format --no-pager --verbose --quiet --color --ascii --json --project --all --by --since --until --help [FILE]..."
             if [[ ${cur} == -* || ${COMP_CWORD} -eq 2 ]] ; then
                 COMPREPLY=( $(compgen -W "${opts}" -- "${cur}") )
                 return 0

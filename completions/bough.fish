@@ -135,6 +135,9 @@ always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand branches" -l contains -d 'Only branches that contain this entry' -r
 complete -c bough -n "__fish_bough_using_subcommand branches" -l sort -d 'Sort by `age`, `entries`, `own` or `name`; a leading `-` reverses the order' -r
+complete -c bough -n "__fish_bough_using_subcommand branches" -l date -d 'How to print times' -r -f -a "relative\t'How long ago: `3h`'
+iso\t'ISO 8601 in UTC: `2026-03-02T11:58:03Z`'
+local\t'The local date and time: `2026-03-02 11:58`'"
 complete -c bough -n "__fish_bough_using_subcommand branches" -l order -d 'Order of Claude Code entries: `own` (bough\'s) or `document` (of claude-code-log)' -r -f -a "own\t''
 document\t''"
 complete -c bough -n "__fish_bough_using_subcommand branches" -l no-pager -d 'Do not use a pager'
@@ -438,6 +441,7 @@ complete -c bough -n "__fish_bough_using_subcommand export-branch" -l color -d '
 always\t''
 never\t''"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -s o -l output -d 'Write the new session to this file, or into this folder; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l cwd -d 'Make FOLDER the working directory of the new session; with `--store`, it goes to that project' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
@@ -450,6 +454,7 @@ complete -c bough -n "__fish_bough_using_subcommand export-branch" -s q -l quiet
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l store -d 'Write it to the agent\'s store, and print the command that resumes it'
+complete -c bough -n "__fish_bough_using_subcommand export-branch" -l rewind -d 'Export what is before a prompt, and print the prompt, to be edited and sent again'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l subtree -d 'Export the entry and all its descendants instead'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l keep-ids -d 'Keep the ids of the entries (default)'
 complete -c bough -n "__fish_bough_using_subcommand export-branch" -l new-ids -d 'Give the entries new ids'
@@ -801,6 +806,8 @@ complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Also exi
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print tab-separated findings for scripts: file, line, level, check, id, message'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End each row with a NUL byte instead of a newline; for `--porcelain` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l list-checks -d 'List all checks: level, name, whether there is a repair, and what they find'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -s p -l project -d 'All sessions of the current project'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l all -d 'All sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -831,7 +838,8 @@ complete -c bough -n "__fish_bough_using_subcommand grep" -l verbose -d 'Print m
 complete -c bough -n "__fish_bough_using_subcommand grep" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand grep" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand grep" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand grep" -l all -d 'Search all stores of all agents'
+complete -c bough -n "__fish_bough_using_subcommand grep" -s p -l project -d 'All sessions of the current project'
+complete -c bough -n "__fish_bough_using_subcommand grep" -l all -d 'All sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s i -l ignore-case -d 'Ignore case'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s w -l word-regexp -d 'Match whole words only'
 complete -c bough -n "__fish_bough_using_subcommand grep" -s F -l fixed-strings -d 'Treat RE as a literal string'
@@ -914,6 +922,9 @@ complete -c bough -n "__fish_bough_using_subcommand log" -s n -l max-count -d 'P
 complete -c bough -n "__fish_bough_using_subcommand log" -l skip -d 'Skip the first N entries' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l since -d 'Only entries since a time: a date, an age such as `2h`, or `yesterday`' -r
 complete -c bough -n "__fish_bough_using_subcommand log" -l until -d 'Only entries until a time' -r
+complete -c bough -n "__fish_bough_using_subcommand log" -l date -d 'How to print times' -r -f -a "relative\t'How long ago: `3h`'
+iso\t'ISO 8601 in UTC: `2026-03-02T11:58:03Z`'
+local\t'The local date and time: `2026-03-02 11:58`'"
 complete -c bough -n "__fish_bough_using_subcommand log" -l kind -d 'Only entries of these kinds' -r -f -a "user\t''
 assistant\t''
 tool\t''
@@ -944,6 +955,8 @@ complete -c bough -n "__fish_bough_using_subcommand log" -l json -d 'Print JSON 
 complete -c bough -n "__fish_bough_using_subcommand log" -l oneline -d 'Print one line per entry'
 complete -c bough -n "__fish_bough_using_subcommand log" -l graph -d 'Draw the tree; the path to HEAD comes first, with filled circles (`*` in ASCII)'
 complete -c bough -n "__fish_bough_using_subcommand log" -l all -d 'Include every entry, bookkeeping too, in reverse file order with children before parents'
+complete -c bough -n "__fish_bough_using_subcommand log" -s p -l project -d 'The logs of all sessions of the current project, one after the other'
+complete -c bough -n "__fish_bough_using_subcommand log" -l all-sessions -d 'The logs of all sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand log" -l reverse -d 'Print the oldest of the selected entries first'
 complete -c bough -n "__fish_bough_using_subcommand log" -l prompts -d 'List only the prompts, with their numbers for `turn:N`'
 complete -c bough -n "__fish_bough_using_subcommand log" -l full -d 'Print whole texts, thinking, and tool calls with their arguments'
@@ -992,6 +1005,7 @@ claude\t''"
 complete -c bough -n "__fish_bough_using_subcommand merge" -l color -d 'When to use color' -r -f -a "auto\t''
 always\t''
 never\t''"
+complete -c bough -n "__fish_bough_using_subcommand merge" -l from -d 'Copy what a branch of this session adds; without REV, its path to HEAD' -r
 complete -c bough -n "__fish_bough_using_subcommand merge" -l summary -d 'Text of the summary, `-` for standard input, or `@FILE`' -r
 complete -c bough -n "__fish_bough_using_subcommand merge" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
 truncated\t'the last line is truncated: a new line is started after it'
@@ -1067,6 +1081,8 @@ complete -c bough -n "__fish_bough_using_subcommand migrate" -l json -d 'Print J
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l check -d 'Only report which files are old, and exit with 1 if any is'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l exact -d 'Match pi exactly, even if that drops context that version 1 kept'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l keep-ids -d 'Keep the ids of a file that has ids although its header says version 1'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -s p -l project -d 'All sessions of the current project'
+complete -c bough -n "__fish_bough_using_subcommand migrate" -l all -d 'All sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand migrate" -s h -l help -d 'Print help (see more with \'--help\')'
@@ -1254,6 +1270,9 @@ chimera\t''"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l cwd -d 'List the sessions of another working directory' -r -f -a "(__fish_complete_directories)"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l since -d 'Only sessions written since a time: a date, or an age such as `3d`' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l until -d 'Only sessions last written before a time' -r
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l date -d 'How to print times' -r -f -a "relative\t'How long ago: `3h`'
+iso\t'ISO 8601 in UTC: `2026-03-02T11:58:03Z`'
+local\t'The local date and time: `2026-03-02 11:58`'"
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l sort -d 'Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the order' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s n -l max-count -d 'List at most N sessions' -r
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l no-pager -d 'Do not use a pager'
@@ -1261,7 +1280,8 @@ complete -c bough -n "__fish_bough_using_subcommand sessions" -l verbose -d 'Pri
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'List the sessions of all projects'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -s p -l project -d 'All sessions of the current project'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'All sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l tree -d 'List forks and continuations below the session that they come from'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l agents -d 'With `--tree`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l quick -d 'Read only both ends of each file, and count nothing'
@@ -1325,7 +1345,8 @@ complete -c bough -n "__fish_bough_using_subcommand stats" -l verbose -d 'Print 
 complete -c bough -n "__fish_bough_using_subcommand stats" -s q -l quiet -d 'Suppress hints and notes'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand stats" -l json -d 'Print JSON Lines, for scripts'
-complete -c bough -n "__fish_bough_using_subcommand stats" -l all -d 'Count all sessions of all stores'
+complete -c bough -n "__fish_bough_using_subcommand stats" -s p -l project -d 'All sessions of the current project'
+complete -c bough -n "__fish_bough_using_subcommand stats" -l all -d 'All sessions of all agents'
 complete -c bough -n "__fish_bough_using_subcommand stats" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand status" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand status" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''

@@ -84,6 +84,9 @@ _arguments "${_arguments_options[@]}" : \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '--contains=[Only branches that contain this entry]:REV:_default' \
 '--sort=[Sort by \`age\`, \`entries\`, \`own\` or \`name\`; a leading \`-\` reverses the order]:KEY:_default' \
+'--date=[How to print times]:STYLE:((relative\:"How long ago\: \`3h\`"
+iso\:"ISO 8601 in UTC\: \`2026-03-02T11\:58\:03Z\`"
+local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '(--points --contains --sort --dag --porcelain)--order=[Order of Claude Code entries\: \`own\` (bough'\''s) or \`document\` (of claude-code-log)]:ORDER:(own document)' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
@@ -354,6 +357,7 @@ _arguments "${_arguments_options[@]}" : \
 '--color=[When to use color]:WHEN:(auto always never)' \
 '(--store)-o+[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
 '(--store)--output=[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
+'--cwd=[Make FOLDER the working directory of the new session; with \`--store\`, it goes to that project]:FOLDER:_files -/' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
@@ -367,6 +371,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--store[Write it to the agent'\''s store, and print the command that resumes it]' \
+'(--subtree)--rewind[Export what is before a prompt, and print the prompt, to be edited and sent again]' \
 '--subtree[Export the entry and all its descendants instead]' \
 '(--new-ids)--keep-ids[Keep the ids of the entries (default)]' \
 '--new-ids[Give the entries new ids]' \
@@ -407,6 +412,9 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
 '-z[End each row with a NUL byte instead of a newline; for \`--porcelain\` and \`--json\`]' \
 '--list-checks[List all checks\: level, name, whether there is a repair, and what they find]' \
+'(--all)-p[All sessions of the current project]' \
+'(--all)--project[All sessions of the current project]' \
+'--all[All sessions of all agents]' \
 '-n[Print exactly what would be written, and write nothing]' \
 '--dry-run[Print exactly what would be written, and write nothing]' \
 '--force[Override safety checks]' \
@@ -437,7 +445,9 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'()--all[Search all stores of all agents]' \
+'(--all)-p[All sessions of the current project]' \
+'(--all)--project[All sessions of the current project]' \
+'--all[All sessions of all agents]' \
 '-i[Ignore case]' \
 '--ignore-case[Ignore case]' \
 '-w[Match whole words only]' \
@@ -520,6 +530,9 @@ _arguments "${_arguments_options[@]}" : \
 '--skip=[Skip the first N entries]:N:_default' \
 '--since=[Only entries since a time\: a date, an age such as \`2h\`, or \`yesterday\`]:TIME:_default' \
 '--until=[Only entries until a time]:TIME:_default' \
+'--date=[How to print times]:STYLE:((relative\:"How long ago\: \`3h\`"
+iso\:"ISO 8601 in UTC\: \`2026-03-02T11\:58\:03Z\`"
+local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '*--kind=[Only entries of these kinds]:KIND:(user assistant tool system summary compaction label setting custom attachment progress header other)' \
 '--filter=[Only entries that the agent'\''s tree view shows in this mode]:MODE:(default no-tools user-only labeled-only all)' \
 '--grep=[Only entries whose text matches a regular expression; a pattern in lower case ignores case]:RE:_default' \
@@ -534,6 +547,9 @@ _arguments "${_arguments_options[@]}" : \
 '--oneline[Print one line per entry]' \
 '--graph[Draw the tree; the path to HEAD comes first, with filled circles (\`*\` in ASCII)]' \
 '--all[Include every entry, bookkeeping too, in reverse file order with children before parents]' \
+'(--all-sessions)-p[The logs of all sessions of the current project, one after the other]' \
+'(--all-sessions)--project[The logs of all sessions of the current project, one after the other]' \
+'--all-sessions[The logs of all sessions of all agents]' \
 '--reverse[Print the oldest of the selected entries first]' \
 '(--graph --all --kind --filter --full --stat --format --raw --agents --order --skipped -f --follow)--prompts[List only the prompts, with their numbers for \`turn\:N\`]' \
 '(--oneline --format --raw)--full[Print whole texts, thinking, and tool calls with their arguments]' \
@@ -574,6 +590,7 @@ _arguments "${_arguments_options[@]}" : \
 '--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
 '--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
 '--color=[When to use color]:WHEN:(auto always never)' \
+'(--squash)--from=[Copy what a branch of this session adds; without REV, its path to HEAD]:SESSION:_default' \
 '--summary=[Text of the summary, \`-\` for standard input, or \`@FILE\`]:TEXT:_default' \
 '*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
 truncated\:"the last line is truncated\: a new line is started after it"
@@ -643,6 +660,9 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '(-o --output -n --dry-run)--check[Only report which files are old, and exit with 1 if any is]' \
 '--exact[Match pi exactly, even if that drops context that version 1 kept]' \
 '--keep-ids[Keep the ids of a file that has ids although its header says version 1]' \
+'(--all)-p[All sessions of the current project]' \
+'(--all)--project[All sessions of the current project]' \
+'--all[All sessions of all agents]' \
 '-n[Print exactly what would be written, and write nothing]' \
 '--dry-run[Print exactly what would be written, and write nothing]' \
 '--force[Override safety checks]' \
@@ -811,6 +831,9 @@ _arguments "${_arguments_options[@]}" : \
 '()--cwd=[List the sessions of another working directory]:FOLDER:_files -/' \
 '--since=[Only sessions written since a time\: a date, or an age such as \`3d\`]:TIME:_default' \
 '--until=[Only sessions last written before a time]:TIME:_default' \
+'--date=[How to print times]:STYLE:((relative\:"How long ago\: \`3h\`"
+iso\:"ISO 8601 in UTC\: \`2026-03-02T11\:58\:03Z\`"
+local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '--sort=[Sort by \`age\`, \`size\`, \`entries\`, \`branches\`, \`name\` or \`folder\`; a leading \`-\` reverses the order]:KEY:_default' \
 '-n+[List at most N sessions]:N:_default' \
 '--max-count=[List at most N sessions]:N:_default' \
@@ -820,7 +843,9 @@ _arguments "${_arguments_options[@]}" : \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'(--cwd)--all[List the sessions of all projects]' \
+'(--all)-p[All sessions of the current project]' \
+'(--all)--project[All sessions of the current project]' \
+'--all[All sessions of all agents]' \
 '(--quick --paths)--tree[List forks and continuations below the session that they come from]' \
 '--agents[With \`--tree\`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each]' \
 '--quick[Read only both ends of each file, and count nothing]' \
@@ -876,7 +901,9 @@ month\:"Each month"))' \
 '--quiet[Suppress hints and notes]' \
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
-'()--all[Count all sessions of all stores]' \
+'(--all)-p[All sessions of the current project]' \
+'(--all)--project[All sessions of the current project]' \
+'--all[All sessions of all agents]' \
 '-h[Print help (see more with '\''--help'\'')]' \
 '--help[Print help (see more with '\''--help'\'')]' \
 '*::files -- Files or folders to count; if omitted, the session:_files' \

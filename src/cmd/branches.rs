@@ -2,10 +2,11 @@
 
 use super::shared::options::Global;
 use super::shared::render::{View, ink_of};
+use super::shared::session_arg;
 use super::shared::thread_arg;
 use super::shared::thread_arg::ThreadView;
+use super::shared::time::{self, DateArg, DateStyle};
 use super::shared::words;
-use super::shared::{session_arg, time};
 use super::{Exit, Failure, complete};
 use crate::model::{Count, Ix};
 use crate::ops::branches::{self, Branch, Of};
@@ -44,6 +45,9 @@ pub struct Args {
     /// Sort by `age`, `entries`, `own` or `name`; a leading `-` reverses the order
     #[arg(long, value_name = "KEY", allow_hyphen_values = true, add = ArgValueCompleter::new(complete::branch_orders))]
     sort: Option<String>,
+
+    #[command(flatten)]
+    date: DateArg,
 
     /// Include leaves that are only bookkeeping
     #[arg(long)]
@@ -268,9 +272,11 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
     let names = rows.iter().map(|(name, ..)| text::width(name)).max().unwrap_or(0).max("NAME".len());
     let forks = rows.iter().map(|(.., fork)| text::width(fork)).max().unwrap_or(0).max("FROM".len());
     let head = format!(
-        "  {}  ENTRIES   OWN  {}   AGE  LAST PROMPT",
+        "  {}  ENTRIES   OWN  {}  {:>ages$}  LAST PROMPT",
         text::pad("NAME", names),
-        text::pad("FROM", forks)
+        text::pad("FROM", forks),
+        if args.date.date == DateStyle::Relative { "AGE" } else { "DATE" },
+        ages = args.date.date.width(),
     );
     let used = text::width(&head) - "LAST PROMPT".len();
     let head = ui.paint(Ink::Quiet, text::fit(&head, look.width));
@@ -287,7 +293,7 @@ fn table(args: &Args, view: &mut View<'_>, list: &[Branch], ui: &mut Ui) -> anyh
         let name = ui.paint(ink, text::pad(&name, names));
         let mark = if branch.current { ui.paint(Ink::Path, "*") } else { " ".into() };
         let fork = ui.paint(Ink::Quiet, text::pad(&fork, forks));
-        let age = ui.paint(Ink::Quiet, format!("{:>4}", time::age(branch.last, view.now)));
+        let age = ui.paint(Ink::Quiet, args.date.date.column(branch.last, view.now));
         let prompt = branch.prompt.map(|ix| view.summary(ix)).transpose()?.unwrap_or_default();
         let prompt = text::fit(&prompt, look.width.saturating_sub(used));
         let (entries, own) = (branch.entries, branch.own);

@@ -122,8 +122,13 @@ impl Show<'_> {
             }
             writeln!(ui.out(), "{head}")?;
             if message.is_sent() {
+                let frame = message.frame(self.session.format);
                 for block in &said.blocks {
-                    indented(&block_text(block), ui)?;
+                    let said = block_text(block);
+                    indented(
+                        &frame.map_or(said.clone(), |(before, after)| format!("{before}{said}{after}")),
+                        ui,
+                    )?;
                 }
             }
             for patch in &message.patches {
@@ -282,7 +287,10 @@ impl Show<'_> {
             object["line"] = self.session.entries.line(entry).into();
         }
         object["origin"] = message.origin.name().into();
-        object["text"] = said.all().into();
+        object["text"] = match message.frame(self.session.format) {
+            Some((before, after)) => format!("{before}{}{after}", said.all()).into(),
+            None => said.all().into(),
+        };
         object["blocks"] = said.blocks.iter().map(entry_json::block).collect();
         if !message.is_sent() {
             object["sent"] = false.into();

@@ -502,7 +502,9 @@ impl Printer<'_> {
         for kind in kinds {
             row(format!("  {kind}"), at(&a, kind), at(&b, kind));
         }
-        row("tokens in".into(), a.usage.sent(), b.usage.sent());
+        row("tokens in".into(), a.usage.input, b.usage.input);
+        row("cache read".into(), a.usage.cache_read, b.usage.cache_read);
+        row("cache write".into(), a.usage.cache_write, b.usage.cache_write);
         row("tokens out".into(), a.usage.output, b.usage.output);
         let tools: std::collections::BTreeSet<_> = a.tools.keys().chain(b.tools.keys()).collect();
         let calls = |stat: &diff::Stat, tool: &str| stat.tools.get(tool).copied().unwrap_or(0) as u64;

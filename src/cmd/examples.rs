@@ -232,7 +232,7 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         "sessions",
         &[
             ("bough sessions .", "List the sessions below a folder"),
-            ("bough sessions --all --since monday", "List all sessions written since Monday"),
+            ("bough sessions --date local .", "List the sessions of a folder with their dates"),
             ("bough sessions --paths .", "Print only the paths of the files"),
         ],
     ),

@@ -11,7 +11,7 @@ use crate::format::claude::stored_results;
 use crate::fsck::{self, Check};
 use crate::model::{Change, Count, Piece, Plan, Planned, Span, Target};
 use crate::ops::export::{self, Export};
-use crate::ops::{label, revision};
+use crate::ops::{label, revision, switch};
 use crate::store;
 use crate::store::companions::{self, Companion};
 use crate::store::write::Refusal;
@@ -46,6 +46,16 @@ pub struct Args {
     #[arg(long)]
     store: bool,
 
+    /// Make FOLDER the working directory of the new session; with `--store`, it goes to that project
+    #[arg(long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    cwd: Option<PathBuf>,
+
+    /// Export what is before a prompt, and print the prompt, to be edited and sent again
+    ///
+    /// Before the first prompt there is nothing, so the new session is empty. Needs `-o` or `--store`.
+    #[arg(long, conflicts_with = "subtree")]
+    rewind: bool,
+
     /// Export the entry and all its descendants instead
     #[arg(long)]
     subtree: bool,
@@ -78,6 +88,33 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             .into());
         }
     };
+    let is_printed = args.output.as_deref().is_none_or(|path| path == Path::new("-")) && !args.store;
+    if args.rewind && is_printed && !args.writing.dry_run {
+        return Err(Failure::Usage {
+            what: "`--rewind` prints the prompt, so the session can't be printed, too".into(),
+            hint: "`--store` makes it a session that the agent can resume, `-o FILE` writes a file".into(),
+        }
+        .into());
+    }
+    let (entry, prompt) = match args.rewind {
+        true => {
+            let (before, prompt) = switch::before_prompt(session_arg::whole(&opened), entry)?;
+            (before.unwrap_or(entry), Some((before.is_none(), prompt)))
+        }
+        false => (entry, None),
+    };
+    let is_empty = prompt.as_ref().is_some_and(|(is_first, _)| *is_first);
+    if is_empty && matches!(opened.session.format, Format::Claude | Format::Chimera) {
+        return Err(crate::ops::Error::NoPlace {
+            what: "there is nothing before the first prompt, and this agent has no empty sessions".into(),
+            instead: Some("start the agent without a session".into()),
+        }
+        .into());
+    }
+    let cwd = match &args.cwd {
+        Some(folder) => Some(real_folder(folder)?),
+        None => None,
+    };
     if args.output.is_none() && !args.store && ui.look.terminal && !args.writing.dry_run {
         return Err(Failure::Usage {
             what: "the new session is not printed to a terminal".into(),
@@ -96,7 +133,9 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let to = match output {
         Some(folder) if folder.is_dir() => Some(folder.join(export::file_name(format, &session, now))),
         Some(path) => Some(path.to_owned()),
-        None if args.store => Some(folder_in_store(&opened)?.join(export::file_name(format, &session, now))),
+        None if args.store => {
+            Some(folder_in_store(&opened, cwd.as_deref())?.join(export::file_name(format, &session, now)))
+        }
         None => None,
     };
     let mut left = Left::default();
@@ -123,6 +162,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         to: to.clone(),
         from: from.clone(),
         moved,
+        cwd,
+        is_empty,
     };
     let mut export = export::plan(session_arg::whole(&opened), &options, &mut ids, now)?;
     match &to {
@@ -146,13 +187,15 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let is_found = |to: &Path| format != Format::Claude || finds(to, &session);
     let resume = to.as_deref().filter(|to| is_found(to));
     let resume = resume.and_then(|to| after_move::resume_command(format, to));
-    if args.store
+    if let Some((_, prompt)) = &prompt {
+        writeln!(ui.out(), "{prompt}")?;
+    } else if args.store
         && let Some(resume) = &resume
     {
         writeln!(ui.out(), "{resume}")?;
     }
     let is_lost = resume.is_none() && format == Format::Claude && to.is_some();
-    tell(&export, to.as_deref(), &session, &left, resume.filter(|_| !args.store), ui);
+    tell(&export, to.as_deref(), &session, &left, resume.filter(|_| !args.store || prompt.is_some()), ui);
     damage.tell(to.as_deref(), ui);
     if is_lost {
         ui.hint("Claude Code finds sessions only in its project folders; `--store` writes there");
@@ -321,9 +364,20 @@ fn project_folder(folder: &Path) -> Option<PathBuf> {
     Some(root.join(project))
 }
 
+/// Returns the path of a folder as an agent that runs in it writes it.
+fn real_folder(folder: &Path) -> anyhow::Result<String> {
+    let error = |source| store::Error::Io { path: folder.to_owned(), source };
+    let real = folder.canonicalize().map_err(error)?;
+    real.into_os_string().into_string().map_err(|path| {
+        let what = format!("`{}` is not UTF-8", text::one_line(&path.to_string_lossy()));
+        Failure::Usage { what, hint: String::new() }.into()
+    })
+}
+
 /// Returns the folder in which the agent looks for the new session: that of the old one, if it is
 /// in a store.
-fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
+/// With `cwd`, returns the folder of the sessions of that working directory.
+fn folder_in_store(opened: &Opened, cwd: Option<&str>) -> anyhow::Result<PathBuf> {
     let session = &opened.session;
     let agent = session.format.agent();
     let refused = |what: &str| crate::ops::Error::NoPlace {
@@ -338,10 +392,11 @@ fn folder_in_store(opened: &Opened) -> anyhow::Result<PathBuf> {
         Format::Claude => project_folder(&folder),
         _ => root_of(&folder).map(|_| folder),
     });
-    if let Some(folder) = in_store {
+    if let Some(folder) = in_store.filter(|_| cwd.is_none()) {
         return Ok(folder);
     }
-    let cwd = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
+    let stored = session.header.as_ref().and_then(|header| header.cwd.clone()).or(session.claude.cwd.clone());
+    let cwd = cwd.map(str::to_owned).or(stored);
     let cwd = cwd.ok_or_else(|| refused("the session does not name its working directory"))?;
     locate::folder_of(agent, Path::new(&cwd)).ok_or_else(|| refused("the agent's store was not found").into())
 }
@@ -398,6 +453,7 @@ fn add_companions(
                 old.as_deref(),
                 &options.session,
                 options.moved.as_ref(),
+                options.cwd.as_deref(),
             )?
         } else {
             let len = opened.files.stamp(file).map_or(0, store::write::Stamp::bytes);

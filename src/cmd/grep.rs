@@ -1,10 +1,10 @@
 //! `bough grep`: searches the contents of entries.
 
-use super::shared::config::Config;
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::Global;
 use super::shared::parallel;
+use super::shared::scope::{self, Scope};
 use super::shared::thread_arg::ThreadView;
 use super::shared::time::{self, Between, Window};
 use super::shared::words;
@@ -46,9 +46,8 @@ pub struct Args {
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
-    /// Search all stores of all agents
-    #[arg(long, conflicts_with = "files")]
-    all: bool,
+    #[command(flatten)]
+    scope: Scope,
 
     /// Ignore case
     #[arg(short, long)]
@@ -111,7 +110,7 @@ fn kind(word: &str) -> Result<Kind, String> {
     Kind::from_name(word).ok_or_else(|| format!("expected one of {}", Kind::ALL.map(Kind::name).join(", ")))
 }
 
-pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
     ui.for_people();
     let options =
         Options { ignore_case: args.ignore_case, word: args.word_regexp, fixed: args.fixed_strings };
@@ -129,7 +128,10 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         args.on = Some(revision);
     }
     let (args, global) = (&args, &global);
-    let files = Files::resolve(&args.files, args.all, global, config, ui)?.with_agents();
+    let files = Files::resolve(&args.files, args.scope, global, ui)?.with_agents();
+    if files.paths.is_empty() {
+        return Ok(scope::none_found(ui));
+    }
     if !args.count && !args.files_with_matches {
         ui.page();
     }

@@ -160,6 +160,8 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
     let (session, files) = (&opened.session, &opened.files);
     let short = ids::ShortIds::default();
     let widest = session.labels.all().map(|(_, line)| text::width(&text::one_line(line.text))).max();
+    // The id is always shown.
+    let width = widest.unwrap_or(0).min(ui.look.width.saturating_sub(12).max(8));
     for (ix, label) in session.labels.all() {
         if ui.look.json {
             let object = json!({
@@ -177,11 +179,11 @@ fn list(global: &Global, named: Option<&str>, ui: &mut Ui) -> anyhow::Result<Exi
         let words = text::one_line(&Content::read(session.format, &line).summary());
         let row = format!(
             "{}  {}  {:<9}  {words}",
-            text::pad(&text::one_line(label.text), widest.unwrap_or(0)),
+            text::pad(&text::fit(&text::one_line(label.text), width), width),
             text::one_line(&short.short_id(session, files, ix)?),
             session.entries.kind(ix).name(),
         );
-        let row = if ui.look.terminal { text::fit(&row, ui.look.width) } else { row };
+        let row = text::fit(&row, ui.look.width);
         writeln!(ui.out(), "{}", row.trim_end())?;
     }
     Ok(Exit::Done)

@@ -2,7 +2,7 @@
 
 use super::cherry_pick::{self as copies, Copying};
 use super::shared::options::Global;
-use super::shared::words::{self, Use};
+use super::shared::words;
 use super::shared::write;
 use super::shared::write::WriteArgs;
 use super::shared::{session_arg, time, write_json};
@@ -12,7 +12,7 @@ use crate::ops::cherry_pick;
 use crate::ops::cherry_pick::Picks;
 use crate::ops::merge::{self, Bring};
 use crate::ops::{ids, revision};
-use crate::store::Opened;
+use crate::store::{Opened, blobs};
 use crate::ui::{Ui, text};
 use clap_complete::engine::ArgValueCompleter;
 
@@ -26,8 +26,14 @@ use clap_complete::engine::ArgValueCompleter;
 pub struct Args {
     /// The session, if the first argument is a file; then the branch, given by its leaf or any
     /// entry on it
-    #[arg(value_name = "REV", required = true, add = ArgValueCompleter::new(complete::first_words))]
+    #[arg(value_name = "REV", required_unless_present = "from", add = ArgValueCompleter::new(complete::first_words))]
     words: Vec<String>,
+
+    /// Copy what a branch of this session adds; without REV, its path to HEAD
+    ///
+    /// Both sessions must have the same format, but entries are translated between pi and oh-my-pi.
+    #[arg(long, value_name = "SESSION", conflicts_with = "squash", add = ArgValueCompleter::new(complete::sessions))]
+    from: Option<String>,
 
     /// Append one summary of the branch instead of copying its entries
     #[arg(long, requires = "summary")]
@@ -53,21 +59,36 @@ enum Made {
 }
 
 pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
-    let words = words::split(global, &args.words, Use::Writes)?;
-    let (named, revisions) = (words.session(), &words.revisions[..]);
-    let [tip] = revisions else {
+    let (named, from, mut revisions) = words::split_other(global, &args.words, args.from.as_deref())?;
+    if from.is_some() && revisions.is_empty() {
+        revisions.push("HEAD".to_owned());
+    }
+    let [tip] = &revisions[..] else {
         return Err(Failure::Usage {
             what: format!("expected one branch, got {}", revisions.len()),
             hint: "`bough merge [SESSION] REV` copies what the branch of REV adds".into(),
         }
         .into());
     };
+    let other = match &from {
+        Some(word) => {
+            let opened = session_arg::by_path(global, &session_arg::by_word(global, word)?)?;
+            session_arg::warn(&opened, ui);
+            Some(opened)
+        }
+        None => None,
+    };
     let summary = args.summary.as_deref().map(write::summary).transpose()?;
     let make = |opened: &Opened| {
         let (session, source) = (&opened.session, &opened.files);
-        let tip = revision::resolve_one(session, source, tip)?;
+        let from = other.as_ref().unwrap_or(opened);
+        let tip = revision::resolve_one(&from.session, &from.files, tip)?;
         let side = session_arg::whole(opened);
-        let picked = match merge::missing(side, tip)? {
+        let missing = match &other {
+            Some(other) => merge::missing_of(side, session_arg::whole(other), tip)?,
+            None => merge::missing(side, tip)?,
+        };
+        let picked = match missing {
             Bring::Nothing => return Ok((Plan::default(), Made::Nothing)),
             Bring::Ahead => return Ok((Plan::default(), Made::Ahead)),
             Bring::Entries(picked) => picked,
@@ -80,9 +101,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
             plan.moved = Some(Moved { from, to: Some(id.clone()) });
             return Ok((plan, Made::Summary(id)));
         }
+        let blob = |hash: &str| std::fs::read(blobs::find(from.files.path(0), hash)?).ok();
         let none = |_: &str| None;
-        let options = args.copying.options(args.writing, opened, onto, &none);
-        let made = match cherry_pick::cherry_pick(side, side, &picked, &options, &mut write::ids()) {
+        let blob: &dyn Fn(&str) -> Option<Vec<u8>> = if other.is_some() { &blob } else { &none };
+        let options = args.copying.options(args.writing, opened, onto, blob);
+        let made = match cherry_pick::cherry_pick(
+            session_arg::whole(from),
+            side,
+            &picked,
+            &options,
+            &mut write::ids(),
+        ) {
             Err(cherry_pick::Refusal::Nothing { .. }) => return Ok((Plan::default(), Made::Nothing)),
             made => made?,
         };
@@ -91,12 +120,14 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         Ok((plan, Made::Copies(made)))
     };
     let made = |opened: &Opened| make(opened).map(|(plan, made)| (plan.clone(), (plan, made)));
-    let (opened, done, (plan, made)) = write::run(global, args.writing, named, ui, made)?;
+    let (opened, done, (plan, made)) = write::run(global, args.writing, named.as_deref(), ui, made)?;
     if ui.look.json && !args.writing.dry_run && !plan.is_empty() {
         write_json::print(&opened, &plan, &done, [], ui)?;
     }
     match made {
-        Made::Copies(made) => copies::print_copies(&opened, &opened, &made, args.writing, global, ui)?,
+        Made::Copies(made) => {
+            copies::print_copies(other.as_ref().unwrap_or(&opened), &opened, &made, args.writing, global, ui)?
+        }
         Made::Summary(id) if !ui.look.quiet && !args.writing.dry_run => {
             ui.note(format_args!("summary of the branch added · HEAD is now {}", text::one_line(&id)));
         }

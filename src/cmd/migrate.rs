@@ -2,6 +2,7 @@
 
 use super::shared::exit::Failures;
 use super::shared::options::Global;
+use super::shared::scope::{self, Scope};
 use super::shared::session_arg;
 use super::shared::write;
 use super::shared::write::WriteArgs;
@@ -68,6 +69,9 @@ pub struct Args {
     id_seed: Option<String>,
 
     #[command(flatten)]
+    scope: Scope,
+
+    #[command(flatten)]
     writing: WriteArgs,
 }
 
@@ -96,8 +100,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         }
         .into());
     }
-    if files.is_empty() && failures.is_empty() && !ui.look.quiet {
-        ui.note("no session files found");
+    if files.is_empty() && failures.is_empty() {
+        return Ok(scope::none_found(ui));
     }
     let mut old = 0;
     // One command is one operation, however many files it changes.
@@ -130,6 +134,10 @@ struct File {
 }
 
 fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> anyhow::Result<Vec<File>> {
+    if let Some(found) = args.scope.sessions(!args.files.is_empty(), global)? {
+        return Ok(found.into_iter().map(|found| File { path: found.path, found: true }).collect());
+    }
+    let stores = locate::stores(&global.roots);
     if args.files.is_empty() {
         return Ok(vec![File { path: session_arg::path(global, None, ui)?, found: false }]);
     }
@@ -137,7 +145,12 @@ fn files(args: &Args, global: &Global, failures: &mut Failures, ui: &mut Ui) -> 
     for word in &args.files {
         let path = Path::new(word);
         if path.is_dir() {
-            out.extend(locate::in_folder(path).into_iter().map(|path| File { path, found: true }));
+            let of_project = locate::project_at(&stores, path);
+            let found = match of_project {
+                Some(found) => found.into_iter().map(|found| found.path).collect(),
+                None => locate::in_folder(path),
+            };
+            out.extend(found.into_iter().map(|path| File { path, found: true }));
             continue;
         }
         match session_arg::by_word(global, word) {

@@ -159,7 +159,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Context(args) => context::run(args, global, ui),
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Help(args) => help::run(args, ui),
-        Command::Grep(args) => grep::run(args, global, config, ui),
+        Command::Grep(args) => grep::run(args, global, ui),
         Command::Export(args) => export::run(args, global, config, ui),
         Command::ExportBranch(args) => export_branch::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
@@ -211,7 +211,7 @@ fn parse_words(words: &[OsString]) -> Result<Cli, clap::Error> {
         Some(cli) => cli?,
         None => {
             // Help, and the text of an error, may mention all commands.
-            let mut command = whole();
+            let mut command = whole_for_help();
             let matches = command.try_get_matches_from_mut(words)?;
             Cli::from_arg_matches(&matches).map_err(|error| error.format(&mut command))?
         }
@@ -266,16 +266,47 @@ fn names_former(revision: &str) -> bool {
 
 /// Returns the command line with the options of all commands.
 fn whole() -> clap::Command {
+    finished(with_examples())
+}
+
+/// Returns the commands, each with its examples.
+fn with_examples() -> clap::Command {
     let mut command = Cli::command();
     for (_, names) in GROUPS {
         for name in *names {
             command = command.mut_subcommand(name, |inner| inner.after_long_help(examples::help(name)));
         }
     }
+    command
+}
+
+/// Builds the commands, and adds the overview of them.
+fn finished(mut command: clap::Command) -> clap::Command {
     // The commands have no descriptions before this.
     command.build();
     let overview = overview(&command);
     command.help_template(overview)
+}
+
+/// Returns the same for help: rare options that all commands take are left to the long form, and `--help` of `fsck`
+/// is short.
+fn whole_for_help() -> clap::Command {
+    let mut command = with_examples();
+    for rare in ["input_format", "no_pager", "verbose", "color", "ascii"] {
+        command = command.mut_arg(rare, |arg| arg.hide_short_help(true));
+    }
+    finished(command.mut_subcommand("fsck", with_short_help))
+}
+
+/// Makes `--help` as short as `-h`, with the examples: what `fsck` has to say is in its manual page.
+fn with_short_help(command: clap::Command) -> clap::Command {
+    let help = clap::Arg::new("help")
+        .short('h')
+        .long("help")
+        .action(clap::ArgAction::HelpShort)
+        .help("Print help; `bough help fsck` shows more");
+    let examples = examples::help(command.get_name());
+    command.disable_help_flag(true).arg(help).after_help(examples)
 }
 
 /// Returns the template of the help of bough itself, which lists the commands by task.

@@ -110,7 +110,11 @@ fn list(args: &LogArgs, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
             let object = as_json(&operation, by.is_some());
             writeln!(ui.out(), "{object}")?;
         } else {
-            let row = row(&log, &operation, by.as_deref());
+            let whole = row(&log, &operation, by.as_deref());
+            let row = match text::is_whole() || text::width(&whole) <= ui.look.width {
+                true => whole,
+                false => narrow_row(&operation, by.is_some(), ui.look.width),
+            };
             writeln!(ui.out(), "{row}")?;
         }
     }
@@ -220,6 +224,33 @@ fn row(log: &Log, operation: &Operation, undone_by: Option<&str>) -> String {
         row.push_str(&format!("  ({})", marks.join(", ")));
     }
     row
+}
+
+/// Returns the row of an operation in `width` cells: the file is shortened first, from the left.
+fn narrow_row(operation: &Operation, is_undone: bool, width: usize) -> String {
+    let age = time::age(parse_time(operation.time.as_bytes()), time::now());
+    let mut row = format!("{}  {age:>4}  {}", operation.op_id, operation.command);
+    let state = match operation.state {
+        Progress::Begun => "  (interrupted)",
+        Progress::Failed => "  (failed)",
+        Progress::Done if is_undone => "  (undone)",
+        Progress::Done => "",
+    };
+    if operation.moved {
+        let short = |id: &Option<String>| match id {
+            Some(id) => text::one_line(&id.chars().take(8).collect::<String>()),
+            None => "the start".into(),
+        };
+        let moved = format!("  {} → {}", short(&operation.from), short(&operation.to));
+        if text::width(&row) + text::width(&moved) + state.len() <= width {
+            row += &moved;
+        }
+    }
+    let room = width.saturating_sub(text::width(&row) + state.len() + 2);
+    if room >= 8 {
+        row += &format!("  {}", text::fit_end(&text::one_line(&operation.file.display().to_string()), room));
+    }
+    text::fit(&(row + state), width)
 }
 
 fn as_json(operation: &Operation, undone: bool) -> Value {

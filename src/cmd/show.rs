@@ -2,7 +2,7 @@
 
 use super::shared::entry_json::is_hidden;
 use super::shared::options::Global;
-use super::shared::render::{Body, View, ink_of};
+use super::shared::render::{Body, View, ink_of, tokens};
 use super::shared::stored_results::Stored;
 use super::shared::summary_facts::Facts;
 use super::shared::words::{self, Use};
@@ -139,17 +139,7 @@ fn entry(view: &mut View<'_>, ix: Ix, ui: &mut Ui) -> anyhow::Result<()> {
         rows.push(("ended", text::one_line(ended)));
     }
     if let Some(usage) = content.usage() {
-        let mut tokens = format!("{} in", Count("token", "tokens", usage.input as usize));
-        if usage.sent() > usage.input {
-            let (read, written) = (usage.cache_read as usize, usage.cache_write as usize);
-            tokens += &format!(
-                ", {} from and {} into the cache",
-                Count("token", "tokens", read),
-                Count("token", "tokens", written)
-            );
-        }
-        tokens += &format!(", {} out", Count("token", "tokens", usage.output as usize));
-        rows.push(("usage", tokens));
+        rows.push(("usage", tokens(&usage)));
     }
     if matches!(kind, Kind::Compaction | Kind::Summary) {
         let facts = Facts::read(session.format, &line).rows();

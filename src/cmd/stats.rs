@@ -4,6 +4,7 @@ use super::shared::config::Config;
 use super::shared::exit::Failures;
 use super::shared::file_args::Files;
 use super::shared::options::Global;
+use super::shared::scope::{self, Scope};
 use super::shared::time::{self, Between, Window};
 use super::shared::{parallel, thread_arg};
 use super::{Exit, Failure, complete};
@@ -36,9 +37,8 @@ pub struct Args {
     #[arg(value_name = "FILE", add = ArgValueCompleter::new(complete::session_files))]
     files: Vec<PathBuf>,
 
-    /// Count all sessions of all stores
-    #[arg(long, conflicts_with = "files")]
-    all: bool,
+    #[command(flatten)]
+    scope: Scope,
 
     /// Group the counts by one or two of these, separated by a comma
     #[arg(long, value_name = "WHAT", value_delimiter = ',', action = clap::ArgAction::Append)]
@@ -109,7 +109,7 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     }
     let window = args.between.window()?;
     let prices = config.prices();
-    let files = Files::resolve(&args.files, args.all, global, config, ui)?;
+    let files = Files::resolve(&args.files, args.scope, global, ui)?;
     let groups = files.sessions();
     let mut total = Total::default();
     let mut sessions: Vec<Row> = Vec::new();
@@ -159,10 +159,12 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
     let shown = Shown { total: &total, sessions: &sessions, paths: &paths };
     match (&args.by[..], ui.look.json) {
         ([], true) => shown.json(ui)?,
-        ([], false) if sessions.is_empty() && !failures.is_empty() => {}
-        ([], false) if sessions.is_empty() => ui.note("no sessions found"),
+        ([], false) if sessions.is_empty() => {}
         ([], false) => shown.tables(ui)?,
         (what, json) => shown.groups(what, by, json, ui)?,
+    }
+    if sessions.is_empty() && failures.is_empty() {
+        return Ok(scope::none_found(ui));
     }
     Ok(failures.or(Exit::Done))
 }

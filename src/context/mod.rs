@@ -524,6 +524,23 @@ impl Message {
         !self.patches.iter().any(Patch::withholds)
     }
 
+    /// Returns what pi puts before and after the text of a summary when it sends it, if it does.
+    ///
+    /// [`Said::text`] is without it, as in pi's own context.
+    pub fn frame(&self, format: Format) -> Option<(&'static str, &'static str)> {
+        match (&*self.role, format) {
+            ("compactionSummary", Format::Pi) => Some((
+                "The conversation history before this point was compacted into the following summary:\n\n<summary>\n",
+                "\n</summary>",
+            )),
+            ("branchSummary", Format::Pi) => Some((
+                "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n",
+                "</summary>",
+            )),
+            _ => None,
+        }
+    }
+
     /// Reads the content of the message; `line` receives the bytes of its line.
     pub fn read<'l>(
         &self,

@@ -53,6 +53,29 @@ pub fn missing(side: Snapshot<'_>, tip: Ix) -> io::Result<Bring> {
     Ok(if talks { Bring::Entries(left) } else { Bring::Nothing })
 }
 
+/// Finds the entries on the path to `tip` in another session that the path to HEAD lacks.
+///
+/// Entries with the same id, which a fork shares, and those that an earlier cherry-pick copied are
+/// left out.
+pub fn missing_of(ours: Snapshot<'_>, theirs: Snapshot<'_>, tip: Ix) -> io::Result<Bring> {
+    let session = theirs.session;
+    let path = session.whole_path(tip);
+    let own = ours.session.head.leaf.map(|leaf| ours.session.whole_path(leaf)).unwrap_or_default();
+    let shared: HashSet<Key> =
+        own.iter().map(|ix| ours.session.entries.key(*ix)).filter(|key| key.is_some()).collect();
+    let path: Vec<Ix> = path.into_iter().filter(|ix| !shared.contains(&session.entries.key(*ix))).collect();
+    let brought = Known::collect(ours, &own)?.among(theirs, &path)?;
+    let is_left = |ix: Ix| !session.entries.flags(ix).has(Flags::MARKER);
+    let left: Vec<Picked> = path
+        .iter()
+        .zip(brought)
+        .filter(|(ix, brought)| !brought && is_left(**ix))
+        .map(|(ix, _)| Picked { ix: *ix, named: false })
+        .collect();
+    let talks = left.iter().any(|picked| !session.entries.flags(picked.ix).has(Flags::BOOKKEEPING));
+    Ok(if talks { Bring::Entries(left) } else { Bring::Nothing })
+}
+
 /// The entries that are already on our side.
 struct Known {
     /// Ids of entries whose copies were recorded.

@@ -4,6 +4,7 @@ use super::Error;
 use super::read::search;
 use crate::format::{Detected, Format, detect, is_agents, main_of};
 use crate::json::{self, Prefilter};
+use std::collections::HashMap;
 use std::fs::{self, File};
 use std::io::{self, Read};
 use std::ops::ControlFlow;
@@ -236,6 +237,60 @@ fn collect(agent: &'static str, folder: &Path, deeper: usize, out: &mut Vec<Foun
             collect(agent, &path, deeper - 1, out);
         }
     }
+}
+
+/// Returns the files of a folder that a user names: those below it if it is a store or lies in one;
+/// or else the sessions of the project whose working directory it is, with their subagents; or else
+/// the files below it.
+pub fn files_of(stores: &[Store], folder: &Path) -> Vec<PathBuf> {
+    match project_at(stores, folder) {
+        Some(sessions) => with_subagents(sessions),
+        None => below(folder),
+    }
+}
+
+/// Returns the sessions of the project whose working directory a folder is, newest first; `None` if
+/// it is a store, lies in one, or has no sessions.
+pub fn project_at(stores: &[Store], folder: &Path) -> Option<Vec<Found>> {
+    let real = folder.canonicalize().ok()?;
+    let is_in_store =
+        |store: &Store| store.root.canonicalize().is_ok_and(|root| real.starts_with(&root) || root == real);
+    if stores.iter().any(is_in_store) {
+        return None;
+    }
+    let found: Vec<Found> = of_folder(stores, &real, Worktrees::LeftOut).collect();
+    (!found.is_empty()).then_some(found)
+}
+
+/// Returns the files of sessions, each followed by the files of its subagents.
+pub fn with_subagents(sessions: Vec<Found>) -> Vec<PathBuf> {
+    // The subagents beside the sessions of a folder, by the sessions that started them.
+    let mut beside: HashMap<PathBuf, HashMap<String, Vec<PathBuf>>> = HashMap::new();
+    let mut out = Vec::new();
+    for Found { path, .. } in sessions {
+        let folder = path.parent().unwrap_or(Path::new("")).to_owned();
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let agents = beside.entry(folder.clone()).or_insert_with(|| agents_in(&folder)).remove(&stem);
+        out.push(path);
+        out.extend(below(&folder.join(&stem)));
+        out.extend(agents.unwrap_or_default());
+    }
+    out
+}
+
+/// Returns the files of subagents directly in a folder, by the sessions that started them.
+fn agents_in(folder: &Path) -> HashMap<String, Vec<PathBuf>> {
+    let mut out: HashMap<String, Vec<PathBuf>> = HashMap::new();
+    let mut files: Vec<PathBuf> =
+        fs::read_dir(folder).into_iter().flatten().flatten().map(|entry| entry.path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "jsonl") && is_agents(path));
+    files.sort();
+    for path in files {
+        if let Some(session) = super::project::session_of_agent(&path) {
+            out.entry(session).or_default().push(path);
+        }
+    }
+    out
 }
 
 /// Whether the sessions of the other worktrees of a git repository count as those of a folder.

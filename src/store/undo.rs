@@ -114,7 +114,7 @@ pub fn last(log: &Log, path: Option<&Path>, which: Which<'_>) -> Result<Vec<Want
             continue;
         }
         if let Which::After(op) = which
-            && operation.op_id.starts_with(op)
+            && is_prefix(&operation, op)
         {
             is_met = true;
             break;
@@ -184,12 +184,16 @@ pub fn original(log: &Log, op: &str) -> Result<Option<Operation>, Refusal> {
     Ok(found)
 }
 
+fn is_prefix(operation: &Operation, op: &str) -> bool {
+    !op.is_empty() && operation.op_id.starts_with(op)
+}
+
 /// Returns whether the id of an operation begins with a text.
 pub fn is_operation(log: &Log, op: &str) -> Result<bool, Refusal> {
     let io = not_read(log);
     let mut reader = log.reader().map_err(&io)?;
     while let Some(operation) = reader.next().map_err(&io)? {
-        if operation.op_id.starts_with(op) {
+        if is_prefix(&operation, op) {
             return Ok(true);
         }
     }
@@ -206,7 +210,7 @@ pub fn find(log: &Log, op: &str) -> Result<Wanted, Refusal> {
             found = vec![past];
             break;
         }
-        if past.operation.op_id.starts_with(op) {
+        if is_prefix(&past.operation, op) {
             found.push(past);
         }
     }

@@ -39,13 +39,15 @@ pub struct Ui {
     closed: bool,
     /// Whether signs are replaced by ASCII.
     spelled: bool,
+    /// A line that comes before whatever is printed next.
+    heading: Option<String>,
 }
 
 impl Ui {
     /// Creates a `Ui` that writes to the standard streams.
     pub fn standard(look: Look) -> Ui {
         let out = Ui::guarded(look, Box::new(BufWriter::with_capacity(64 * 1024, Stdout(io::stdout()))));
-        Ui { look, out, pager: None, closed: false, spelled: false }
+        Ui { look, out, pager: None, closed: false, spelled: false, heading: None }
     }
 
     /// Output to a terminal contains no escapes except those of colors, whatever a command writes.
@@ -100,7 +102,21 @@ impl Ui {
     /// Returns the destination of data. Everything written reaches the reader when the program
     /// ends, or earlier.
     pub fn out(&mut self) -> &mut dyn Write {
+        if let Some(heading) = self.heading.take() {
+            // If this fails, so does what follows.
+            let _ = self.out.write_all(heading.as_bytes());
+        }
         &mut *self.out
+    }
+
+    /// Sets what comes before the next output: a heading of something that may turn out to be empty.
+    pub fn set_heading(&mut self, heading: Option<String>) {
+        self.heading = heading;
+    }
+
+    /// Returns whether nothing was printed since the heading was set.
+    pub fn has_heading(&self) -> bool {
+        self.heading.is_some()
     }
 
     /// Prints a message for the user on standard error, on a separate line.

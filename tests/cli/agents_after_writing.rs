@@ -223,6 +223,8 @@ fn write(row: &Row<'_>, opened: &Opened, copy: &Path) -> Result<Option<PathBuf>,
                 to: Some(out.clone()),
                 from: Some(Path::new("/work").join(copy.file_name().unwrap())),
                 moved: None,
+                cwd: None,
+                is_empty: false,
             };
             export::plan(whole, &wish, ids, now).map(|export| export.plan)
         }

@@ -7,6 +7,7 @@ mod surroundings;
 
 use super::shared::exit::Failures;
 use super::shared::options::Global;
+use super::shared::scope::{self, Scope};
 use super::shared::write::WriteArgs;
 use super::shared::{parallel, session_arg};
 use super::{Exit, Failure, complete};
@@ -98,6 +99,9 @@ pub struct Args {
     explain: Option<String>,
 
     #[command(flatten)]
+    scope: Scope,
+
+    #[command(flatten)]
     writing: WriteArgs,
 }
 
@@ -130,8 +134,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     let options = options(args)?;
     let mut total = Total::default();
     let targets = targets(args, global, &mut total, ui)?;
-    if targets.is_empty() && total.failures.is_empty() && !ui.look.quiet {
-        ui.note("no session files found, nothing was checked");
+    if targets.is_empty() && total.failures.is_empty() {
+        return Ok(scope::none_found(ui));
     }
     if args.repair {
         repair::run(args, global, &targets, &options, total, ui)
@@ -330,6 +334,13 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     let mut out = Vec::new();
     let mut left = BTreeSet::new();
     let mut add = |path: PathBuf, named: bool| out.push(Target { path, named });
+    if let Some(paths) = args.scope.files(!args.files.is_empty(), global)? {
+        let folders: BTreeSet<&Path> = paths.iter().filter_map(|path| path.parent()).collect();
+        let left = folders.into_iter().flat_map(leftovers).collect();
+        tell_leftovers(&left, ui);
+        return Ok(paths.into_iter().map(|path| Target { path, named: false }).collect());
+    }
+    let stores = locate::stores(&global.roots);
     let mut words: Vec<&str> = global.session.iter().map(String::as_str).collect();
     words.extend(args.files.iter().map(String::as_str));
     if words.is_empty() {
@@ -341,7 +352,7 @@ fn targets(args: &Args, global: &Global, total: &mut Total, ui: &mut Ui) -> anyh
     for word in words {
         let path = Path::new(word);
         if word != "-" && path.is_dir() {
-            let below = locate::below(path);
+            let below = locate::files_of(&stores, path);
             let folders: BTreeSet<&Path> = below.iter().filter_map(|path| path.parent()).collect();
             left.extend(leftovers(path));
             left.extend(folders.into_iter().filter(|folder| *folder != path).flat_map(leftovers));

@@ -8,9 +8,11 @@ mod select;
 
 use super::shared::exit::Failures;
 use super::shared::options::Global;
+use super::shared::scope::{self, Scope};
 use super::shared::template;
 use super::shared::thread_arg;
 use super::shared::thread_arg::{ReadOptions, ThreadView};
+use super::shared::time::DateArg;
 use super::shared::words::{self, Use};
 use super::{Exit, Failure, complete};
 use crate::model::{Ix, Kind};
@@ -50,6 +52,14 @@ pub struct Args {
     #[arg(long)]
     all: bool,
 
+    /// The logs of all sessions of the current project, one after the other
+    #[arg(short, long, conflicts_with = "all_sessions")]
+    project: bool,
+
+    /// The logs of all sessions of all agents
+    #[arg(long)]
+    all_sessions: bool,
+
     /// Print the oldest of the selected entries first
     ///
     /// With `--graph`, draws the tree from its roots down, like the agents' own tree views.
@@ -71,6 +81,9 @@ pub struct Args {
     /// Only entries until a time
     #[arg(long, value_name = "TIME", alias = "before")]
     until: Option<String>,
+
+    #[command(flatten)]
+    date: DateArg,
 
     /// Only entries of these kinds
     #[arg(long = "kind", value_name = "KIND", value_delimiter = ',', value_parser = kinds())]
@@ -150,9 +163,17 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
     if !args.raw && args.format.is_none() {
         ui.for_people();
     }
+    let keep = Filter::new(args)?;
+    let scope = Scope { project: args.project, all: args.all_sessions };
+    if let Some(found) = scope.sessions(false, global)? {
+        let sessions: Vec<PathBuf> = found.into_iter().map(|found| found.path).collect();
+        if sessions.is_empty() {
+            return Ok(scope::none_found(ui));
+        }
+        return each(args, &sessions, &args.words, &keep, global, ui);
+    }
     let words = words::split(global, &args.words, Use::Reads)?;
     let (named, revisions) = (words.session(), &words.revisions[..]);
-    let keep = Filter::new(args)?;
     match thread_arg::sessions(global, named) {
         Some(sessions) => each(args, &sessions, revisions, &keep, global, ui),
         None => print_session(args, named, revisions, &keep, global, ui),
@@ -176,18 +197,21 @@ fn each(
     let is_named = sessions.len() > 1 && !args.raw && args.format.is_none() && !global.json;
     let mut failures = Failures::default();
     ui.page();
-    for (at, path) in sessions.iter().enumerate() {
+    let mut is_first = true;
+    for path in sessions {
         let path = path.display().to_string();
         if is_named {
-            let space = if at > 0 { "\n" } else { "" };
+            let space = if is_first { "" } else { "\n" };
             let name = ui.paint(Ink::Strong, text::one_line(&path));
-            writeln!(ui.out(), "{space}{name}")?;
+            ui.set_heading(Some(format!("{space}{name}\n")));
         }
         match print_session(args, Some(&path), revisions, keep, global, ui) {
             Ok(_) => {}
             Err(error) => failures.add(error, false, ui)?,
         }
+        is_first &= ui.has_heading();
     }
+    ui.set_heading(None);
     Ok(failures.or(Exit::Done))
 }
 

@@ -93,6 +93,7 @@ impl<'s> Printer<'s> {
     pub(super) fn new(opened: &'s Opened, args: &Args, keep: &Filter, global: &Global) -> Printer<'s> {
         let style = style(args, global);
         let mut view = View::new(opened);
+        view.date = args.date.date;
         // Entries hidden on request are skipped in the list, but that does not move HEAD.
         let session = &opened.session;
         view.mark(|ix| keep.asks_for(session, ix) || keep.is_talk(session, ix));

@@ -48,6 +48,8 @@ pub(super) fn prompts(
     }
     ui.page();
     let mut view = View::new(&opened);
+    view.date = args.date.date;
+    let dates = view.date.width();
     let widest = format!("turn:{}", turns.len()).len();
     for (number, turn) in rows {
         let turn_name = format!("turn:{number}");
@@ -58,14 +60,14 @@ pub(super) fn prompts(
         }
         let (id, age, said) = match &turn.prompt {
             Prompt::Entry(ix) => {
-                let age = time::age(opened.session.entries.time(*ix), view.now);
+                let age = view.date.format(opened.session.entries.time(*ix), view.now);
                 (view.short_id(*ix)?, age, view.summary(*ix)?)
             }
             Prompt::Queued { line, queued, .. } => {
                 (format!("line {line}"), String::new(), text::one_line(&queued.text))
             }
         };
-        let row = format!("{}  {}  {age:>4}  ", text::pad(&turn_name, widest), text::pad(&id, 8));
+        let row = format!("{}  {}  {age:>dates$}  ", text::pad(&turn_name, widest), text::pad(&id, 8));
         let room =
             if ui.look.terminal { ui.look.width.saturating_sub(text::width(&row)) } else { usize::MAX };
         let (name, id) = (text::pad(&turn_name, widest), text::pad(&id, 8));
@@ -73,7 +75,7 @@ pub(super) fn prompts(
             "{}  {}  {}  {}",
             ui.paint(Ink::Label, name),
             ui.paint(Ink::Id, id),
-            ui.paint(Ink::Quiet, format!("{age:>4}")),
+            ui.paint(Ink::Quiet, format!("{age:>dates$}")),
             text::fit(&said, room)
         );
         writeln!(ui.out(), "{}", row.trim_end())?;

@@ -5,6 +5,8 @@ mod tree;
 use super::shared::config::Config;
 use super::shared::exit::Failures;
 use super::shared::options::Global;
+use super::shared::scope::{self, Scope};
+use super::shared::time::DateArg;
 use super::shared::{file_args, parallel, session_arg, time, write};
 use super::{Exit, Failure, complete};
 use crate::format::Format;
@@ -37,9 +39,8 @@ pub struct Args {
     #[arg(value_name = "FOLDER", add = ArgValueCompleter::new(complete::session_files))]
     folders: Vec<PathBuf>,
 
-    /// List the sessions of all projects
-    #[arg(long, conflicts_with_all = ["folders", "cwd"])]
-    all: bool,
+    #[command(flatten)]
+    scope: Scope,
 
     /// Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`
     #[arg(long, value_name = "AGENT", value_parser = ["pi", "omp", "claude", "chimera"])]
@@ -56,6 +57,9 @@ pub struct Args {
     /// Only sessions last written before a time
     #[arg(long, value_name = "TIME")]
     until: Option<String>,
+
+    #[command(flatten)]
+    date: DateArg,
 
     /// Sort by `age`, `size`, `entries`, `branches`, `name` or `folder`; a leading `-` reverses the
     /// order
@@ -155,24 +159,22 @@ pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) ->
         table(&rows, args, now, ui)?;
     }
     session_arg::tell_remains(&remains(args, config)?, ui);
-    if rows.is_empty() && failures.is_empty() && !(ui.look.quiet || ui.look.json || args.paths) {
-        ui.note(if args.agent.is_some() || args.since.is_some() || args.until.is_some() {
-            "no such session"
-        } else {
-            "no sessions found"
-        });
+    if !rows.is_empty() || !failures.is_empty() {
+        return Ok(failures.or(Exit::Done));
     }
-    if rows.is_empty() && !args.all && args.folders.is_empty() {
+    let exit = scope::none_found(ui);
+    if !args.scope.all && args.folders.is_empty() {
         ui.hint("`--all` lists the sessions of all projects");
     }
-    Ok(failures.or(Exit::Done))
+    Ok(exit)
 }
 
 /// The files that are looked at.
 fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Found>> {
     let stores = locate::stores(&config.session.roots);
-    if args.all {
-        return Ok(stores.iter().flat_map(locate::sessions).collect());
+    let is_named = !args.folders.is_empty() || args.cwd.is_some();
+    if let Some(found) = args.scope.sessions(is_named, global)? {
+        return Ok(found);
     }
     if args.folders.is_empty() {
         return Ok(match &args.cwd {
@@ -187,7 +189,8 @@ fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Fo
             return Err(Failure::Usage { what, hint: "name a file or a folder".into() }.into());
         }
         if folder.is_dir() {
-            out.extend(locate::in_folder(folder).into_iter().filter_map(Found::from_path));
+            let below = || locate::in_folder(folder).into_iter().filter_map(Found::from_path).collect();
+            out.extend(locate::project_at(&stores, folder).unwrap_or_else(below));
         } else {
             let none = || store::Error::NotFound { path: folder.clone() };
             let file = match folder.to_str().filter(|_| !folder.exists()) {
@@ -202,7 +205,7 @@ fn found(args: &Args, global: &Global, config: &Config) -> anyhow::Result<Vec<Fo
 
 /// Returns the remains of sessions whose own file is gone, where sessions are searched.
 fn remains(args: &Args, config: &Config) -> anyhow::Result<Vec<Remains>> {
-    if args.all {
+    if args.scope.all {
         let stores = locate::stores(&config.session.roots);
         return Ok(stores.iter().flat_map(|store| remains::remains(&store.root)).collect());
     }
@@ -586,7 +589,7 @@ fn table(rows: &[Row], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()
 fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) -> anyhow::Result<()> {
     let none = Note::default();
     // Within one folder, the folder need not be printed.
-    let with_folder = args.all || !args.folders.is_empty();
+    let with_folder = args.scope.all || !args.folders.is_empty();
     let home = etcetera::home_dir().unwrap_or_default();
     let folders: Vec<String> = rows.iter().map(|row| folder(row.summary.cwd.as_deref(), &home)).collect();
     let ids = short_ids(rows);
@@ -606,11 +609,11 @@ fn table_of(rows: &[&Row], notes: &[Note], args: &Args, now: Time, ui: &mut Ui) 
     let branches_width = widest(&mut counts.iter().map(|[_, branches]| branches));
     let folder_width = if with_folder { widest(&mut folders.iter()).min(24) } else { 0 };
     for (at, row) in rows.iter().enumerate() {
-        let age = time::age(time(row.modified), now);
-        let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, format!("{age:>4}")), row.format.agent());
+        let age = args.date.date.column(time(row.modified), now);
+        let mut out = format!("{} {:<7} ", ui.paint(Ink::Quiet, age), row.format.agent());
         let id = text::pad(&ids[at], id_width);
         out.push_str(&ui.paint(Ink::Id, id));
-        let mut used = 4 + 1 + 8 + id_width;
+        let mut used = args.date.date.width() + 1 + 8 + id_width;
         if entries_width > 0 {
             let [entries, branches] = &counts[at];
             let mark = if ui.look.ascii { "/" } else { "⑂" };

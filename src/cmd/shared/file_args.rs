@@ -1,7 +1,7 @@
 //! The file arguments of commands that work on several sessions.
 
-use super::config::Config;
 use super::options::Global;
+use super::scope::Scope;
 use super::session_arg;
 use crate::format::is_agents;
 use crate::store::locate;
@@ -22,19 +22,16 @@ pub(crate) struct Files {
 
 impl Files {
     /// Returns the files that the words of a command name: files themselves, folders with
-    /// everything below them, with `all` the stores of all agents; without words, the session of
-    /// the command.
+    /// everything in them, with a scope the sessions of the project or of all agents; without
+    /// words, the session of the command.
     pub(crate) fn resolve(
         words: &[PathBuf],
-        all: bool,
+        scope: Scope,
         global: &Global,
-        config: &Config,
         ui: &mut Ui,
     ) -> anyhow::Result<Files> {
-        if all {
-            let stores = locate::stores(&config.session.roots);
-            let found = stores.into_iter().flat_map(|store| locate::below(&store.root)).collect();
-            return Ok(Files { paths: found, several: true, named: HashSet::new() });
+        if let Some(paths) = scope.files(!words.is_empty(), global)? {
+            return Ok(Files { paths, several: true, named: HashSet::new() });
         }
         if words.is_empty() {
             let path = session_arg::path(global, None, ui)?;
@@ -46,7 +43,7 @@ impl Files {
         for path in words {
             if path.is_dir() {
                 several = true;
-                paths.extend(locate::below(path));
+                paths.extend(locate::files_of(&locate::stores(&global.roots), path));
             } else {
                 let is_id = |word: &&str| !path.exists() && !session_arg::looks_like_a_file(word);
                 let path = match path.to_str().filter(is_id).map(|word| session_arg::by_word(global, word)) {

@@ -1,10 +1,12 @@
 //! How an entry is shown: its row in a list, its text, and its object for scripts.
 
+use super::entry_json;
 use super::stored_results::Stored;
-use super::{entry_json, time};
-use crate::format::{Block, Content, Session};
+use super::time;
+use super::time::DateStyle;
+use crate::format::{Block, Content, Session, Usage};
 use crate::json;
-use crate::model::{Count, Ix, Kind, Time};
+use crate::model::{Count, Ix, Kind, Time, grouped};
 use crate::ops::ids::ShortIds;
 use crate::ops::tool_calls::ToolCalls;
 use crate::ops::{filter, ids};
@@ -19,6 +21,8 @@ pub(crate) struct View<'s> {
     pub(crate) session: &'s Session,
     pub(crate) files: &'s Files,
     pub(crate) now: Time,
+    /// How times are printed.
+    pub(crate) date: DateStyle,
     short: ShortIds,
     calls: ToolCalls,
     id_width: usize,
@@ -62,6 +66,7 @@ impl<'s> View<'s> {
             session: &opened.session,
             files: &opened.files,
             now: time::now(),
+            date: DateStyle::default(),
             short: ShortIds::default(),
             calls: ToolCalls::default(),
             marked: opened.session.head.entry,
@@ -206,8 +211,8 @@ impl<'s> View<'s> {
         row.push_str("  ");
         row.push_str(&paint(look, ink_of(kind), role));
         // A narrow row has better uses for the cells.
-        if width >= 60 {
-            let age = format!("{:>4}  ", time::age(self.session.entries.time(ix), self.now));
+        if width >= 60 || self.date != DateStyle::Relative {
+            let age = format!("{}  ", self.date.column(self.session.entries.time(ix), self.now));
             used += text::width(&age);
             row.push_str(&paint(look, Ink::Quiet, age));
         }
@@ -240,7 +245,8 @@ impl<'s> View<'s> {
         );
         let mut notes = Vec::new();
         if entries.time(ix).is_some() {
-            notes.push(format!("{} ago", time::age(entries.time(ix), self.now)));
+            let ago = if self.date == DateStyle::Relative { " ago" } else { "" };
+            notes.push(format!("{}{ago}", self.date.format(entries.time(ix), self.now)));
         }
         if let Some(model) = content.model.as_ref().filter(|_| !content.role.is_empty()) {
             notes.push(text::one_line(model));
@@ -320,8 +326,7 @@ impl<'s> View<'s> {
     pub(crate) fn stat(&self, ix: Ix, content: &Content<'_>) -> String {
         let mut stat = Count("byte", "bytes", self.session.span(ix).len as usize).to_string();
         if let Some(usage) = content.usage() {
-            stat += &format!(" · {} in", Count("token", "tokens", usage.sent() as usize));
-            stat += &format!(" · {} out", Count("token", "tokens", usage.output as usize));
+            stat += &format!(" · {}", tokens(&usage));
             if let Some(cost) = usage.cost.filter(|cost| *cost > 0.0) {
                 stat += &format!(" · ${cost:.4}");
             }
@@ -375,6 +380,24 @@ impl Printed {
             None => self.text.clone(),
         }
     }
+}
+
+/// Returns the tokens of a reply: the uncached input, what was read from and written to the cache, and
+/// the output.
+pub(crate) fn tokens(usage: &Usage) -> String {
+    let mut out = format!("{} in", Count("token", "tokens", usage.input as usize));
+    if usage.cache_read > 0 {
+        out += &format!(" · {} cache read", grouped(usage.cache_read as usize));
+    }
+    if usage.cache_write > 0 {
+        out += &format!(" · {} cache write", grouped(usage.cache_write as usize));
+        if usage.cache_write_1h > 0 {
+            let five = usage.cache_write.saturating_sub(usage.cache_write_1h);
+            let (five, hour) = (grouped(five as usize), grouped(usage.cache_write_1h as usize));
+            out += &format!(" (5m {five}, 1h {hour})");
+        }
+    }
+    out + &format!(" · {} out", Count("token", "tokens", usage.output as usize))
 }
 
 /// Returns the ink of a kind of entry.

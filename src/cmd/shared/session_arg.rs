@@ -134,6 +134,9 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
         return Ok(path.to_owned());
     }
     if path.is_dir() {
+        if locate::project_at(&locate::stores(&global.roots), path).is_some() {
+            return latest_in(global, &[path.to_owned()]);
+        }
         let found = in_folder(global, path);
         return match found.as_slice() {
             [only] => Ok(only.clone()),
@@ -160,9 +163,14 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
 /// The session of the current folder, or of the nearest above it that has any, that the agent's own `--continue` opens: the
 /// newest over all stores, without those that its agent passes over.
 pub(crate) fn latest(global: &Global) -> anyhow::Result<PathBuf> {
+    latest_in(global, &folders_above())
+}
+
+/// Does the same for the first of some folders that has sessions.
+fn latest_in(global: &Global, folders: &[PathBuf]) -> anyhow::Result<PathBuf> {
     let mut passed_over = None;
-    for folder in folders_above() {
-        for found in locate::of_folder(&locate::stores(&global.roots), &folder, locate::Worktrees::LeftOut) {
+    for folder in folders {
+        for found in locate::of_folder(&locate::stores(&global.roots), folder, locate::Worktrees::LeftOut) {
             match continued(&found, global.options()) {
                 Continued::Opened => return Ok(found.path),
                 Continued::Empty => return Err(Failure::EmptyNewest { path: found.path }.into()),

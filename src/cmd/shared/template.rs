@@ -10,7 +10,8 @@ use std::io;
 /// The table of placeholders, as the help shows it.
 pub(crate) const HELP: &str = "\
 %H %h id, short id · %P %p parent's id, short id · %T type · %r role · %s one-line summary · %b whole text ·
-%d names (HEAD, label) · %ad %ar date, age · %m model · %ti %to tokens in, out ·
+%d names (HEAD, label) · %ad %ar date, age · %m model · %ti %tr %tw %to tokens in, read from
+the cache, written to it, out ·
 %n newline · %x00 a NUL byte · %% a percent sign";
 
 /// A template, ready to be filled in.
@@ -33,6 +34,8 @@ enum Part {
     Age,
     Model,
     In,
+    CacheRead,
+    CacheWrite,
     Out,
 }
 
@@ -51,6 +54,8 @@ const KNOWN: &[(&str, Part)] = &[
     ("ar", Part::Age),
     ("m", Part::Model),
     ("ti", Part::In),
+    ("tr", Part::CacheRead),
+    ("tw", Part::CacheWrite),
     ("to", Part::Out),
     ("n", Part::Character('\n')),
     ("x00", Part::Character('\0')),
@@ -141,7 +146,13 @@ impl Template {
                 Part::Age => out += &time::age(entries.time(ix), view.now),
                 Part::Model => out += content.model.as_deref().unwrap_or_default(),
                 Part::In => {
-                    out += &usage.map(|usage| usage.sent().to_string()).unwrap_or_default();
+                    out += &usage.map(|usage| usage.input.to_string()).unwrap_or_default();
+                }
+                Part::CacheRead => {
+                    out += &usage.map(|usage| usage.cache_read.to_string()).unwrap_or_default();
+                }
+                Part::CacheWrite => {
+                    out += &usage.map(|usage| usage.cache_write.to_string()).unwrap_or_default();
                 }
                 Part::Out => out += &usage.map(|usage| usage.output.to_string()).unwrap_or_default(),
             }

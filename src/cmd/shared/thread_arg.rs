@@ -12,7 +12,7 @@ use crate::ops::claude_code_log::{self, Document};
 use crate::ops::thread;
 use crate::ops::thread::{Agent, Aside, How, Reading, StrandKind};
 use crate::ops::{self, revision};
-use crate::store::{self, Opened, project};
+use crate::store::{self, Opened, locate, project};
 use crate::ui::Ui;
 use std::collections::HashMap;
 use std::io;
@@ -57,7 +57,8 @@ pub(crate) fn folder(global: &Global, named: Option<&str>) -> Option<PathBuf> {
 /// be read together, or `None` if it was given one session, or a project.
 pub(crate) fn sessions(global: &Global, named: Option<&str>) -> Option<Vec<PathBuf>> {
     let path = Path::new(global.session.as_deref().or(named)?);
-    if !path.is_dir() || project::is_project(path) {
+    let is_working_directory = || locate::project_at(&locate::stores(&global.roots), path).is_some();
+    if !path.is_dir() || project::is_project(path) || is_working_directory() {
         return None;
     }
     Some(session_arg::in_folder(global, path)).filter(|found| found.len() > 1)

@@ -39,6 +39,53 @@ pub(crate) fn age(time: Time, now: Time) -> String {
     }
 }
 
+/// How `--date` prints times.
+#[derive(clap::ValueEnum, Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) enum DateStyle {
+    /// How long ago: `3h`
+    #[default]
+    Relative,
+    /// ISO 8601 in UTC: `2026-03-02T11:58:03Z`
+    Iso,
+    /// The local date and time: `2026-03-02 11:58`
+    Local,
+}
+
+impl DateStyle {
+    /// Formats a time; empty if there is none.
+    pub(crate) fn format(self, time: Time, now: Time) -> String {
+        match self {
+            DateStyle::Relative => age(time, now),
+            DateStyle::Iso => iso(time)
+                .map(|text| format!("{}Z", text.split('.').next().unwrap_or(&text)))
+                .unwrap_or_default(),
+            DateStyle::Local => minute(time),
+        }
+    }
+
+    /// Formats a time for a column, aligned to the right.
+    pub(crate) fn column(self, time: Time, now: Time) -> String {
+        format!("{:>width$}", self.format(time, now), width = self.width())
+    }
+
+    /// Returns the width of a column of times.
+    pub(crate) fn width(self) -> usize {
+        match self {
+            DateStyle::Relative => 4,
+            DateStyle::Iso => "2026-03-02T11:58:03Z".len(),
+            DateStyle::Local => "2026-03-02 11:58".len(),
+        }
+    }
+}
+
+/// The option `--date`.
+#[derive(clap::Args, Clone, Copy, Debug, Default)]
+pub(crate) struct DateArg {
+    /// How to print times
+    #[arg(long, value_name = "STYLE", default_value = "relative", hide_default_value = true)]
+    pub(crate) date: DateStyle,
+}
+
 /// Formats how long ago a time is, as the end of a sentence: `, 3 minutes ago`; empty if there is no time.
 pub(crate) fn ago(time: Time, now: Time) -> String {
     if !time.is_some() {

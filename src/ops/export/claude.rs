@@ -285,6 +285,11 @@ impl Copy<'_> {
         {
             edits.set("session_id", &new);
         }
+        if let Some(cwd) = &self.options.cwd
+            && edits.value("cwd").is_some()
+        {
+            edits.set("cwd", &Format::Claude.quoted(cwd));
+        }
     }
 
     fn name(&self, ix: Ix) -> io::Result<Vec<u8>> {
@@ -374,6 +379,7 @@ pub fn under_new_id(
     old: Option<&str>,
     new: &str,
     moved: Option<&MovedResults>,
+    cwd: Option<&str>,
 ) -> io::Result<Vec<Piece>> {
     let mut pieces = Vec::new();
     let id = Format::Claude.quoted(new);
@@ -386,6 +392,11 @@ pub fn under_new_id(
                 }
                 if old.is_some() && edits.value("session_id").and_then(string).as_deref() == old {
                     edits.set("session_id", &id);
+                }
+                if let Some(cwd) = cwd
+                    && edits.value("cwd").is_some()
+                {
+                    edits.set("cwd", &Format::Claude.quoted(cwd));
                 }
                 if let Some(moved) = moved {
                     moved.rename(&line, &mut edits);

@@ -35,6 +35,10 @@ pub struct ExportOptions {
     pub from: Option<PathBuf>,
     /// The stored results that are copied with the new session.
     pub moved: Option<MovedResults>,
+    /// The working directory of the new session, if it is another one.
+    pub cwd: Option<String>,
+    /// No entry at all: the new session begins before the first prompt.
+    pub is_empty: bool,
 }
 
 /// An export that has not been made yet.
@@ -86,7 +90,7 @@ pub fn plan(
     if session.format == Format::Claude {
         return claude::plan(whole, options, fresh, now);
     }
-    let (entries, beside) = chosen(whole, options)?;
+    let (entries, beside) = if options.is_empty { Default::default() } else { chosen(whole, options)? };
     let taken: HashSet<Ix> = entries.iter().copied().collect();
     let mut copy = Copy::new(whole, options, fresh, &entries)?;
     copy.header(now)?;
@@ -331,6 +335,9 @@ impl<'a> Copy<'a> {
                 Some(from) => edits.set("parentSession", &session.format.quoted(from)),
                 None => edits.remove("parentSession"),
             }
+        }
+        if let Some(cwd) = &self.options.cwd {
+            edits.set("cwd", &session.format.quoted(cwd));
         }
         self.edited(span, &edits, session.header.as_ref().map_or(0, |header| header.line), "");
         Ok(())

@@ -173,7 +173,7 @@ fn sends_the_same(whole: Snapshot<'_>, one: Option<Ix>, other: Option<Ix>) -> Re
 }
 
 /// Returns the parent of a prompt, and the prompt's text.
-fn before_prompt(whole: Snapshot<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
+pub fn before_prompt(whole: Snapshot<'_>, ix: Ix) -> Result<(Option<Ix>, String), Error> {
     let session = whole.session;
     let is_queued = session.entries.kind(ix) == Kind::Attachment && revision::is_prompt(session, ix);
     if !is_queued && !matches!(session.entries.kind(ix), Kind::User | Kind::Custom) {
