@@ -1,6 +1,6 @@
 //! `bough fsck`: checks sessions for damage, and repairs them.
 
-mod project;
+mod places;
 mod repair;
 mod report;
 mod surroundings;
@@ -76,7 +76,7 @@ pub struct Args {
     /// agent does not look for them, and sessions whose own file is gone, with the `bough move` that
     /// helps. FOLDER is a store; by default all stores are checked.
     #[arg(long, conflicts_with_all = ["repair", "only", "skip", "porcelain"])]
-    project: bool,
+    places: bool,
 
     /// Also exit with 1 if there are only warnings
     #[arg(long)]
@@ -124,8 +124,8 @@ pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<E
         report::explain(check, ui)?;
         return Ok(Exit::Done);
     }
-    if args.project {
-        return project::run(args, global, ui);
+    if args.places {
+        return places::run(args, global, ui);
     }
     if args.writing.dry_run && !args.repair {
         let hint = "`-n` shows what `--repair` would do";

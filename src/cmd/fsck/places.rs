@@ -1,4 +1,4 @@
-//! `bough fsck --project`: checks where sessions are, and not what is in them.
+//! `bough fsck --places`: checks where sessions are, and not what is in them.
 
 use super::Args;
 use crate::cmd::Exit;
