@@ -24,6 +24,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "archive",
+        &[
+            ("bough archive", "Archive all sessions of this machine; another run adds what is new"),
+            ("bough archive --older 20d -n", "Show which sessions were not written for twenty days"),
+            ("bough archive && bough archive --verify", "Archive, and compare everything with its hash"),
+        ],
+    ),
+    (
         "branches",
         &[
             ("bough branches", "List the branches"),
@@ -218,6 +226,17 @@ const EXAMPLES: &[(&str, &[Example])] = &[
                 "Redo two operations",
             ),
             ("bough label good && bough undo && bough redo --dry-run", "Show what that would change"),
+        ],
+    ),
+    (
+        "restore",
+        &[
+            ("bough archive -q && bough restore -n 0198f3a2", "Show what restoring a session would write"),
+            ("bough archive -q && bough restore 0198f3a2 --to restored", "Put a session into another folder"),
+            (
+                "bough archive -q -o backup && bough restore 0198f3a2 --from backup --to restored",
+                "Take it from another archive",
+            ),
         ],
     ),
     (

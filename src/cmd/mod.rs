@@ -1,6 +1,7 @@
 //! The command line: arguments, output, exit status.
 
 mod append;
+mod archive;
 mod branches;
 mod cat;
 mod cherry_pick;
@@ -23,6 +24,7 @@ mod merge_base;
 mod migrate;
 mod op;
 mod relocate;
+mod restore;
 mod rev_parse;
 mod sessions;
 mod shared;
@@ -64,6 +66,7 @@ pub struct Cli {
 #[command(defer = true)]
 enum Command {
     Append(append::Args),
+    Archive(archive::Args),
     Branches(branches::Args),
     Cat(cat::Args),
     CherryPick(cherry_pick::Args),
@@ -86,6 +89,7 @@ enum Command {
     Move(relocate::Args),
     Op(op::Args),
     Redo(undo::RedoArgs),
+    Restore(restore::Args),
     RevParse(rev_parse::Args),
     Sessions(sessions::Args),
     Show(show::Args),
@@ -106,7 +110,7 @@ const GROUPS: &[(&str, &[&str])] = &[
         ],
     ),
     ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch", "move", "drop"]),
-    ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op"]),
+    ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op", "archive", "restore"]),
     (
         "Plumbing and setup",
         &["append", "cat", "rev-parse", "merge-base", "config", "completions", "help", "man"],
@@ -151,6 +155,8 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     let global = &cli.global;
     match &cli.command {
         Command::Append(args) => append::run(args, global, ui),
+        Command::Archive(args) => archive::run(args, global, ui),
+        Command::Restore(args) => restore::run(args, global, ui),
         Command::Branches(args) => branches::run(args, global, ui),
         Command::Cat(args) => cat::run(args, global, ui),
         Command::CherryPick(args) => cherry_pick::run(args, global, ui),

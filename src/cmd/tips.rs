@@ -8,7 +8,6 @@ use clap::error::{ContextKind, ContextValue};
 const TIPS: &[(&str, &str)] = &[
     ("add", "agents write sessions; `bough append` adds one entry"),
     ("amend", "`bough switch --rewind REV` moves to before a prompt and prints it, to be sent again"),
-    ("archive", "`bough export-branch -o FILE` writes a branch to a file"),
     ("blame", "`bough log REV` shows the path to an entry; `bough grep TEXT` finds entries"),
     ("branch", "`bough branches` lists branches; `bough switch REV` starts one"),
     ("checkout", "`bough switch REV`"),
@@ -30,7 +29,6 @@ const TIPS: &[(&str, &str)] = &[
     ("remove", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
     ("repair", "`bough fsck --repair`"),
     ("reset", "`bough switch REV`"),
-    ("restore", "`bough undo`"),
     ("resume", "`bough switch REV` and `bough export-branch --store` print how to resume"),
     ("revert", "`bough undo`"),
     ("rm", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),

@@ -5,6 +5,7 @@
 //! read, the result is an error or a shorter session, never a signal.
 
 pub mod agents;
+pub mod archive;
 pub mod blobs;
 pub mod clients;
 pub mod companions;

@@ -3,6 +3,7 @@
 mod agents_after_repair;
 mod agents_after_writing;
 mod agents_random;
+mod archived;
 mod beside;
 mod cherry_pick;
 mod claude_facts;

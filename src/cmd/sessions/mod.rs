@@ -42,6 +42,10 @@ pub struct Args {
     #[command(flatten)]
     scope: Scope,
 
+    /// List the sessions of the archive, which `bough archive` makes
+    #[arg(long, conflicts_with_all = ["folders", "cwd", "all", "tree", "paths", "quick"])]
+    archived: bool,
+
     /// Only sessions of this agent: `pi`, `omp`, `claude` or `chimera`
     #[arg(long, value_name = "AGENT", value_parser = ["pi", "omp", "claude", "chimera"])]
     agent: Option<String>,
@@ -105,6 +109,9 @@ pub struct Args {
 pub(super) fn run(args: &Args, global: &Global, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
     if !args.paths {
         ui.for_people();
+    }
+    if args.archived {
+        return super::archive::list(args.max_count, ui);
     }
     let now = time::now();
     let mut found = found(args, global, config)?;

@@ -6,6 +6,7 @@ use crate::cmd::Failure;
 use crate::model::Count;
 use crate::ops::Snapshot;
 use crate::store;
+use crate::store::archive::Archive;
 use crate::store::continued::{Continued, continued};
 use crate::store::remains::Remains;
 use crate::store::{Opened, TailRequest, locate};
@@ -157,7 +158,22 @@ pub(crate) fn by_word(global: &Global, word: &str) -> anyhow::Result<PathBuf> {
     if word == "latest" {
         return latest(global);
     }
-    Ok(locate::session_named(&locate::stores(&global.roots), word)?)
+    match locate::session_named(&locate::stores(&global.roots), word) {
+        Err(error @ store::Error::NoSession { .. }) => Ok(archived(word)?.ok_or(error)?),
+        other => Ok(other?),
+    }
+}
+
+/// Returns the file of a session of the archive that a word names, unpacked; `None` if the archive
+/// has no such session, or several.
+fn archived(word: &str) -> anyhow::Result<Option<PathBuf>> {
+    let Some(archive) = Archive::of_user().filter(Archive::exists) else { return Ok(None) };
+    let io = |source| store::Error::Io { path: archive.folder().to_owned(), source };
+    let contents = archive.read().map_err(io)?;
+    match contents.session(word).as_slice() {
+        [only] => Ok(Some(archive.unpack_to_read(only).map_err(io)?)),
+        _ => Ok(None),
+    }
 }
 
 /// The session of the current folder, or of the nearest above it that has any, that the agent's own `--continue` opens: the

@@ -4,8 +4,9 @@ use super::options::Global;
 use super::{session_arg, time};
 use crate::cmd::Failure;
 use crate::format::{Format, Ids};
-use crate::model::{Change, Plan};
+use crate::model::{Change, Plan, Target};
 use crate::store::agents;
+use crate::store::archive::is_unpacked;
 use crate::store::oplog::Log;
 use crate::store::write::signs_of_life as signs_of_life_since;
 use crate::store::write::{
@@ -268,6 +269,11 @@ pub(crate) fn finish_in(
     last_try: bool,
     ui: &mut Ui,
 ) -> anyhow::Result<Done> {
+    if let Some(path) = unpacked_target(files, plan) {
+        let what = format!("{}: the session is only in the archive", path.display());
+        let hint = "`bough restore ID` puts it back, so that it can be changed";
+        return Err(Failure::Refused { what, hint: hint.into() }.into());
+    }
     let log = Log::of_user();
     let options = WriteOptions { group, ..options(writing, log.as_ref(), prove, last_try) };
     let done = carry_out(files, format, plan, &options, ui.out()).map_err(|refusal| {
@@ -305,6 +311,18 @@ fn tell_running(session: &Path, done: &Done, ui: &mut Ui) {
             agent.name, agent.pid
         ));
     }
+}
+
+/// Returns a file that a plan changes although it was only unpacked from the archive to be read.
+fn unpacked_target<'f>(files: &'f Files, plan: &Plan) -> Option<&'f Path> {
+    let changed = plan.targets.iter().filter_map(|target| match target {
+        Target::Append { file, .. } | Target::Rewrite { file, .. } | Target::Remove { file } => {
+            Some(files.path(*file))
+        }
+        Target::Move { file, copies: false, .. } => Some(files.path(*file)),
+        Target::Create { .. } | Target::Move { .. } => None,
+    });
+    changed.into_iter().find(|path| is_unpacked(path))
 }
 
 /// Names the old files that are kept beside new ones.

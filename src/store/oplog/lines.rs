@@ -54,20 +54,20 @@ impl Line<'_> {
 
 /// A path as a JSON string. A path that is not UTF-8 is spelled as a NUL, which no path contains,
 /// followed by its bytes as hex digits.
-pub(super) mod path {
+pub(in crate::store) mod path {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::ffi::OsString;
     use std::os::unix::ffi::{OsStrExt, OsStringExt};
     use std::path::{Path, PathBuf};
 
-    pub(in super::super) fn text_of(path: &Path) -> String {
+    pub(in crate::store) fn text_of(path: &Path) -> String {
         match path.to_str() {
             Some(text) => text.to_owned(),
             None => format!("\0{}", super::super::hex(path.as_os_str().as_bytes())),
         }
     }
 
-    pub(in super::super) fn path_of(text: String) -> PathBuf {
+    pub(in crate::store) fn path_of(text: String) -> PathBuf {
         let bytes = text.strip_prefix('\0').and_then(|digits| {
             let pairs = digits.as_bytes().chunks(2);
             let byte = |pair: &[u8]| u8::from_str_radix(std::str::from_utf8(pair).ok()?, 16).ok();
@@ -76,11 +76,11 @@ pub(super) mod path {
         bytes.map_or_else(|| text.into(), |bytes| OsString::from_vec(bytes).into())
     }
 
-    pub(in super::super) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::store) fn serialize<S: Serializer>(path: &Path, to: S) -> Result<S::Ok, S::Error> {
         to.serialize_str(&text_of(path))
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
+    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<PathBuf, D::Error> {
         String::deserialize(from).map(path_of)
     }
 }
@@ -91,11 +91,11 @@ pub(super) mod paths {
     use serde::{Deserialize, Deserializer, Serializer};
     use std::path::PathBuf;
 
-    pub(in super::super) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::store) fn serialize<S: Serializer>(paths: &[PathBuf], to: S) -> Result<S::Ok, S::Error> {
         to.collect_seq(paths.iter().map(|each| path::text_of(each)))
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Vec<PathBuf>, D::Error> {
         Ok(Vec::<String>::deserialize(from)?.into_iter().map(path::path_of).collect())
@@ -108,11 +108,11 @@ pub(super) mod maybe_path {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
     use std::path::PathBuf;
 
-    pub(in super::super) fn serialize<S: Serializer>(it: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
+    pub(in crate::store) fn serialize<S: Serializer>(it: &Option<PathBuf>, to: S) -> Result<S::Ok, S::Error> {
         it.as_ref().map(|it| path::text_of(it)).serialize(to)
     }
 
-    pub(in super::super) fn deserialize<'de, D: Deserializer<'de>>(
+    pub(in crate::store) fn deserialize<'de, D: Deserializer<'de>>(
         from: D,
     ) -> Result<Option<PathBuf>, D::Error> {
         Ok(Option::<String>::deserialize(from)?.map(path::path_of))

@@ -129,7 +129,7 @@ impl Drop for Temp {
 
 /// Returns a name for a file beside another. Agents list `*.jsonl`, so the name does not end like
 /// that.
-pub(super) fn name_beside(path: &Path) -> PathBuf {
+pub(crate) fn name_beside(path: &Path) -> PathBuf {
     let chance = uuid::Uuid::new_v4().simple().to_string();
     path.with_file_name(format!("{}{}.bough", start_of_names(path), &chance[..12]))
 }

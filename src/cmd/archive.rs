@@ -1,0 +1,366 @@
+//! `bough archive`: copies sessions to a place that their agents do not clean up.
+
+use super::shared::options::Global;
+use super::shared::{file_args, session_arg, time};
+use super::{Exit, Failure};
+use crate::format::Format;
+use crate::model::{Count, Time};
+use crate::store::archive::{Added, Archive, Contents, Item, Wanted};
+use crate::store::companions::{folder_of, sidecars};
+use crate::store::locate::{self, Found, Store};
+use crate::store::project_folder::{contents, home_of};
+use crate::ui::{Ui, text};
+use clap::ValueHint;
+use serde_json::json;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Copy sessions to an archive, which the agents do not clean up
+///
+/// Copies sessions with all that belongs to them (subagents, tool results, file history) to an
+/// archive outside the stores of the agents. Another run copies only what is new: a file that grew
+/// costs only what it grew by. Sessions of the archive are read like others if they are named by
+/// their id, and `bough restore` puts them back.
+///
+/// The archive is a folder that is readable without bough: `manifest.jsonl` says which blobs are the
+/// parts of which file, and each blob is a gzip file that is named by the SHA-256 of its content. By
+/// default it is `$XDG_DATA_HOME/bough/archive`, which is usually `~/.local/share/bough/archive`.
+#[derive(clap::Args, Debug)]
+#[command(disable_help_subcommand = true, args_conflicts_with_subcommands = true)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+
+    /// Only the sessions of the current folder
+    #[arg(long, conflicts_with = "all")]
+    project: bool,
+
+    /// The sessions of all folders (default)
+    #[arg(long)]
+    all: bool,
+
+    /// Only sessions that were last written before a time: a date, or an age such as `20d`
+    #[arg(long, value_name = "TIME")]
+    older: Option<String>,
+
+    /// The folder of the archive
+    #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    output: Option<PathBuf>,
+
+    /// Unpack everything in the archive, and compare it with the manifest
+    #[arg(long, conflicts_with_all = ["project", "all", "older", "dry_run"])]
+    verify: bool,
+
+    /// Print what would be archived, and write nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+#[derive(clap::Subcommand, Debug)]
+enum What {
+    Prune(PruneArgs),
+}
+
+/// Remove old sessions from the archive
+///
+/// Removes sessions that were last written before the given time, and earlier states of files that
+/// were archived before it and of which there is a later one. Blobs that nothing needs any more are
+/// deleted.
+#[derive(clap::Args, Debug)]
+struct PruneArgs {
+    /// Keep what is newer than this: a date, or an age such as `1y`
+    #[arg(long, value_name = "TIME")]
+    keep: String,
+
+    /// The folder of the archive
+    #[arg(short, long, value_name = "FOLDER", value_hint = ValueHint::DirPath)]
+    output: Option<PathBuf>,
+
+    /// Print what would be removed, and remove nothing
+    #[arg(short = 'n', long)]
+    dry_run: bool,
+}
+
+pub(super) fn run(args: &Args, global: &Global, ui: &mut Ui) -> anyhow::Result<Exit> {
+    match &args.what {
+        Some(What::Prune(args)) => return prune(args, ui),
+        None if args.verify => return verify(&open(args.output.as_deref())?, ui),
+        None => {}
+    }
+    let archive = open(args.output.as_deref())?;
+    let now = time::now();
+    let older = args.older.as_deref().map(|older| time::parse(&years(older), now)).transpose()?;
+    let mut wanted = Vec::new();
+    for (store, found) in sessions(args, global) {
+        let modified = time::of_file(&found.path);
+        if older.is_some_and(|older| modified > older) || found.path.starts_with(archive.folder()) {
+            continue;
+        }
+        wanted.push(belonging(&store, &found.path));
+    }
+    if args.dry_run {
+        for file in wanted.iter().flatten() {
+            writeln!(ui.out(), "{}", text::one_line(&file.file.display().to_string()))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let count = wanted.len();
+    let mut total = Total::default();
+    let mut writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
+    let mut exit = Exit::Done;
+    for file in wanted.iter().flatten() {
+        match writer.add(file, now) {
+            Ok(added) => total.add(added),
+            // The agent may have removed it just now.
+            Err(error) if error.kind() == io::ErrorKind::NotFound && !file.file.exists() => {}
+            Err(error) if error.kind() == io::ErrorKind::StorageFull => {
+                return Err(io_error(error, archive.folder()));
+            }
+            Err(error) => {
+                let error = io_error(error, &file.file);
+                exit = super::shared::exit::print_error(&error, ui);
+            }
+        }
+    }
+    writer.flush().map_err(|error| io_error(error, archive.folder()))?;
+    if ui.look.json {
+        let object = json!({
+            "schema": "bough.archive/1",
+            "folder": archive.folder().display().to_string(),
+            "sessions": count,
+            "files": total.files,
+            "unchanged": total.known,
+            "bytes": total.bytes,
+            "stored": total.stored,
+        });
+        writeln!(ui.out(), "{object}")?;
+    } else if !ui.look.quiet {
+        ui.note(format_args!(
+            "{} in the archive {}; {} new or changed, {} stored in {}",
+            Count("session is", "sessions are", count),
+            text::one_line(&archive.folder().display().to_string()),
+            Count("file is", "files are", total.files),
+            file_args::size(total.bytes),
+            file_args::size(total.stored),
+        ));
+    }
+    Ok(exit)
+}
+
+#[derive(Default)]
+struct Total {
+    files: usize,
+    known: usize,
+    bytes: u64,
+    stored: u64,
+}
+
+impl Total {
+    fn add(&mut self, added: Added) {
+        self.files += usize::from(!added.is_known);
+        self.known += usize::from(added.is_known);
+        self.bytes += added.bytes;
+        self.stored += added.stored;
+    }
+}
+
+/// Returns an archive: the one that is named, or that of the user.
+pub(super) fn open(folder: Option<&Path>) -> anyhow::Result<Archive> {
+    if let Some(folder) = folder {
+        return Ok(Archive::in_folder(std::path::absolute(folder)?));
+    }
+    Archive::of_user().ok_or_else(|| {
+        let hint = "set `HOME` or `XDG_DATA_HOME`, or give `-o FOLDER`";
+        Failure::Usage { what: "no folder for the archive".into(), hint: hint.into() }.into()
+    })
+}
+
+pub(super) fn io_error(source: io::Error, path: &Path) -> anyhow::Error {
+    crate::store::Error::Io { path: path.to_owned(), source }.into()
+}
+
+/// Spells an age in years in days, which are the longest unit of an age.
+fn years(word: &str) -> String {
+    match word.strip_suffix('y').and_then(|number| number.parse::<u64>().ok()) {
+        Some(number) => format!("{}d", number * 365),
+        None => word.to_owned(),
+    }
+}
+
+/// Returns the sessions to archive, with their stores.
+fn sessions(args: &Args, global: &Global) -> Vec<(Store, Found)> {
+    let stores = locate::stores(&global.roots);
+    let store_of = |path: &Path| stores.iter().find(|store| path.starts_with(&store.root)).cloned();
+    let found: Vec<Found> = match args.project {
+        true => session_arg::of_project(global, locate::Worktrees::Listed),
+        false => stores.iter().flat_map(locate::sessions).collect(),
+    };
+    found
+        .into_iter()
+        .filter(|found| found.path.is_file())
+        .filter_map(|found| Some((store_of(&found.path)?, found)))
+        .collect()
+}
+
+/// Returns a session file and the files that belong to it; the session file is the last, so that
+/// an archive that was cut off has no session without its files.
+fn belonging(store: &Store, path: &Path) -> Vec<Wanted> {
+    let agent = match store.agent {
+        "" => crate::store::glance(path, crate::store::Options::default())
+            .map_or("", |opened| opened.session.format.agent()),
+        agent => agent,
+    };
+    let session = locate::id_in_name(path);
+    let cwd = home_of(if agent.is_empty() { "pi" } else { agent }, path).map(|home| home.cwd);
+    let one = |file: PathBuf, main: bool| Wanted {
+        agent: agent.to_owned(),
+        session: session.clone(),
+        store: store.root.clone(),
+        file,
+        main,
+        cwd: cwd.clone(),
+    };
+    let mut out = Vec::new();
+    if agent == Format::Claude.agent() || agent == Format::Omp.agent() {
+        let inside = contents(&folder_of(path)).unwrap_or_default();
+        out.extend(inside.files.into_iter().map(|file| one(file, false)));
+    }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    out.extend(
+        sidecars(path, Some(&session)).unwrap_or_default().iter().map(|name| one(folder.join(name), false)),
+    );
+    if agent == "claude"
+        && store.root.ends_with("projects")
+        && let Some(config) = store.root.parent()
+    {
+        let history = contents(&config.join("file-history").join(&session)).unwrap_or_default();
+        out.extend(history.files.into_iter().map(|file| one(file, false)));
+    }
+    out.push(one(path.to_owned(), true));
+    out
+}
+
+fn verify(archive: &Archive, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let contents = read(archive)?;
+    let bad = archive.verify(&contents);
+    for bad in &bad {
+        if ui.look.json {
+            let object = json!({
+                "schema": "bough.archive-fault/1",
+                "blob": bad.blob.display().to_string(),
+                "session": bad.item.session,
+                "file": bad.item.origin().display().to_string(),
+                "message": bad.why,
+            });
+            writeln!(ui.out(), "{object}")?;
+            continue;
+        }
+        let line = format!(
+            "{}: {} (session {}, {})",
+            bad.blob.display(),
+            bad.why,
+            bad.item.session,
+            bad.item.origin().display()
+        );
+        writeln!(ui.out(), "{}", text::one_line(&line))?;
+    }
+    if contents.unread > 0 {
+        ui.note(format_args!(
+            "warning: {} of the manifest can't be read",
+            Count("line", "lines", contents.unread)
+        ));
+    }
+    if !ui.look.quiet && !ui.look.json {
+        let files = Count("file is", "files are", contents.latest().len());
+        match bad.len() {
+            0 => ui.note(format_args!("{files} as they were archived")),
+            bad => ui.note(format_args!("{} not as it was archived", Count("blob is", "blobs are", bad))),
+        }
+    }
+    Ok(if bad.is_empty() && contents.unread == 0 { Exit::Done } else { Exit::No })
+}
+
+/// Reads an archive that must be there.
+pub(super) fn read(archive: &Archive) -> anyhow::Result<Contents> {
+    if !archive.exists() {
+        let what = format!("{}: there is no archive", archive.folder().display());
+        return Err(Failure::NotFound { what, hint: "`bough archive` makes one".into() }.into());
+    }
+    archive.read().map_err(|error| io_error(error, archive.folder()))
+}
+
+fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let archive = open(args.output.as_deref())?;
+    let contents = read(&archive)?;
+    let before = time::parse(&years(&args.keep), time::now())?;
+    let is_wanted = |item: &Item| is_kept(item, &contents, before);
+    let gone: Vec<&Item> = contents.items.iter().filter(|item| !is_wanted(item)).collect();
+    if args.dry_run {
+        for item in gone {
+            let line = format!("{}: {} ({})", item.session, item.origin().display(), item.archived);
+            writeln!(ui.out(), "{}", text::one_line(&line))?;
+        }
+        return Ok(Exit::Done);
+    }
+    let writer = archive.begin().map_err(|error| io_error(error, archive.folder()))?;
+    let (states, bytes) = writer.prune(is_wanted).map_err(|error| io_error(error, archive.folder()))?;
+    if !ui.look.quiet {
+        let states = Count("state of a file", "states of files", states);
+        ui.note(format_args!("removed {states} and {} of blobs", file_args::size(bytes)));
+    }
+    Ok(Exit::Done)
+}
+
+/// Returns whether a state of a file stays: its session was written after the time, and it is the
+/// last one of the file or was archived after the time.
+fn is_kept(item: &Item, contents: &Contents, before: Time) -> bool {
+    let its =
+        contents.items.iter().filter(|other| other.store == item.store && other.session == item.session);
+    let newest = its.clone().map(|other| other.mtime).max().unwrap_or(item.mtime);
+    let is_last = its.filter(|other| other.path == item.path).last().is_some_and(|last| last == item);
+    let archived = crate::model::parse_time(item.archived.as_bytes());
+    newest / 1_000_000 >= before.0 && (is_last || archived >= before)
+}
+
+/// Prints the sessions of the archive, newest first, as `bough sessions --archived` does.
+pub(super) fn list(max_count: Option<usize>, ui: &mut Ui) -> anyhow::Result<Exit> {
+    let archive = open(None)?;
+    let contents = read(&archive)?;
+    let mut mains: Vec<&Item> = contents.latest().into_iter().filter(|item| item.main).collect();
+    mains.sort_by_key(|item| std::cmp::Reverse(item.mtime));
+    mains.truncate(max_count.unwrap_or(usize::MAX));
+    let now = time::now();
+    for item in mains {
+        let modified = Time(item.mtime / 1_000_000);
+        if ui.look.json {
+            let mut object = json!({
+                "schema": "bough.archived/1",
+                "session": item.session,
+                "agent": item.agent,
+                "file": item.origin().display().to_string(),
+                "exists": item.origin().exists(),
+                "bytes": item.bytes,
+                "archived": item.archived,
+            });
+            if let Some(modified) = time::iso(modified) {
+                object["modified"] = modified.into();
+            }
+            if let Some(cwd) = &item.cwd {
+                object["cwd"] = cwd.clone().into();
+            }
+            writeln!(ui.out(), "{object}")?;
+            continue;
+        }
+        let gone = if item.origin().exists() { "" } else { "  (only in the archive)" };
+        let line = format!(
+            "{:>4}  {:<6}  {}  {:>8}  {}{gone}",
+            time::age(modified, now),
+            item.agent,
+            item.session,
+            file_args::size(item.bytes),
+            item.cwd.as_deref().unwrap_or_default(),
+        );
+        writeln!(ui.out(), "{}", text::one_line(&line))?;
+    }
+    Ok(Exit::Done)
+}

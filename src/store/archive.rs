@@ -1,0 +1,823 @@
+//! The archive of sessions: a folder outside the agents' stores, from which a session can be
+//! restored after its agent has deleted it.
+//!
+//! `manifest.jsonl` has one line for each state of a file that was archived: where it was, its size,
+//! time and mode, the SHA-256 of its content, and its parts. Each part is a gzip file
+//! `blobs/AB/CDEF….gz`, named by the SHA-256 of what it contains. So a session is readable without
+//! bough: unpack its parts in their order. A file that only grew since it was archived shares the
+//! parts of its earlier state.
+//!
+//! Blobs are complete and on the disk before the manifest names them: if the program is stopped, the
+//! archive is valid up to the last whole line, and the next run goes on.
+
+use super::oplog::hex;
+use super::write::{stamp, sys, temp};
+use crate::model::Time;
+use flate2::Compression;
+use flate2::read::GzDecoder;
+use flate2::write::GzEncoder;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+use std::collections::{HashMap, HashSet};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+
+/// How many bytes of a file become one part at most.
+const PART: u64 = 8 << 20;
+/// A file with more parts than this is divided anew, so that many small additions do not stay many
+/// small parts.
+const MOST_PARTS: usize = 64;
+/// After this many bytes the manifest gets what was archived so far.
+const BATCH: u64 = 256 << 20;
+
+/// A state of a file in the archive.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Item {
+    /// When it was archived, as ISO 8601 in UTC.
+    pub archived: String,
+    /// The agent.
+    pub agent: String,
+    /// The id of the session to which the file belongs.
+    pub session: String,
+    /// The folder of all sessions of the agent.
+    #[serde(with = "super::oplog::lines::path")]
+    pub store: PathBuf,
+    /// The file, relative to that folder.
+    #[serde(with = "super::oplog::lines::path")]
+    pub path: PathBuf,
+    /// Whether it is the session file itself, and not one that belongs to it.
+    pub main: bool,
+    /// The working directory of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cwd: Option<String>,
+    /// Its size in bytes.
+    pub bytes: u64,
+    /// When it was last changed, in nanoseconds since 1970.
+    pub mtime: i64,
+    /// Its mode.
+    pub mode: u32,
+    /// The SHA-256 of its content.
+    pub sha256: String,
+    /// Its parts, in order.
+    pub parts: Vec<Part>,
+}
+
+impl Item {
+    /// Returns the path at which the file was.
+    pub fn origin(&self) -> PathBuf {
+        self.store.join(&self.path)
+    }
+}
+
+/// A part of a file.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Part {
+    /// The SHA-256 of its content.
+    pub sha256: String,
+    /// Its size, unpacked.
+    pub bytes: u64,
+}
+
+/// What to archive: a file, and to which session it belongs.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// The agent.
+    pub agent: String,
+    /// The id of the session.
+    pub session: String,
+    /// The folder of all sessions of the agent.
+    pub store: PathBuf,
+    /// The file.
+    pub file: PathBuf,
+    /// Whether it is the session file itself.
+    pub main: bool,
+    /// The working directory of the session.
+    pub cwd: Option<String>,
+}
+
+/// What archiving a file came to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Added {
+    /// How many bytes were read into the archive.
+    pub bytes: u64,
+    /// How many bytes the new blobs have.
+    pub stored: u64,
+    /// Whether the archive has the file as it is, so that nothing was done.
+    pub is_known: bool,
+}
+
+/// The files of an archive.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Contents {
+    /// All states of all files, in the order in which they were archived.
+    pub items: Vec<Item>,
+    /// How many lines of the manifest can't be read.
+    pub unread: usize,
+}
+
+impl Contents {
+    /// Returns the last state of each file.
+    pub fn latest(&self) -> Vec<&Item> {
+        let mut last: HashMap<PathBuf, usize> = HashMap::new();
+        for (at, item) in self.items.iter().enumerate() {
+            last.insert(item.origin(), at);
+        }
+        let mut out: Vec<usize> = last.into_values().collect();
+        out.sort_unstable();
+        out.into_iter().map(|at| &self.items[at]).collect()
+    }
+
+    /// Returns the files of the sessions whose id is, or begins with, a word of four letters or
+    /// more, by session; those of one store first.
+    pub fn session(&self, word: &str) -> Vec<Vec<&Item>> {
+        let latest = self.latest();
+        let is_exact = latest.iter().any(|item| item.session == word);
+        let fits = |item: &&&Item| match is_exact {
+            true => item.session == word,
+            false => word.len() >= 4 && item.session.starts_with(word),
+        };
+        let mut out: Vec<Vec<&Item>> = Vec::new();
+        for item in latest.iter().filter(fits) {
+            let same = |other: &&Item| other.session == item.session && other.store == item.store;
+            match out.iter_mut().find(|group| group.first().is_some_and(same)) {
+                Some(group) => group.push(item),
+                None => out.push(vec![item]),
+            }
+        }
+        out.retain(|group| group.iter().any(|item| item.main));
+        out
+    }
+}
+
+/// A blob that is not what the manifest says.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Bad {
+    /// The first file that needs it.
+    pub item: Item,
+    /// The blob.
+    pub blob: PathBuf,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// An archive.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Archive {
+    folder: PathBuf,
+}
+
+impl Archive {
+    /// Returns the archive in a folder, which may not exist yet.
+    pub fn in_folder(folder: impl Into<PathBuf>) -> Archive {
+        Archive { folder: folder.into() }
+    }
+
+    /// Returns the archive of the user: `$XDG_DATA_HOME/bough/archive`, or
+    /// `~/.local/share/bough/archive`.
+    pub fn of_user() -> Option<Archive> {
+        let data = std::env::var_os("XDG_DATA_HOME").map(PathBuf::from).filter(|path| path.is_absolute());
+        let data = data.or_else(|| {
+            let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute())?;
+            Some(home.join(".local/share"))
+        })?;
+        Some(Archive::in_folder(data.join("bough/archive")))
+    }
+
+    /// Returns its folder.
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Returns whether anything was archived.
+    pub fn exists(&self) -> bool {
+        self.manifest().is_file()
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.folder.join("manifest.jsonl")
+    }
+
+    /// Returns the path that a blob has or would have.
+    pub fn blob(&self, sha256: &str) -> PathBuf {
+        let (first, rest) = sha256.split_at_checked(2).unwrap_or(("", sha256));
+        self.folder.join("blobs").join(first).join(format!("{rest}.gz"))
+    }
+
+    /// Reads the manifest. A truncated last line is not counted as unreadable: its files are
+    /// archived again.
+    pub fn read(&self) -> io::Result<Contents> {
+        let mut out = Contents::default();
+        let file = match File::open(self.manifest()) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(out),
+            other => other?,
+        };
+        let mut reader = BufReader::with_capacity(1 << 18, file);
+        let mut line = Vec::new();
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            match serde_json::from_slice::<Item>(&line) {
+                Ok(item) if item.parts.iter().all(|part| is_hash(&part.sha256)) => out.items.push(item),
+                _ if !line.ends_with(b"\n") || line.starts_with(b"{\"bough\":") => {}
+                _ => out.unread += 1,
+            }
+            line.clear();
+        }
+        Ok(out)
+    }
+
+    /// Begins to add to the archive, or to remove from it. Fails if another process does.
+    pub fn begin(&self) -> io::Result<Writer> {
+        make_folder(&self.folder)?;
+        let lock = OpenOptions::new().read(true).append(true).create(true).open(self.folder.join("lock"))?;
+        match lock.try_lock() {
+            Err(fs::TryLockError::WouldBlock) => {
+                let words = "another bough is writing to the archive";
+                return Err(io::Error::new(io::ErrorKind::WouldBlock, words));
+            }
+            Err(fs::TryLockError::Error(error)) if error.kind() != io::ErrorKind::Unsupported => {
+                return Err(error);
+            }
+            _ => {}
+        }
+        // What an interrupted process left.
+        for file in temp::leftovers(&self.folder) {
+            let _ = sys::remove(&file);
+        }
+        for entry in fs::read_dir(&self.folder)?.flatten() {
+            if entry.file_name().as_encoded_bytes().starts_with(b"unpacked-") {
+                let _ = fs::remove_dir_all(entry.path());
+            }
+        }
+        let manifest = OpenOptions::new().read(true).append(true).create(true).open(self.manifest())?;
+        let len = manifest.metadata()?.len();
+        let whole = whole_lines(&manifest, len)?;
+        if whole < len {
+            sys::cut(&manifest, whole)?;
+        }
+        if whole == 0 {
+            let first = "{\"bough\":\"archive\",\"version\":1,\"blobs\":\"gzip\",\"names\":\"sha256\"}\n";
+            sys::write(&manifest, first.as_bytes())?;
+        }
+        let known = self.read()?;
+        let (mut latest, mut trusted) = (HashMap::new(), HashSet::new());
+        for item in known.items {
+            trusted.extend(item.parts.iter().map(|part| part.sha256.clone()));
+            latest.insert(item.origin(), item);
+        }
+        Ok(Writer {
+            archive: self.clone(),
+            manifest,
+            latest,
+            trusted,
+            pending: Vec::new(),
+            bytes: 0,
+            _lock: lock,
+        })
+    }
+
+    /// Unpacks a file, and passes its content to `put`; fails if any part is not what it was.
+    pub fn unpack(&self, item: &Item, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut whole = Sha256::new();
+        for part in &item.parts {
+            self.unpack_part(part, &mut |block| {
+                whole.update(block);
+                put(block)
+            })?;
+        }
+        match hex(&whole.finalize()) == item.sha256 {
+            true => Ok(()),
+            false => Err(bad("the parts are not the file that was archived")),
+        }
+    }
+
+    fn unpack_part(&self, part: &Part, put: &mut dyn FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+        let mut reader = GzDecoder::new(BufReader::new(File::open(self.blob(&part.sha256))?));
+        let (mut hash, mut bytes) = (Sha256::new(), 0);
+        let mut block = vec![0; 256 * 1024];
+        loop {
+            let count = match reader.read(&mut block) {
+                Ok(0) => break,
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            bytes += count as u64;
+            // A part that was exchanged must not fill the disk.
+            if bytes > part.bytes {
+                return Err(bad("it is longer than it was"));
+            }
+            hash.update(&block[..count]);
+            put(&block[..count])?;
+        }
+        match bytes == part.bytes && hex(&hash.finalize()) == part.sha256 {
+            true => Ok(()),
+            false => Err(bad("its content is not what it was")),
+        }
+    }
+
+    /// Unpacks all blobs, and returns those that are not what the manifest says.
+    pub fn verify(&self, contents: &Contents) -> Vec<Bad> {
+        let mut seen = HashSet::new();
+        let mut parts: Vec<(&Item, &Part)> = Vec::new();
+        for item in &contents.items {
+            parts
+                .extend(item.parts.iter().filter(|part| seen.insert(&*part.sha256)).map(|part| (item, part)));
+        }
+        let wrong = |(item, part): &(&Item, &Part)| {
+            let error = self.unpack_part(part, &mut |_| Ok(())).err()?;
+            let why = match error.kind() {
+                io::ErrorKind::NotFound => "it is missing".into(),
+                _ => error.to_string(),
+            };
+            Some(Bad { item: (*item).clone(), blob: self.blob(&part.sha256), why })
+        };
+        parts.par_iter().filter_map(wrong).collect()
+    }
+}
+
+/// Files that were unpacked to be read once; they are removed in the end.
+pub struct Unpacked {
+    folder: PathBuf,
+    count: usize,
+}
+
+impl Unpacked {
+    /// Unpacks a file, with its time and mode; returns the path of the copy.
+    pub fn add(&mut self, archive: &Archive, item: &Item) -> io::Result<PathBuf> {
+        self.count += 1;
+        let path = self.folder.join(self.count.to_string());
+        archive.unpack_to(item, &path)?;
+        Ok(path)
+    }
+}
+
+impl Drop for Unpacked {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+impl Archive {
+    /// Creates a folder in the archive for files that are unpacked to be read once.
+    pub fn unpacked(&self) -> io::Result<Unpacked> {
+        let folder = self.folder.join(format!("unpacked-{}", uuid::Uuid::new_v4().simple()));
+        make_folder(&folder)?;
+        Ok(Unpacked { folder, count: 0 })
+    }
+
+    /// Unpacks a file to a path, with its time and mode.
+    fn unpack_to(&self, item: &Item, path: &Path) -> io::Result<()> {
+        let mut new = temp::Temp::create(temp::name_beside(path), 0o600)?;
+        self.unpack(item, &mut |block| sys::write(new.file()?, block))?;
+        sys::set_mode(new.file()?, item.mode)?;
+        stamp::put_back_time(new.file()?, item.mtime)?;
+        sys::rename(new.path(), path)?;
+        new.is_gone();
+        Ok(())
+    }
+
+    /// Unpacks the files of a session, so that they can be read; returns the session file.
+    ///
+    /// They stay in the user's cache, and are not unpacked again.
+    pub fn unpack_to_read(&self, items: &[&Item]) -> io::Result<PathBuf> {
+        let main = items.iter().find(|item| item.main).ok_or(io::ErrorKind::NotFound)?;
+        let cache = read_folder().ok_or(io::ErrorKind::NotFound)?.join(&main.sha256[..16]);
+        let origin = main.origin();
+        let above = origin.parent().unwrap_or(Path::new("")).to_owned();
+        for item in items {
+            let own = item.origin();
+            let Ok(inside) = own.strip_prefix(&above) else { continue };
+            let to = cache.join(inside);
+            let is_there =
+                |facts: fs::Metadata| facts.len() == item.bytes && stamp::mtime(&facts) == item.mtime;
+            if fs::metadata(&to).is_ok_and(is_there) {
+                continue;
+            }
+            make_folder(sys::folder_of(&to))?;
+            self.unpack_to(item, &to)?;
+        }
+        Ok(cache.join(origin.file_name().unwrap_or_default()))
+    }
+}
+
+/// Returns the folder in which sessions of the archive are unpacked to be read:
+/// `$XDG_CACHE_HOME/bough/archive`, or `~/.cache/bough/archive`.
+fn read_folder() -> Option<PathBuf> {
+    let absolute = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let cache = absolute("XDG_CACHE_HOME").or_else(|| Some(absolute("HOME")?.join(".cache")))?;
+    Some(cache.join("bough/archive"))
+}
+
+/// Returns whether a file was unpacked from the archive, so that writing to it would be lost.
+pub fn is_unpacked(path: &Path) -> bool {
+    read_folder().is_some_and(|folder| path.starts_with(&folder))
+}
+
+/// Adds files to an archive.
+pub struct Writer {
+    archive: Archive,
+    manifest: File,
+    latest: HashMap<PathBuf, Item>,
+    /// The blobs that the manifest names. Any other may be a remainder of a run that was stopped.
+    trusted: HashSet<String>,
+    /// What is archived and not yet in the manifest.
+    pending: Vec<Item>,
+    bytes: u64,
+    _lock: File,
+}
+
+impl Writer {
+    /// Archives the present state of a file.
+    pub fn add(&mut self, wanted: &Wanted, now: Time) -> io::Result<Added> {
+        let file = super::write::steps::open(&wanted.file)?;
+        let facts = file.metadata()?;
+        let (len, mtime) = (facts.len(), stamp::mtime(&facts));
+        let known = self.latest.get(&wanted.file);
+        if known.is_some_and(|item| item.bytes == len && item.mtime == mtime) {
+            return Ok(Added { is_known: true, ..Added::default() });
+        }
+        let mut whole = Sha256::new();
+        let mut parts = Vec::new();
+        if let Some(item) = known.filter(|item| item.bytes <= len && item.parts.len() < MOST_PARTS) {
+            for part in &item.parts {
+                let at: u64 = parts.iter().map(|part: &Part| part.bytes).sum();
+                let mut own = Sha256::new();
+                let before = whole.clone();
+                stamp::each_block(&file, at, part.bytes, |block| {
+                    own.update(block);
+                    whole.update(block);
+                    Ok(())
+                })?;
+                if hex(&own.finalize()) != part.sha256 {
+                    whole = before;
+                    break;
+                }
+                parts.push(part.clone());
+            }
+        }
+        let mut added = Added::default();
+        let mut at: u64 = parts.iter().map(|part| part.bytes).sum();
+        while at < len {
+            // Some parts at a time, packed by all processors.
+            let many = rayon::current_num_threads() as u64 * 2;
+            let mut blocks = Vec::new();
+            while at < len && (blocks.len() as u64) < many {
+                let block = stamp::read_at(&file, at, (len - at).min(PART) as usize)?;
+                if block.is_empty() {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+                whole.update(&block);
+                at += block.len() as u64;
+                blocks.push(block);
+            }
+            let (archive, trusted) = (&self.archive, &self.trusted);
+            let made: io::Result<Vec<(Part, u64)>> = match blocks.len() {
+                1 => blocks.iter().map(|block| archive.pack(block, trusted)).collect(),
+                _ => blocks.par_iter().map(|block| archive.pack(block, trusted)).collect(),
+            };
+            for (part, stored) in made? {
+                added.bytes += part.bytes;
+                added.stored += stored;
+                self.trusted.insert(part.sha256.clone());
+                parts.push(part);
+            }
+        }
+        let relative = wanted.file.strip_prefix(&wanted.store).unwrap_or(&wanted.file).to_owned();
+        let item = Item {
+            archived: now.iso(),
+            agent: wanted.agent.clone(),
+            session: wanted.session.clone(),
+            store: wanted.store.clone(),
+            path: relative,
+            main: wanted.main,
+            cwd: wanted.cwd.clone(),
+            bytes: len,
+            mtime,
+            mode: std::os::unix::fs::MetadataExt::mode(&facts) & 0o7777,
+            sha256: hex(&whole.finalize()),
+            parts,
+        };
+        self.bytes += added.bytes;
+        self.latest.insert(wanted.file.clone(), item.clone());
+        self.pending.push(item);
+        if self.bytes > BATCH {
+            self.flush()?;
+        }
+        Ok(added)
+    }
+
+    /// Writes to the disk what was archived so far, and then names it in the manifest.
+    pub fn flush(&mut self) -> io::Result<()> {
+        if self.pending.is_empty() {
+            return Ok(());
+        }
+        if !sys::sync_all_in(&self.archive.folder)? {
+            for part in self.pending.iter().flat_map(|item| &item.parts) {
+                sys::sync(&File::open(self.archive.blob(&part.sha256))?)?;
+            }
+        }
+        let mut lines = Vec::new();
+        for item in self.pending.drain(..) {
+            serde_json::to_writer(&mut lines, &item)?;
+            lines.push(b'\n');
+        }
+        self.bytes = 0;
+        sys::write(&self.manifest, &lines)?;
+        sys::sync(&self.manifest)
+    }
+
+    /// Removes the states that are not wanted, and the blobs that only they need; returns how many
+    /// states and how many bytes of blobs.
+    pub fn prune(self, is_wanted: impl Fn(&Item) -> bool) -> io::Result<(usize, u64)> {
+        let contents = self.archive.read()?;
+        let mut new = temp::Temp::create(temp::name_beside(&self.archive.manifest()), 0o600)?;
+        let (mut kept, mut gone): (HashSet<&str>, usize) = (HashSet::new(), 0);
+        let mut reader = BufReader::new(File::open(self.archive.manifest())?);
+        let (mut line, mut bytes) = (Vec::new(), Vec::new());
+        let mut items = contents.items.iter();
+        while reader.read_until(b'\n', &mut line)? > 0 {
+            let item = serde_json::from_slice::<Item>(&line).ok().and_then(|_| items.next());
+            match item {
+                Some(item) if !is_wanted(item) => gone += 1,
+                item => {
+                    kept.extend(item.iter().flat_map(|item| &item.parts).map(|part| &*part.sha256));
+                    bytes.extend_from_slice(&line);
+                }
+            }
+            line.clear();
+        }
+        if gone == 0 {
+            return Ok((0, 0));
+        }
+        sys::write(new.file()?, &bytes)?;
+        sys::sync(new.file()?)?;
+        sys::rename(new.path(), &self.archive.manifest())?;
+        new.is_gone();
+        let _ = sys::sync_folder(&self.archive.folder);
+        let mut freed = 0;
+        let all: HashSet<&str> =
+            contents.items.iter().flat_map(|item| &item.parts).map(|part| &*part.sha256).collect();
+        // A line that can't be read may need any blob that no other line names.
+        for sha256 in all.difference(&kept) {
+            let path = self.archive.blob(sha256);
+            freed += fs::metadata(&path).map_or(0, |facts| facts.len());
+            match sys::remove(&path) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok((gone, freed))
+    }
+}
+
+impl Archive {
+    /// Stores a part, unless it is there; returns it, with the size of the new blob.
+    fn pack(&self, block: &[u8], trusted: &HashSet<String>) -> io::Result<(Part, u64)> {
+        let part = Part { sha256: hex(&Sha256::digest(block)), bytes: block.len() as u64 };
+        let path = self.blob(&part.sha256);
+        if trusted.contains(&part.sha256) && path.is_file() {
+            return Ok((part, 0));
+        }
+        let mut encoder = GzEncoder::new(Vec::with_capacity(block.len() / 3), Compression::fast());
+        encoder.write_all(block)?;
+        let packed = encoder.finish()?;
+        make_folder(sys::folder_of(&path))?;
+        let mut new = temp::Temp::create(temp::name_beside(&self.folder.join("blob")), 0o600)?;
+        sys::write(new.file()?, &packed)?;
+        sys::rename(new.path(), &path)?;
+        new.is_gone();
+        Ok((part, packed.len() as u64))
+    }
+}
+
+/// Returns the length of the whole lines of a file.
+fn whole_lines(file: &File, len: u64) -> io::Result<u64> {
+    let mut end = len;
+    while end > 0 {
+        let from = end.saturating_sub(64 * 1024);
+        let block = stamp::read_at(file, from, (end - from) as usize)?;
+        if let Some(at) = memchr::memrchr(b'\n', &block) {
+            return Ok(from + at as u64 + 1);
+        }
+        end = from;
+    }
+    Ok(0)
+}
+
+/// Returns whether a text is a SHA-256, so that it can be the name of a blob.
+fn is_hash(text: &str) -> bool {
+    text.len() == 64 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
+fn bad(words: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, words)
+}
+
+fn make_folder(folder: &Path) -> io::Result<()> {
+    use std::os::unix::fs::DirBuilderExt;
+    // The archive is as private as the sessions.
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::model::Time;
+
+    struct Place {
+        folder: tempfile::TempDir,
+    }
+
+    impl Place {
+        fn new() -> Place {
+            let folder = tempfile::tempdir().unwrap();
+            fs::create_dir_all(folder.path().join("store")).unwrap();
+            Place { folder }
+        }
+
+        fn archive(&self) -> Archive {
+            Archive::in_folder(self.folder.path().join("archive"))
+        }
+
+        fn put(&self, name: &str, bytes: &[u8], seconds: u64) {
+            let path = self.folder.path().join("store").join(name);
+            fs::write(&path, bytes).unwrap();
+            let time = std::time::UNIX_EPOCH + std::time::Duration::from_secs(seconds);
+            File::options().write(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
+
+        fn wanted(&self, name: &str) -> Wanted {
+            let store = self.folder.path().join("store");
+            let session = name.trim_end_matches(".jsonl").to_owned();
+            Wanted { agent: "pi".into(), session, file: store.join(name), store, main: true, cwd: None }
+        }
+
+        fn add(&self, names: &[&str]) -> io::Result<Vec<Added>> {
+            let mut writer = self.archive().begin()?;
+            let added: io::Result<Vec<Added>> =
+                names.iter().map(|name| writer.add(&self.wanted(name), Time(0))).collect();
+            writer.flush()?;
+            added
+        }
+
+        fn unpack(&self, item: &Item) -> io::Result<Vec<u8>> {
+            let mut out = Vec::new();
+            self.archive().unpack(item, &mut |block| {
+                out.extend_from_slice(block);
+                Ok(())
+            })?;
+            Ok(out)
+        }
+    }
+
+    fn random(len: usize) -> Vec<u8> {
+        let mut state = 1u64;
+        (0..len)
+            .map(|_| {
+                state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+                (state >> 56) as u8
+            })
+            .collect()
+    }
+
+    #[test]
+    fn a_file_costs_only_what_it_grew_by() {
+        let place = Place::new();
+        let mut bytes = random(3 * PART as usize + 100);
+        place.put("s.jsonl", &bytes, 1);
+        assert_eq!(place.add(&["s.jsonl"]).unwrap()[0].bytes, bytes.len() as u64);
+        assert!(place.add(&["s.jsonl"]).unwrap()[0].is_known);
+        bytes.extend_from_slice(b"and more\n");
+        place.put("s.jsonl", &bytes, 2);
+        assert_eq!(place.add(&["s.jsonl"]).unwrap()[0].bytes, 9);
+        // A change in the middle costs all that follows it.
+        bytes[PART as usize + 5] ^= 1;
+        place.put("s.jsonl", &bytes, 3);
+        assert_eq!(place.add(&["s.jsonl"]).unwrap()[0].bytes, bytes.len() as u64 - PART);
+        let contents = place.archive().read().unwrap();
+        assert_eq!((contents.items.len(), contents.latest().len()), (3, 1));
+        assert_eq!(place.unpack(contents.latest()[0]).unwrap(), bytes);
+        bytes[PART as usize + 5] ^= 1;
+        assert_eq!(place.unpack(&contents.items[1]).unwrap(), bytes);
+        assert!(place.archive().verify(&contents).is_empty());
+    }
+
+    #[test]
+    fn many_small_additions_do_not_stay_many_parts() {
+        let place = Place::new();
+        let mut bytes = Vec::new();
+        for number in 0..MOST_PARTS as u64 + 20 {
+            bytes.extend_from_slice(format!("line {number}\n").as_bytes());
+            place.put("s.jsonl", &bytes, number);
+            place.add(&["s.jsonl"]).unwrap();
+        }
+        let contents = place.archive().read().unwrap();
+        let last = contents.latest()[0].clone();
+        assert!(last.parts.len() < 30, "{}", last.parts.len());
+        assert_eq!(place.unpack(&last).unwrap(), bytes);
+    }
+
+    #[test]
+    fn a_flipped_bit_is_found() {
+        let place = Place::new();
+        place.put("one.jsonl", &random(5000), 1);
+        place.put("two.jsonl", b"text\n", 1);
+        place.add(&["one.jsonl", "two.jsonl"]).unwrap();
+        let archive = place.archive();
+        let contents = archive.read().unwrap();
+        let blob = archive.blob(&contents.items[0].parts[0].sha256);
+        let bytes = fs::read(&blob).unwrap();
+        for at in (10..bytes.len()).step_by(397) {
+            let mut changed = bytes.clone();
+            changed[at] ^= 4;
+            fs::write(&blob, changed).unwrap();
+            let bad = archive.verify(&contents);
+            assert_eq!(bad.iter().map(|bad| &*bad.item.session).collect::<Vec<_>>(), ["one"], "{at}");
+            assert!(place.unpack(&contents.items[0]).is_err());
+        }
+        fs::remove_file(&blob).unwrap();
+        assert_eq!(archive.verify(&contents)[0].why, "it is missing");
+    }
+
+    #[test]
+    fn an_archive_that_was_stopped_at_any_call_goes_on() {
+        let bytes = random(20_000);
+        let mut calls = 0;
+        // Each run is stopped one call later, until one ends by itself.
+        for stop in 0.. {
+            let place = Place::new();
+            place.put("one.jsonl", &bytes, 1);
+            place.put("two.jsonl", b"text\n", 1);
+            place.add(&["two.jsonl"]).unwrap();
+            place.put("two.jsonl", b"text\nand more\n", 2);
+            let mut number = 0;
+            let hook = move |call: sys::Call| {
+                number += 1;
+                match number > stop {
+                    // Half a line is written, and nothing after it.
+                    true if number == stop + 1 && call == sys::Call::Write => Ok(Some(7)),
+                    true => Err(io::Error::other("stopped")),
+                    false => Ok(None),
+                }
+            };
+            let is_done = sys::with_hook(hook, || place.add(&["one.jsonl", "two.jsonl"])).is_ok();
+            let archive = place.archive();
+            let contents = archive.read().unwrap();
+            assert!(archive.verify(&contents).is_empty(), "stopped at {stop}");
+            assert_eq!(contents.unread, 0, "stopped at {stop}");
+            assert_eq!(place.unpack(&contents.items[0]).unwrap(), b"text\n");
+            place.add(&["one.jsonl", "two.jsonl"]).unwrap();
+            let contents = archive.read().unwrap();
+            let latest = contents.latest();
+            assert_eq!(latest.len(), 2, "stopped at {stop}");
+            for item in latest {
+                assert_eq!(
+                    place.unpack(item).unwrap(),
+                    fs::read(item.origin()).unwrap(),
+                    "stopped at {stop}"
+                );
+            }
+            assert!(archive.verify(&contents).is_empty());
+            calls = stop;
+            if is_done {
+                break;
+            }
+        }
+        assert!(calls > 8, "only {calls} calls");
+    }
+
+    #[test]
+    fn only_blobs_that_nothing_needs_are_removed() {
+        let place = Place::new();
+        place.put("one.jsonl", b"one\n", 1);
+        place.put("two.jsonl", b"two\n", 1);
+        place.add(&["one.jsonl", "two.jsonl"]).unwrap();
+        place.put("one.jsonl", b"one\nand more\n", 2);
+        place.add(&["one.jsonl"]).unwrap();
+        let archive = place.archive();
+        let writer = archive.begin().unwrap();
+        assert!(archive.begin().is_err(), "two write at once");
+        assert_eq!(writer.prune(|item| item.session != "two").unwrap().0, 1);
+        let contents = archive.read().unwrap();
+        assert_eq!(contents.items.len(), 2);
+        assert!(archive.verify(&contents).is_empty());
+        let writer = archive.begin().unwrap();
+        assert_eq!(writer.prune(|item| item.bytes > 4).unwrap().0, 1);
+        let contents = archive.read().unwrap();
+        assert!(archive.verify(&contents).is_empty());
+        assert_eq!(place.unpack(&contents.items[0]).unwrap(), b"one\nand more\n");
+    }
+
+    #[test]
+    fn a_blob_is_a_plain_gzip_file() {
+        let place = Place::new();
+        place.put("one.jsonl", b"one\n", 1);
+        place.add(&["one.jsonl"]).unwrap();
+        let archive = place.archive();
+        let item = archive.read().unwrap().items[0].clone();
+        let out =
+            std::process::Command::new("gzip").arg("-dc").arg(archive.blob(&item.parts[0].sha256)).output();
+        assert_eq!(out.unwrap().stdout, b"one\n");
+    }
+}
