@@ -210,7 +210,7 @@ fn belonging(store: &Store, path: &Path) -> Vec<Wanted> {
             .map_or("", |opened| opened.session.format.agent()),
         agent => agent,
     };
-    let session = locate::id_in_name(path);
+    let session = locate::session_id(path);
     let cwd = home_of(if agent.is_empty() { "pi" } else { agent }, path).map(|home| home.cwd);
     let one = |file: PathBuf, main: bool| Wanted {
         agent: agent.to_owned(),
@@ -246,7 +246,7 @@ fn verify(archive: &Archive, ui: &mut Ui) -> anyhow::Result<Exit> {
     for bad in &bad {
         if ui.look.json {
             let object = json!({
-                "schema": "bough.archive-fault/1",
+                "schema": "bough.blob/1",
                 "blob": bad.blob.display().to_string(),
                 "session": bad.item.session,
                 "file": bad.item.origin().display().to_string(),
@@ -273,7 +273,7 @@ fn verify(archive: &Archive, ui: &mut Ui) -> anyhow::Result<Exit> {
     if !ui.look.quiet && !ui.look.json {
         let files = Count("file is", "files are", contents.latest().len());
         match bad.len() {
-            0 => ui.note(format_args!("{files} as they were archived")),
+            0 => ui.note(format_args!("{files} whole")),
             bad => ui.note(format_args!("{} not as it was archived", Count("blob is", "blobs are", bad))),
         }
     }

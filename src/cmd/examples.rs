@@ -231,8 +231,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
     (
         "restore",
         &[
-            ("bough archive -q && bough restore -n 0198f3a2", "Show what restoring a session would write"),
-            ("bough archive -q && bough restore 0198f3a2 --to restored", "Put a session into another folder"),
+            (
+                "bough archive -q && bough restore --allow=overwrite 0198f3a2",
+                "Put a session back as it was archived",
+            ),
+            (
+                "bough archive -q && bough restore -n 0198f3a2 --to restored",
+                "Show what restoring it into another folder would write",
+            ),
             (
                 "bough archive -q -o backup && bough restore 0198f3a2 --from backup --to restored",
                 "Take it from another archive",

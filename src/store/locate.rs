@@ -481,6 +481,13 @@ pub fn id_in_name(path: &Path) -> String {
     stem.rsplit_once('_').map_or(&*stem, |(_, id)| id).to_owned()
 }
 
+/// Returns the id of a session: the one in its file name, or, if that is not an id, the one in its
+/// header.
+pub fn session_id(path: &Path) -> String {
+    let id = id_in_name(path);
+    if looks_like_an_id(&id) { id } else { id_in_header(path).unwrap_or(id) }
+}
+
 /// Finds the session that a word names over stores: by id, by unique prefix of an id (of four bytes or more), by
 /// exact name, by a unique part of a name.
 ///
@@ -492,8 +499,7 @@ pub fn session_named(stores: &[Store], word: &str) -> Result<PathBuf, Error> {
     let mut exact = Vec::new();
     let mut begins = Vec::new();
     for found in &all {
-        let id = id_in_name(&found.path);
-        let id = if looks_like_an_id(&id) { id } else { id_in_header(&found.path).unwrap_or(id) };
+        let id = session_id(&found.path);
         if id == word {
             exact.push(found.path.clone());
         } else if word.len() >= 4 && id.starts_with(word) {

@@ -44,6 +44,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("migrate -n O", &["bough.change/1", "bough.migrate/1"]),
     ("migrate O", &["bough.migrate/1"]),
     ("export-branch -n -s P", &["bough.change/1"]),
+    ("archive -o archive", &["bough.archive/1"]),
     ("move -n -s P --to /moved", &["bough.change/1"]),
     ("move --force -s P --to /moved", &["bough.move/1"]),
     ("show S HEAD root", &["bough.entry/1"]),

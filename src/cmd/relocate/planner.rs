@@ -196,7 +196,7 @@ impl<'w> Planner<'w> {
             "omp" => Format::Omp,
             _ => Format::Pi,
         };
-        let id = locate::id_in_name(&from);
+        let id = locate::session_id(&from);
         Session { agent: store.agent, id, from, to, old_cwd, new_cwd, store: store.clone(), format }
     }
 
@@ -243,7 +243,7 @@ impl<'w> Planner<'w> {
                     false => name,
                 };
                 let to = folder.join(name);
-                let id = locate::id_in_name(&path);
+                let id = locate::session_id(&path);
                 let store = Store { agent, root: folder };
                 Ok(Session { agent, id, from: path, to, old_cwd: old, new_cwd: new, store, format })
             }
@@ -295,7 +295,7 @@ impl<'w> Planner<'w> {
                 let files = locate::sessions(&store).into_iter().map(|found| found.path);
                 let files =
                     files.filter(|path| path.parent() == Some(&folder) && !moving.contains(path.as_path()));
-                files.map(|path| (locate::id_in_name(&path), path)).collect()
+                files.map(|path| (locate::session_id(&path), path)).collect()
             });
             let there = there.get(&session.id).filter(|other| **other != session.from);
             let other = there.map(PathBuf::as_path).or_else(|| known.get(&session.to).copied());
