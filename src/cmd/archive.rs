@@ -12,6 +12,7 @@ use crate::store::project_folder::{contents, home_of};
 use crate::ui::{Ui, text};
 use clap::ValueHint;
 use serde_json::json;
+use std::collections::HashMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -293,7 +294,8 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     let archive = open(args.output.as_deref())?;
     let contents = read(&archive)?;
     let before = time::parse(&years(&args.keep), time::now())?;
-    let is_wanted = |item: &Item| is_kept(item, &contents, before);
+    let kept = Kept::new(&contents, before);
+    let is_wanted = |item: &Item| kept.has(item);
     let gone: Vec<&Item> = contents.items.iter().filter(|item| !is_wanted(item)).collect();
     if args.dry_run {
         for item in gone {
@@ -311,15 +313,32 @@ fn prune(args: &PruneArgs, ui: &mut Ui) -> anyhow::Result<Exit> {
     Ok(Exit::Done)
 }
 
-/// Returns whether a state of a file stays: its session was written after the time, and it is the
-/// last one of the file or was archived after the time.
-fn is_kept(item: &Item, contents: &Contents, before: Time) -> bool {
-    let its =
-        contents.items.iter().filter(|other| other.store == item.store && other.session == item.session);
-    let newest = its.clone().map(|other| other.mtime).max().unwrap_or(item.mtime);
-    let is_last = its.filter(|other| other.path == item.path).last().is_some_and(|last| last == item);
-    let archived = crate::model::parse_time(item.archived.as_bytes());
-    newest / 1_000_000 >= before.0 && (is_last || archived >= before)
+/// Which states of files stay: those of sessions that were written after a time, if they are the
+/// last ones of their files or were archived after the time.
+struct Kept<'c> {
+    before: Time,
+    /// The last change of each session, in nanoseconds since 1970.
+    newest: HashMap<(&'c Path, &'c str), i64>,
+    last: HashMap<PathBuf, &'c Item>,
+}
+
+impl<'c> Kept<'c> {
+    fn new(contents: &'c Contents, before: Time) -> Kept<'c> {
+        let mut newest: HashMap<(&Path, &str), i64> = HashMap::new();
+        for item in &contents.items {
+            let known = newest.entry((&item.store, &item.session)).or_insert(item.mtime);
+            *known = item.mtime.max(*known);
+        }
+        let last = contents.latest().into_iter().map(|item| (item.origin(), item)).collect();
+        Kept { before, newest, last }
+    }
+
+    fn has(&self, item: &Item) -> bool {
+        let newest = self.newest.get(&(&*item.store, &*item.session)).copied().unwrap_or(item.mtime);
+        let is_last = self.last.get(&item.origin()).is_some_and(|last| *last == item);
+        let archived = crate::model::parse_time(item.archived.as_bytes());
+        newest / 1_000_000 >= self.before.0 && (is_last || archived >= self.before)
+    }
 }
 
 /// Prints the sessions of the archive, newest first, as `bough sessions --archived` does.

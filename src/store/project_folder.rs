@@ -83,9 +83,12 @@ fn last_relocated(path: &Path) -> Option<String> {
     let len = file.metadata().ok()?.len();
     let mut tail = vec![0; len.min(END) as usize];
     std::os::unix::fs::FileExt::read_exact_at(&file, &mut tail, len - len.min(END)).ok()?;
-    let lines = tail.split(|byte| *byte == b'\n');
-    let named = |line: &[u8]| json::string_of(line, "relocatedCwd");
-    lines.rev().filter(|line| memchr::memmem::find(line, b"\"relocatedCwd\"").is_some()).find_map(named)
+    let mut lines = tail.rsplit(|byte| *byte == b'\n');
+    let named = |line: &[u8]| {
+        memchr::memmem::find(line, b"\"relocatedCwd\"")?;
+        json::string_of(line, "relocatedCwd")
+    };
+    lines.find_map(named)
 }
 
 /// Returns the first wanted `cwd` of a transcript.
