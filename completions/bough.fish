@@ -60,6 +60,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "export-branch" -d 'Expo
 complete -c bough -n "__fish_bough_needs_command" -f -a "fsck" -d 'Check sessions for damage, and repair it'
 complete -c bough -n "__fish_bough_needs_command" -f -a "grep" -d 'Search the text of entries'
 complete -c bough -n "__fish_bough_needs_command" -f -a "help" -d 'Show a manual page'
+complete -c bough -n "__fish_bough_needs_command" -f -a "join" -d 'Join two copies of one session that went on apart'
 complete -c bough -n "__fish_bough_needs_command" -f -a "label" -d 'Label entries; list, move and delete labels'
 complete -c bough -n "__fish_bough_needs_command" -f -a "log" -d 'Show the entries on the path to HEAD, newest first'
 complete -c bough -n "__fish_bough_needs_command" -f -a "man" -d 'Write the manual pages to a folder'
@@ -72,6 +73,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "redo" -d 'Redo an opera
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions resolve to'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
 complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
+complete -c bough -n "__fish_bough_needs_command" -f -a "slim" -d 'Replace what is big in a session by notes, so that the agent can go on'
 complete -c bough -n "__fish_bough_needs_command" -f -a "stats" -d 'Count entries, tools, tokens, cost and bytes'
 complete -c bough -n "__fish_bough_needs_command" -f -a "status" -d 'Show the state of a session: format, HEAD, branches, faults'
 complete -c bough -n "__fish_bough_needs_command" -f -a "switch" -d 'Move HEAD, so that the agent continues from another entry'
@@ -870,6 +872,40 @@ complete -c bough -n "__fish_bough_using_subcommand help" -s q -l quiet -d 'Supp
 complete -c bough -n "__fish_bough_using_subcommand help" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand help" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand help" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand join" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand join" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand join" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand join" -s o -l output -d 'Write the result to this file, which may be one of the copies; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand join" -l head -d 'The copy whose HEAD the result has' -r -f -a "a\t'That of A'
+b\t'That of B'
+newest\t'The one whose last entry is newer'"
+complete -c bough -n "__fish_bough_using_subcommand join" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand join" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand join" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand join" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand join" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand join" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand join" -l conflicts -d 'Find copies that Syncthing, Dropbox or Nextcloud left, and join each with its session'
+complete -c bough -n "__fish_bough_using_subcommand join" -l remove -d 'Remove each copy after it was joined; `bough undo` restores it'
+complete -c bough -n "__fish_bough_using_subcommand join" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand join" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand join" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand label" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand label" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -1312,6 +1348,46 @@ complete -c bough -n "__fish_bough_using_subcommand show" -l raw -d 'Print the l
 complete -c bough -n "__fish_bough_using_subcommand show" -l text -d 'Print only the text of each entry'
 complete -c bough -n "__fish_bough_using_subcommand show" -s z -d 'End each entry with a NUL byte instead of a newline; for `--raw`, `--text` and `--json`'
 complete -c bough -n "__fish_bough_using_subcommand show" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand slim" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand slim" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand slim" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand slim" -l results -d 'Tool results, and output of commands, that are longer than SIZE, e.g. `4k`' -r
+complete -c bough -n "__fish_bough_using_subcommand slim" -l custom -d 'State that an extension stored with this type, but for the newest on each branch' -r
+complete -c bough -n "__fish_bough_using_subcommand slim" -l budget -d 'Replace only as much as needed for the model to be sent at most this many tokens, e.g. `150k`' -r
+complete -c bough -n "__fish_bough_using_subcommand slim" -s o -l output -d 'Write the new session to this file, or into this folder; `-` is standard output' -r -F
+complete -c bough -n "__fish_bough_using_subcommand slim" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand slim" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand slim" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l report -d 'Print what is big, by kind, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l images -d 'Images and documents'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l thinking -d 'The model\'s thinking'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l tool-use-result -d 'Claude Code\'s second copies of results, which are not sent'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l subagents -d 'Transcripts of subagents'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l snapshots -d 'Snapshots of files, with which Claude Code goes back to earlier contents'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l store -d 'Write it to the agent\'s store, and print the command that resumes it (default)'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l in-place -d 'Rewrite the session itself'
+complete -c bough -n "__fish_bough_using_subcommand slim" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand slim" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand slim" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand stats" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand stats" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''

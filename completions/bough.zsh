@@ -487,6 +487,38 @@ _arguments "${_arguments_options[@]}" : \
 '*::words -- The command or the topic; a command with a command of its own has two words:_default' \
 && ret=0
 ;;
+(join)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'(--conflicts)-o+[Write the result to this file, which may be one of the copies; \`-\` is standard output]:FILE:_files' \
+'(--conflicts)--output=[Write the result to this file, which may be one of the copies; \`-\` is standard output]:FILE:_files' \
+'--head=[The copy whose HEAD the result has]:COPY:((a\:"That of A"
+b\:"That of B"
+newest\:"The one whose last entry is newer"))' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'--conflicts[Find copies that Syncthing, Dropbox or Nextcloud left, and join each with its session]' \
+'--remove[Remove each copy after it was joined; \`bough undo\` restores it]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'*::files -- The two copies; with `--conflicts`, the folder in which copies are looked for:_files' \
+&& ret=0
+;;
 (label)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -876,6 +908,44 @@ _arguments "${_arguments_options[@]}" : \
 '*::words -- The session, if the first argument names one; then revisions and ranges:_default' \
 && ret=0
 ;;
+(slim)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--results=[Tool results, and output of commands, that are longer than SIZE, e.g. \`4k\`]:SIZE:_default' \
+'*--custom=[State that an extension stored with this type, but for the newest on each branch]:TYPE:_default' \
+'--budget=[Replace only as much as needed for the model to be sent at most this many tokens, e.g. \`150k\`]:TOKENS:_default' \
+'(--store --in-place)-o+[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
+'(--store --in-place)--output=[Write the new session to this file, or into this folder; \`-\` is standard output]:FILE:_files' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'(-o --output --store --in-place --budget)--report[Print what is big, by kind, and write nothing]' \
+'--images[Images and documents]' \
+'--thinking[The model'\''s thinking]' \
+'--tool-use-result[Claude Code'\''s second copies of results, which are not sent]' \
+'--subagents[Transcripts of subagents]' \
+'--snapshots[Snapshots of files, with which Claude Code goes back to earlier contents]' \
+'(--in-place)--store[Write it to the agent'\''s store, and print the command that resumes it (default)]' \
+'--in-place[Rewrite the session itself]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+'::file -- The session, if it is not the newest of this folder:_default' \
+&& ret=0
+;;
 (stats)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -1036,6 +1106,7 @@ _bough_commands() {
 'fsck:Check sessions for damage, and repair it' \
 'grep:Search the text of entries' \
 'help:Show a manual page' \
+'join:Join two copies of one session that went on apart' \
 'label:Label entries; list, move and delete labels' \
 'log:Show the entries on the path to HEAD, newest first' \
 'man:Write the manual pages to a folder' \
@@ -1048,6 +1119,7 @@ _bough_commands() {
 'rev-parse:Print the ids that revisions resolve to' \
 'sessions:List sessions' \
 'show:Show whole entries\: text, thinking, tool calls and results' \
+'slim:Replace what is big in a session by notes, so that the agent can go on' \
 'stats:Count entries, tools, tokens, cost and bytes' \
 'status:Show the state of a session\: format, HEAD, branches, faults' \
 'switch:Move HEAD, so that the agent continues from another entry' \
@@ -1139,6 +1211,11 @@ _bough__help_commands() {
     local commands; commands=()
     _describe -t commands 'bough help commands' commands "$@"
 }
+(( $+functions[_bough__join_commands] )) ||
+_bough__join_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough join commands' commands "$@"
+}
 (( $+functions[_bough__label_commands] )) ||
 _bough__label_commands() {
     local commands; commands=()
@@ -1211,6 +1288,11 @@ _bough__sessions_commands() {
 _bough__show_commands() {
     local commands; commands=()
     _describe -t commands 'bough show commands' commands "$@"
+}
+(( $+functions[_bough__slim_commands] )) ||
+_bough__slim_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough slim commands' commands "$@"
 }
 (( $+functions[_bough__stats_commands] )) ||
 _bough__stats_commands() {

@@ -142,6 +142,20 @@ const EXAMPLES: &[(&str, &[Example])] = &[
         ],
     ),
     (
+        "join",
+        &[
+            ("cp parser.jsonl copy.jsonl && bough join parser.jsonl copy.jsonl", "Add what a copy has"),
+            (
+                "cp parser.jsonl copy.jsonl && bough join parser.jsonl copy.jsonl -o joined.jsonl",
+                "Write the result to another file",
+            ),
+            (
+                "cp -p parser.jsonl 'parser (conflicted copy).jsonl' && bough join --conflicts --remove .",
+                "Join the copies that a synchronized folder got",
+            ),
+        ],
+    ),
+    (
         "label",
         &[
             ("bough label good", "Label HEAD"),
@@ -267,6 +281,14 @@ const EXAMPLES: &[(&str, &[Example])] = &[
             ("bough show", "Show HEAD"),
             ("bough show turn:1", "Show the first prompt"),
             ("bough show --json HEAD", "Print HEAD as JSON"),
+        ],
+    ),
+    (
+        "slim",
+        &[
+            ("bough slim --report", "Show what is big"),
+            ("bough slim --images --results=4k -o smaller.jsonl", "Write a smaller copy"),
+            ("bough slim --budget=150k --in-place", "Make room for the next prompt"),
         ],
     ),
     (

@@ -331,14 +331,14 @@ impl Damage {
 }
 
 /// Returns the path of the session as the new one names it, or `None` for standard input.
-fn real_path(path: &Path) -> Option<PathBuf> {
+pub(super) fn real_path(path: &Path) -> Option<PathBuf> {
     let is_file = path != Path::new("-");
     is_file.then(|| path.canonicalize().or_else(|_| std::path::absolute(path)).ok()).flatten()
 }
 
 /// Returns the id in the file name, if there is one: Claude Code uses the name of the file as the
 /// id.
-fn session_of_name(format: Format, output: Option<&Path>) -> Option<String> {
+pub(super) fn session_of_name(format: Format, output: Option<&Path>) -> Option<String> {
     let stem = output.filter(|_| format == Format::Claude)?.file_stem()?.to_str()?;
     uuid::Uuid::try_parse(stem).ok().filter(|_| stem.len() == 36).map(|_| stem.to_owned())
 }
@@ -351,7 +351,7 @@ fn finds(file: &Path, session: &str) -> bool {
 }
 
 /// Returns the root of the store that contains a folder.
-fn root_of(folder: &Path) -> Option<PathBuf> {
+pub(super) fn root_of(folder: &Path) -> Option<PathBuf> {
     let roots = locate::stores(&[]).into_iter().filter_map(|store| store.root.canonicalize().ok());
     roots.into_iter().find(|root| folder.starts_with(root))
 }
@@ -377,7 +377,7 @@ fn real_folder(folder: &Path) -> anyhow::Result<String> {
 /// Returns the folder in which the agent looks for the new session: that of the old one, if it is
 /// in a store.
 /// With `cwd`, returns the folder of the sessions of that working directory.
-fn folder_in_store(opened: &Opened, cwd: Option<&str>) -> anyhow::Result<PathBuf> {
+pub(super) fn folder_in_store(opened: &Opened, cwd: Option<&str>) -> anyhow::Result<PathBuf> {
     let session = &opened.session;
     let agent = session.format.agent();
     let refused = |what: &str| crate::ops::Error::NoPlace {
@@ -402,7 +402,7 @@ fn folder_in_store(opened: &Opened, cwd: Option<&str>) -> anyhow::Result<PathBuf
 }
 
 /// Returns the stored results that are copied with the new session.
-fn moved_results(
+pub(super) fn moved_results(
     named: &Path,
     from: Option<&Path>,
     to: &Path,
@@ -459,14 +459,14 @@ fn add_companions(
             let len = opened.files.stamp(file).map_or(0, store::write::Stamp::bytes);
             vec![Piece::Keep(Span { file, offset: 0, len })]
         };
-        add(&mut export.plan, companions::folder_of(to).join(&companion.inside), pieces);
+        add_file(&mut export.plan, companions::folder_of(to).join(&companion.inside), pieces);
     }
     export.plan.changes.rotate_left(changes);
     export.plan.targets.rotate_left(targets);
     Ok(())
 }
 
-fn add(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
+pub(super) fn add_file(plan: &mut Plan, to: PathBuf, pieces: Vec<Piece>) {
     plan.changes.push(Change {
         op: "create",
         path: Some(to.clone()),
@@ -489,7 +489,7 @@ pub(super) fn agents_elsewhere(all: &[Companion], elsewhere: &HashSet<String>) -
 }
 
 /// Returns the lines of a subagent's transcript.
-fn lines_of(path: &Path, file: u16) -> anyhow::Result<Vec<Span>> {
+pub(super) fn lines_of(path: &Path, file: u16) -> anyhow::Result<Vec<Span>> {
     let opened =
         match store::open(path, store::Options { format: Some(Format::Claude), ..Default::default() }) {
             Ok(opened) => opened,

@@ -16,6 +16,7 @@ mod export_branch;
 mod fsck;
 mod grep;
 mod help;
+mod join;
 mod label;
 mod log;
 mod man;
@@ -29,6 +30,7 @@ mod rev_parse;
 mod sessions;
 mod shared;
 mod show;
+mod slim;
 mod stats;
 mod status;
 mod switch;
@@ -80,6 +82,7 @@ enum Command {
     Fsck(fsck::Args),
     Grep(grep::Args),
     Help(help::Args),
+    Join(join::Args),
     Label(label::Args),
     Log(log::Args),
     Man(man::Args),
@@ -93,6 +96,7 @@ enum Command {
     RevParse(rev_parse::Args),
     Sessions(sessions::Args),
     Show(show::Args),
+    Slim(slim::Args),
     Stats(stats::Args),
     Status(status::Args),
     Switch(switch::Args),
@@ -109,7 +113,10 @@ const GROUPS: &[(&str, &[&str])] = &[
             "export",
         ],
     ),
-    ("Move and copy", &["switch", "label", "cherry-pick", "merge", "export-branch", "move", "drop"]),
+    (
+        "Move and copy",
+        &["switch", "label", "cherry-pick", "merge", "export-branch", "move", "drop", "slim", "join"],
+    ),
     ("Check, repair and undo", &["fsck", "migrate", "undo", "redo", "op", "archive", "restore"]),
     (
         "Plumbing and setup",
@@ -166,6 +173,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::Fsck(args) => fsck::run(args, global, ui),
         Command::Help(args) => help::run(args, ui),
         Command::Grep(args) => grep::run(args, global, ui),
+        Command::Join(args) => join::run(args, global, ui),
         Command::Export(args) => export::run(args, global, config, ui),
         Command::ExportBranch(args) => export_branch::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
@@ -182,6 +190,7 @@ fn carry_out(cli: &Cli, config: &Config, ui: &mut Ui) -> anyhow::Result<Exit> {
         Command::RevParse(args) => rev_parse::run(args, global, ui),
         Command::Sessions(args) => sessions::run(args, global, config, ui),
         Command::Show(args) => show::run(args, global, ui),
+        Command::Slim(args) => slim::run(args, global, ui),
         Command::Stats(args) => stats::run(args, global, config, ui),
         Command::Status(args) => status::run(args, global, ui),
         Command::Switch(args) => switch::run(args, global, ui),

@@ -34,7 +34,6 @@ const TIPS: &[(&str, &str)] = &[
     ("rm", "`bough drop REV` removes a branch; `bough label -d NAME` deletes a label"),
     ("search", "`bough grep`"),
     ("session", "`bough sessions`"),
-    ("slim", "`bough export-branch` makes a session of one branch"),
     ("stash", "`bough label NAME` labels HEAD; `bough switch NAME` goes back to it"),
     ("tag", "`bough label NAME [REV]`"),
     ("version", "`bough --version`"),

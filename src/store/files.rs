@@ -28,12 +28,6 @@ pub(super) enum Content {
     Closed,
 }
 
-impl Default for Files {
-    fn default() -> Files {
-        Files::new()
-    }
-}
-
 impl Files {
     /// Creates a list without files; they are added by [`Files::attach`].
     pub fn new() -> Files {

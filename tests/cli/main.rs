@@ -26,6 +26,7 @@ mod fsck_claude;
 mod fsck_damage;
 mod generated;
 mod growth;
+mod joins;
 mod layers;
 mod linearize;
 mod migrate;
@@ -35,6 +36,7 @@ mod one_reading;
 mod random;
 mod schema;
 mod shells;
+mod slims;
 mod support;
 #[cfg(target_os = "linux")]
 mod sweep;

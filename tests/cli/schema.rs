@@ -91,6 +91,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("switch --rewind turn:1 -s S", &["bough.write/1"]),
     ("append --kind message --text go -s S", &["bough.write/1"]),
     ("drop -n --others -s S", &["bough.change/1"]),
+    ("slim --report S", &["bough.slim/1"]),
     ("append -n --kind message --text go -s S", &["bough.change/1"]),
     ("op log", &["bough.op/1"]),
     ("fsck --repair --force D", &["bough.aside/1", "bough.change/1", "bough.fsck/1"]),

@@ -73,6 +73,7 @@ const RUNS: &[(&str, &[&str])] = &[
     ("grep word", &["prompt-end", "reply-end", "label-end"]),
     ("grep word .", &["prompt-end", "label-end"]),
     ("help log", &[]),
+    ("join --conflicts .", &[]),
     ("label", &["label-end", "result-end"]),
     ("log", &["prompt-end", "reply-end"]),
     ("log --oneline", &["prompt-end", "reply-end"]),
@@ -90,6 +91,7 @@ const RUNS: &[(&str, &[&str])] = &[
     // It draws for a terminal of a given size; the other listings are for pipes.
     ("tree --keys q", &[]),
     ("show aaaa0002", &["line-19-end", "path-end", "model-end"]),
+    ("slim --report", &[]),
     ("stats", &["name-end", "model-end", "line-0-end"]),
     ("stats --by session", &["name-end"]),
     ("stats --by project", &["cwd-end"]),

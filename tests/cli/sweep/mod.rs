@@ -111,6 +111,16 @@ fn a_drop_with_a_subagent_is_done_or_not() {
 }
 
 #[test]
+fn a_join_of_two_copies_is_done_or_not() {
+    sample(scenes::JOIN, 23);
+}
+
+#[test]
+fn a_smaller_copy_is_made_or_not() {
+    sample(scenes::SLIM, 61);
+}
+
+#[test]
 fn an_undo_of_a_rewrite_is_done_or_not() {
     sample("undo s.jsonl --file s.jsonl", 17);
 }

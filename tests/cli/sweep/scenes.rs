@@ -33,6 +33,15 @@ pub const EXPORT: &str = "export-branch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jso
 const BACK: &str = "switch 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl turn:1";
 /// Drops the branch that started a subagent, with the transcript of the subagent.
 pub const DROP: &str = "drop 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl fa548601";
+/// Two copies of a session, and what makes them go apart.
+const APART: &str = "s.jsonl=pi/two-attempts.jsonl o.jsonl=pi/two-attempts.jsonl";
+const APPENDED: &str = "append o.jsonl --kind message --text there";
+/// Joins them into the first.
+pub const JOIN: &str = "join s.jsonl o.jsonl --head b";
+/// Adds a long result of a command.
+const LONG: &str = "!long s.jsonl";
+/// Makes a smaller copy of a session with subagents and results.
+pub const SLIM: &str = "slim 254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl --results=100 --subagents -o new/11111111-1111-4111-8111-111111111111.jsonl";
 
 /// A session with subagents in a store of Claude Code.
 const STORED: &str = "projects/-project/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl=claude/real/subagent/254d35dc-7f1f-4b42-ab66-5415aec1733e.jsonl";
@@ -77,6 +86,11 @@ pub const SCENES: &[Scene] = &[
     Scene { files: PI,      before: &[], words: "export s.jsonl -o talk.html" },
     Scene { files: "s.jsonl=pi/two-attempts.jsonl out.jsonl=pi/pi16-labels.jsonl",
                             before: &[], words: "export s.jsonl --to jsonl -o out.jsonl --allow=overwrite" },
+    Scene { files: APART,   before: &[APPENDED], words: JOIN },
+    Scene { files: APART,   before: &[APPENDED], words: "join s.jsonl o.jsonl -o new/out.jsonl" },
+    Scene { files: PI,      before: &[LONG], words: "slim s.jsonl --in-place --results=64" },
+    Scene { files: PI,      before: &[LONG], words: "slim s.jsonl --results=64 -o new/out.jsonl" },
+    Scene { files: AGENTS,  before: &[RESULT], words: SLIM },
     Scene { files: OLD,     before: &[], words: "migrate s.jsonl" },
     Scene { files: PI,      before: &[], words: "move -s s.jsonl --to /moved" },
     Scene { files: STORED,  before: &[], words: MOVE },

@@ -193,6 +193,17 @@ fn furnish(stage: &Stage, order: &str) {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "a result\n").unwrap();
         }
+        Some(("long", name)) => {
+            let path = stage.work().join(name);
+            let time = fs::metadata(&path).unwrap().modified().unwrap();
+            let line = format!(
+                "{{\"type\":\"message\",\"id\":\"d0000001\",\"parentId\":\"c0000002\",\"timestamp\":\"2026-03-01T10:11:00.000Z\",\"message\":{{\"role\":\"bashExecution\",\"command\":\"ls\",\"output\":\"{}\",\"exitCode\":0}}}}\n",
+                "long ".repeat(100)
+            );
+            let text = fs::read_to_string(&path).unwrap() + &line;
+            fs::write(&path, text).unwrap();
+            fs::File::options().append(true).open(&path).unwrap().set_modified(time).unwrap();
+        }
         Some(("cut", name)) => cut(&stage.work().join(name)),
         Some(("cut-below", name)) => {
             for file in fs::read_dir(stage.work().join(name)).unwrap() {

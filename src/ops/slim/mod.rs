@@ -1,0 +1,698 @@
+//! Slims a session: parts that are big and that the model can do without are replaced by a note.
+//!
+//! Entries, ids, links, calls with their results, labels and HEAD stay as they are, and so do all
+//! bytes of a line but the replaced ones. A block of thinking is removed as a whole or not at all,
+//! because a signature binds it; replies whose provider refers to their thinking keep it, and so
+//! does the turn at HEAD. What would be sent before and after is compared block by block before
+//! anything is written.
+
+mod parts;
+
+pub use parts::PartKind;
+
+use super::rewrite::Rewrite;
+use super::{Error, Snapshot, branches, ids};
+use crate::context::{Context, Message};
+use crate::format::{Block, Format, OtherKind, Session};
+use crate::json::{Edits, string, value};
+use crate::model::{Change, Ix, Key, Piece, Plan, Planned, Span, Target, Time};
+use crate::ops::turns::Thread;
+use parts::{MARK, Part, is_only_thinking, parts};
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::io;
+use std::path::PathBuf;
+
+/// What to slim.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct Kinds {
+    /// Images and documents.
+    pub images: bool,
+    /// Results that are longer than this, in bytes.
+    pub results: Option<u64>,
+    /// Thinking of the model.
+    pub thinking: bool,
+    /// Claude Code's second copies of results.
+    pub tool_use_result: bool,
+    /// State of extensions of these types.
+    pub custom: Vec<String>,
+    /// Snapshots of files that Claude Code can go back to.
+    pub snapshots: bool,
+}
+
+impl Kinds {
+    /// Returns everything that can be slimmed, for a report; `custom` are the types of state.
+    pub fn everything(custom: Vec<String>) -> Kinds {
+        Kinds {
+            images: true,
+            results: Some(1024),
+            thinking: true,
+            tool_use_result: true,
+            custom,
+            snapshots: true,
+        }
+    }
+
+    /// Returns whether nothing is to be slimmed.
+    pub fn is_empty(&self) -> bool {
+        *self == Kinds::default()
+    }
+}
+
+/// Where the slimmed session goes.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Destination {
+    /// The session itself is rewritten.
+    Place,
+    /// A new session with this id is created; `None` as the path is standard output.
+    New {
+        /// The id.
+        session: String,
+        /// The file.
+        to: Option<PathBuf>,
+        /// The old file, as the new session names it.
+        from: Option<PathBuf>,
+    },
+}
+
+/// How to slim.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct SlimOptions {
+    /// What is slimmed.
+    pub kinds: Kinds,
+    /// How many tokens the model should be sent at most: parts of the given kinds are replaced only until then, the
+    /// biggest and oldest first.
+    pub budget: Option<u64>,
+    /// Where the result goes.
+    pub into: Destination,
+    /// Make the result even if nothing is replaced.
+    pub always: bool,
+    /// A name of the old session, by which `bough cat` finds it; `None` if it has none.
+    pub name: Option<String>,
+}
+
+/// How much of one kind there is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Amount {
+    /// How many parts.
+    pub count: usize,
+    /// Their bytes in the file.
+    pub bytes: u64,
+    /// About how many tokens they cost at HEAD.
+    pub tokens: u64,
+}
+
+/// A session that has not been slimmed yet.
+#[derive(Clone, Debug)]
+pub struct Slimmed {
+    /// What is written; empty if there is nothing to slim.
+    pub plan: Plan,
+    /// What is replaced, by kind; lines that are removed count as `snapshots`.
+    pub amounts: BTreeMap<&'static str, Amount>,
+    /// The size of the file before and after.
+    pub bytes: (u64, u64),
+    /// About how many tokens would be sent at HEAD, before and after.
+    pub tokens: (u64, u64),
+    /// At how many entries what is sent was compared.
+    pub compared: usize,
+    /// How many blocks of thinking stay in the turn at HEAD, which the provider needs.
+    pub thinking_kept: usize,
+}
+
+impl PartKind {
+    /// Returns the name of the kind, as in `--json`.
+    pub fn name(self) -> &'static str {
+        match self {
+            PartKind::Image => "images",
+            PartKind::Result => "results",
+            PartKind::Thinking => "thinking",
+            PartKind::ToolUseResult => "tool-use-result",
+            PartKind::Custom => "custom",
+        }
+    }
+}
+
+/// How many entries are visited at most to compare messages.
+const MOST_VISITED: usize = 1 << 24;
+
+/// How much of each kind a session has.
+pub fn report(whole: Snapshot<'_>) -> Result<BTreeMap<String, Amount>, Error> {
+    let Snapshot { session, source } = whole;
+    let mut amounts: BTreeMap<String, Amount> = BTreeMap::new();
+    let mut line = Vec::new();
+    let on_path = sent_entries(whole)?;
+    let mut add = |name: String, bytes: u64, tokens: u64| {
+        let amount = amounts.entry(name).or_default();
+        amount.count += 1;
+        amount.bytes += bytes;
+        amount.tokens += tokens;
+    };
+    for ix in session.entries.all().filter(|ix| session.entries.file(*ix) == 0) {
+        source.read(session.span(ix), &mut line)?;
+        let custom = value(&line, &["customType"]).and_then(string);
+        let kinds = Kinds::everything(custom.iter().map(|ty| ty.clone().into_owned()).collect());
+        let mut rest = line.len() as u64;
+        for part in parts(session, ix, &line, &kinds) {
+            let bytes = part.at.len() as u64;
+            rest -= bytes;
+            let name = match (part.kind, &custom) {
+                (PartKind::Custom, Some(ty)) => format!("custom={ty}"),
+                (kind, _) => kind.name().to_owned(),
+            };
+            let is_sent = part.is_sent && on_path.contains(&ix);
+            add(name, bytes, if is_sent { part.tokens } else { 0 });
+        }
+        add(format!("rest of {}", session.entries.kind(ix).name()), rest, 0);
+    }
+    for other in session.others.iter().filter(|other| other.span.file == 0 && other.kind != OtherKind::Blank)
+    {
+        let name = if is_snapshot(whole, other.span)? { "snapshots" } else { "other lines" };
+        add(name.to_owned(), other.span.len, 0);
+    }
+    Ok(amounts)
+}
+
+/// Plans to slim a session, and verifies it.
+pub fn plan(whole: Snapshot<'_>, options: &SlimOptions, now: Time) -> Result<Slimmed, Error> {
+    let Snapshot { session, source } = whole;
+    super::writable(session)?;
+    let mut slim = Slim::new(whole, options)?;
+    slim.find()?;
+    slim.choose();
+    let facts = &session.files[0];
+    let mut rewrite = Rewrite::default();
+    slim.replace(&mut rewrite)?;
+    slim.remove(&mut rewrite)?;
+    slim.snapshots(&mut rewrite)?;
+    let mut slimmed = Slimmed {
+        plan: Plan { verb: "slim".into(), keep_times: options.into == Destination::Place, ..Plan::default() },
+        amounts: slim.amounts.clone(),
+        bytes: (facts.bytes, facts.bytes),
+        tokens: (slim.tokens, slim.tokens_left()),
+        compared: 0,
+        thinking_kept: slim.thinking_kept,
+    };
+    if slim.amounts.is_empty() && !options.always {
+        return Ok(slimmed);
+    }
+    let changed: HashSet<u64> = slim.chosen().map(|found| session.entries.line(found.entry)).collect();
+    let mut changes = std::mem::take(&mut rewrite.changes);
+    if let Destination::New { session: id, from, .. } = &options.into {
+        name_session(whole, &mut rewrite, id, from.as_ref().and_then(|from| from.to_str()), now)?;
+    }
+    let pieces = rewrite.pieces(facts.bytes, facts.ends_in_newline);
+    slimmed.bytes.1 = pieces.iter().map(Piece::bytes).sum();
+    let after = rewrite.read(session, source, &pieces)?;
+    let check = Check { before: whole, after: &after, pieces: &pieces, rewrite: &rewrite, changed: &changed };
+    slimmed.compared = check.all()?;
+    match &options.into {
+        Destination::Place => slimmed.plan.targets.push(Target::Rewrite { file: 0, pieces }),
+        Destination::New { session, to, .. } => {
+            let create = Change {
+                op: "create",
+                path: Some(to.clone().unwrap_or_else(|| "-".into())),
+                bytes: slimmed.bytes.1 as i64,
+                why: format!("session {session}"),
+                ..Change::default()
+            };
+            changes.insert(0, create);
+            slimmed.plan.targets.push(Target::Create { path: to.clone(), pieces });
+        }
+    }
+    slimmed.plan.changes = changes;
+    Ok(slimmed)
+}
+
+/// Returns whether a line contains a snapshot of files.
+fn is_snapshot(whole: Snapshot<'_>, span: Span) -> io::Result<bool> {
+    if whole.session.format != Format::Claude {
+        return Ok(false);
+    }
+    let head = whole.source.bytes(Span { len: span.len.min(256), ..span })?;
+    let ty = value(&head, &["type"]).and_then(string);
+    Ok(matches!(ty.as_deref(), Some("file-history-snapshot" | "file-history-delta" | "attribution-snapshot")))
+}
+
+/// Returns the entries that are sent at HEAD.
+fn sent_entries(whole: Snapshot<'_>) -> io::Result<HashSet<Ix>> {
+    let context = Context::build(whole.session, whole.source, Context::position(whole.session))?;
+    Ok(context.sent().filter_map(|message| message.entry).collect())
+}
+
+/// Gives a copy of the session its own id.
+fn name_session(
+    whole: Snapshot<'_>,
+    rewrite: &mut Rewrite,
+    id: &str,
+    from: Option<&str>,
+    now: Time,
+) -> Result<(), Error> {
+    let Snapshot { session, source } = whole;
+    let format = session.format;
+    let quoted = format.quoted(id);
+    let mut line = Vec::new();
+    if format == Format::Claude {
+        let old = session.id();
+        let entries = session.entries.all().map(|ix| session.span(ix));
+        let others =
+            session.others.iter().filter(|other| other.kind != OtherKind::Blank).map(|other| other.span);
+        for span in entries.chain(others).filter(|span| span.file == 0) {
+            source.read(span, &mut line)?;
+            let Some(mut edits) = Edits::begin(&line) else { continue };
+            if edits.value("sessionId").is_some() {
+                edits.set("sessionId", &quoted);
+            }
+            if old.is_some() && edits.value("session_id").and_then(string).as_deref() == old.as_deref() {
+                edits.set("session_id", &quoted);
+            }
+            edits.stretches().into_iter().for_each(|(range, new)| rewrite.replace(span, range, new));
+        }
+        return Ok(());
+    }
+    let Some(span) = session.header.as_ref().and_then(|header| header.span) else { return Ok(()) };
+    source.read(span, &mut line)?;
+    let Some(mut edits) = Edits::begin(&line).filter(|_| format != Format::Chimera) else { return Ok(()) };
+    edits.set("id", &quoted);
+    edits.set("timestamp", &format.quoted(&now.iso()));
+    match from {
+        Some(from) => edits.set("parentSession", &format.quoted(from)),
+        None => edits.remove("parentSession"),
+    }
+    edits.stretches().into_iter().for_each(|(range, new)| rewrite.replace(span, range, new));
+    Ok(())
+}
+
+/// A part of an entry.
+struct Found {
+    entry: Ix,
+    part: Part,
+    /// Whether it is replaced.
+    is_chosen: bool,
+}
+
+/// The choice of what is replaced.
+struct Slim<'a> {
+    whole: Snapshot<'a>,
+    options: &'a SlimOptions,
+    /// The entries that are sent at HEAD.
+    sent: HashSet<Ix>,
+    /// The entries of the turn at HEAD.
+    last_turn: HashSet<Ix>,
+    found: Vec<Found>,
+    /// The entries that contain nothing but thinking, and are removed: parts of replies of Claude Code.
+    removed: Vec<Ix>,
+    amounts: BTreeMap<&'static str, Amount>,
+    /// About how many tokens are sent at HEAD.
+    tokens: u64,
+    thinking_kept: usize,
+}
+
+impl<'a> Slim<'a> {
+    fn new(whole: Snapshot<'a>, options: &'a SlimOptions) -> Result<Slim<'a>, Error> {
+        let session = whole.session;
+        let path = Thread::new(whole)?.path();
+        let is_prompt = |ix: &Ix| super::revision::is_prompt(session, *ix);
+        let from = path.iter().rposition(is_prompt).unwrap_or(0);
+        let mut last_turn: HashSet<Ix> = path[from..].iter().copied().collect();
+        last_turn.extend(&session.beside);
+        Ok(Slim {
+            whole,
+            options,
+            sent: sent_entries(whole)?,
+            last_turn,
+            found: Vec::new(),
+            removed: Vec::new(),
+            amounts: BTreeMap::new(),
+            tokens: tokens_at_head(whole)?,
+            thinking_kept: 0,
+        })
+    }
+
+    /// Finds all parts of the wanted kinds.
+    fn find(&mut self) -> Result<(), Error> {
+        let Snapshot { session, source } = self.whole;
+        let newest = self.newest_state()?;
+        let mut line = Vec::new();
+        // Replies with something besides thinking.
+        let mut says: HashSet<Key> = HashSet::new();
+        let mut only_thinking: Vec<Ix> = Vec::new();
+        for ix in session.entries.all().filter(|ix| session.entries.file(*ix) == 0) {
+            source.read(session.span(ix), &mut line)?;
+            if self.options.kinds.thinking
+                && session.format == Format::Claude
+                && session.entries.group(ix).is_some()
+            {
+                match is_only_thinking(&line) {
+                    true => only_thinking.push(ix),
+                    false => _ = says.insert(session.entries.group(ix)),
+                }
+            }
+            for part in parts(session, ix, &line, &self.options.kinds) {
+                match part.kind {
+                    PartKind::Thinking if self.last_turn.contains(&ix) => self.thinking_kept += 1,
+                    PartKind::Custom if newest.contains(&ix) => {}
+                    _ => self.found.push(Found { entry: ix, part, is_chosen: self.options.budget.is_none() }),
+                }
+            }
+        }
+        let named: HashSet<Key> = self.named_entries();
+        for ix in
+            only_thinking.into_iter().filter(|ix| self.options.budget.is_none() && session.tree.stands(*ix))
+        {
+            let is_part = says.contains(&session.entries.group(ix)) && !session.tree.is_leaf(ix);
+            match self.last_turn.contains(&ix) {
+                true => self.thinking_kept += 1,
+                false if is_part && !named.contains(&session.entries.key(ix)) => self.removed.push(ix),
+                false => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the ids that pointers, labels and compactions name: these entries must stay.
+    fn named_entries(&self) -> HashSet<Key> {
+        let session = self.whole.session;
+        let mut named: HashSet<Key> = session.pointers.iter().filter_map(|pointer| pointer.target).collect();
+        named.extend(session.labels.lines.iter().map(|label| label.target));
+        if let Some(boundary) = &session.claude.boundary {
+            named.extend(&boundary.kept);
+            named.extend(boundary.ends.iter().flat_map(|(head, tail)| [*head, *tail]));
+            named.extend(boundary.anchor);
+        }
+        // An id on several lines is represented by the last of them.
+        named.extend(session.tree.shadowed().map(|ix| session.entries.key(ix)));
+        named
+    }
+
+    /// Removes the entries that contain nothing but thinking; what follows one gets its parent.
+    fn remove(&mut self, rewrite: &mut Rewrite) -> Result<(), Error> {
+        let Snapshot { session, source } = self.whole;
+        let removed: HashSet<Ix> = self.removed.iter().copied().collect();
+        for ix in &self.removed {
+            let span = session.span(*ix);
+            let change =
+                Change { id: ids::id(session, source, *ix)?, why: "thinking".into(), ..Change::default() };
+            rewrite.remove(session, source, span, session.entries.line(*ix), change)?;
+            let amount = self.amounts.entry(PartKind::Thinking.name()).or_default();
+            amount.count += 1;
+            amount.bytes += span.len + 1;
+            amount.tokens += if self.sent.contains(ix) { span.len / 4 } else { 0 };
+        }
+        for ix in session.tree.standing().filter(|ix| !removed.contains(ix)) {
+            let Some(parent) = session.tree.parent(ix).filter(|parent| removed.contains(parent)) else {
+                continue;
+            };
+            let above = session.tree.ancestors(parent).find(|above| !removed.contains(above));
+            let above = above.map_or(Ok(b"null".to_vec()), |above| self.whole.raw_id(above))?;
+            let line = self.whole.line(ix)?;
+            let Some(mut edits) = Edits::begin(&line) else { continue };
+            edits.set(session.format.names().parent, &above);
+            let id = ids::id(session, source, ix)?;
+            rewrite.edit(session.span(ix), session.entries.line(ix), &id, &edits, "its parent is removed");
+        }
+        Ok(())
+    }
+
+    /// Returns the entries with the state that an extension finds when it starts: the last of each wanted type on
+    /// the way to each leaf.
+    fn newest_state(&self) -> io::Result<HashSet<Ix>> {
+        let Snapshot { session, source } = self.whole;
+        let mut newest = HashSet::new();
+        if self.options.kinds.custom.is_empty() {
+            return Ok(newest);
+        }
+        let mut types: HashMap<Ix, String> = HashMap::new();
+        let mut line = Vec::new();
+        for ix in
+            session.entries.all().filter(|ix| matches!(session.entries.ty(*ix), "custom" | "custom_message"))
+        {
+            source.read(session.span(ix), &mut line)?;
+            let ty = value(&line, &["customType"]).and_then(string).unwrap_or_default();
+            if self.options.kinds.custom.iter().any(|wanted| *wanted == ty) {
+                types.insert(ix, ty.into_owned());
+            }
+        }
+        for wanted in &self.options.kinds.custom {
+            // No entry is passed twice.
+            let mut passed = HashSet::new();
+            for leaf in session.tree.leaves() {
+                for ix in session.tree.ancestors(leaf) {
+                    if !passed.insert(ix) {
+                        break;
+                    }
+                    if types.get(&ix) == Some(wanted) {
+                        newest.insert(ix);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(newest)
+    }
+
+    /// With a budget, chooses parts that are sent at HEAD until it is kept: those of the last turn never, the
+    /// biggest first, and of about equal ones the oldest.
+    fn choose(&mut self) {
+        let Some(budget) = self.options.budget else { return };
+        let mut order: Vec<usize> = (0..self.found.len()).collect();
+        order.retain(|at| {
+            let found = &self.found[*at];
+            found.part.is_sent && self.sent.contains(&found.entry) && !self.last_turn.contains(&found.entry)
+        });
+        order.sort_by_key(|at| (std::cmp::Reverse(self.found[*at].part.tokens.max(1).ilog2() / 2), *at));
+        let mut left = self.tokens;
+        let mut chosen: HashSet<Ix> = HashSet::new();
+        for at in order {
+            if left <= budget {
+                break;
+            }
+            left = left.saturating_sub(self.found[at].part.tokens);
+            self.found[at].is_chosen = true;
+            chosen.insert(self.found[at].entry);
+        }
+        // The copy of a replaced part for display goes with it.
+        for found in
+            self.found.iter_mut().filter(|found| !found.part.is_sent && chosen.contains(&found.entry))
+        {
+            found.is_chosen = true;
+        }
+    }
+
+    fn chosen(&self) -> impl Iterator<Item = &Found> {
+        self.found.iter().filter(|found| found.is_chosen)
+    }
+
+    /// Returns about how many tokens are sent at HEAD afterwards.
+    fn tokens_left(&self) -> u64 {
+        let sent = self.chosen().filter(|found| found.part.is_sent && self.sent.contains(&found.entry));
+        self.tokens.saturating_sub(sent.map(|found| found.part.tokens).sum())
+    }
+
+    /// Replaces the chosen parts.
+    fn replace(&mut self, rewrite: &mut Rewrite) -> Result<(), Error> {
+        let Snapshot { session, source } = self.whole;
+        let found = std::mem::take(&mut self.found);
+        for Found { entry, part, .. } in found.iter().filter(|found| found.is_chosen) {
+            let id = ids::id(session, source, *entry)?;
+            let new = part.instead.bytes(&self.way_back(*entry, &id));
+            let bytes = part.at.len() as u64;
+            if new.len() as u64 >= bytes && part.kind != PartKind::Image {
+                continue;
+            }
+            let amount = self.amounts.entry(part.kind.name()).or_default();
+            amount.count += 1;
+            amount.bytes += bytes;
+            let is_sent = part.is_sent && self.sent.contains(entry);
+            amount.tokens += if is_sent { part.tokens } else { 0 };
+            rewrite.changes.push(Change {
+                op: "set",
+                line: session.entries.line(*entry),
+                id,
+                field: part.kind.name().into(),
+                new: String::from_utf8_lossy(&new).into_owned(),
+                bytes: new.len() as i64 - bytes as i64,
+                ..Change::default()
+            });
+            rewrite.replace(session.span(*entry), part.at.clone(), new);
+        }
+        self.found = found;
+        Ok(())
+    }
+
+    /// Says how a part can be read after it was replaced.
+    fn way_back(&self, entry: Ix, id: &str) -> String {
+        let id = if id.is_empty() {
+            format!("line:{}", self.whole.session.entries.line(entry))
+        } else {
+            id.to_owned()
+        };
+        match (&self.options.into, &self.options.name) {
+            (Destination::New { .. }, Some(name)) => format!("; `bough cat {id}@{name}` prints it"),
+            (Destination::Place, _) => "; `bough undo` restores it".into(),
+            (Destination::New { .. }, None) => String::new(),
+        }
+    }
+
+    /// Removes snapshots of files.
+    fn snapshots(&mut self, rewrite: &mut Rewrite) -> Result<(), Error> {
+        let Snapshot { session, source } = self.whole;
+        if !self.options.kinds.snapshots {
+            return Ok(());
+        }
+        for other in
+            session.others.iter().filter(|other| other.span.file == 0 && other.kind == OtherKind::Note)
+        {
+            if is_snapshot(self.whole, other.span)? {
+                let change = Change { why: "a snapshot of files".into(), ..Change::default() };
+                rewrite.remove(session, source, other.span, other.line, change)?;
+                let amount = self.amounts.entry("snapshots").or_default();
+                amount.count += 1;
+                amount.bytes += other.span.len + 1;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns about how many tokens are sent at HEAD: what the last reply stored, or a quarter of the bytes if that is
+/// more; images cost what providers charge for them.
+fn tokens_at_head(whole: Snapshot<'_>) -> io::Result<u64> {
+    let Snapshot { session, source } = whole;
+    let context = Context::build(session, source, Context::position(session))?;
+    let images = Kinds { images: true, ..Kinds::default() };
+    let (mut bytes, mut tokens, mut stored, mut line) = (0, 0, None, Vec::new());
+    let mut seen = HashSet::new();
+    for message in context.sent() {
+        let said = message.read(session, source, &mut line)?;
+        bytes += said.bytes as u64;
+        stored = said.usage.map(|usage| usage.tokens()).filter(|tokens| *tokens > 0).or(stored);
+        if let Some(entry) = message.entry.filter(|entry| seen.insert(*entry)) {
+            source.read(session.span(entry), &mut line)?;
+            for part in parts(session, entry, &line, &images).iter().filter(|part| part.is_sent) {
+                bytes = bytes.saturating_sub(part.at.len() as u64);
+                tokens += part.tokens;
+            }
+        }
+    }
+    Ok(stored.unwrap_or(0).max(tokens + bytes / 4))
+}
+
+/// The comparison of what is sent before and after.
+struct Check<'a> {
+    before: Snapshot<'a>,
+    after: &'a Session,
+    pieces: &'a [Piece],
+    rewrite: &'a Rewrite,
+    /// The old numbers of the lines of which a part was replaced.
+    changed: &'a HashSet<u64>,
+}
+
+impl Check<'_> {
+    /// Compares what is sent at HEAD and at the end of each branch; returns at how many places.
+    fn all(&self) -> Result<usize, Error> {
+        let session = self.before.session;
+        let (was, is) = (Context::position(session), Context::position(self.after));
+        let lines = self.rewrite.lines();
+        let image = |ix: Ix| {
+            let line = self.rewrite.new_line(&lines, session.entries.line(ix))?;
+            self.after.entries.on_line(0, line)
+        };
+        if was.and_then(image) != is || session.head.exact.and_then(image) != self.after.head.exact {
+            return Err(not_proven("HEAD would be another entry"));
+        }
+        let mut compared = HashSet::new();
+        self.compare(was, is, &mut compared)?;
+        let thread = Thread::new(self.before)?;
+        let mut left = MOST_VISITED;
+        let mut places = 1;
+        for tip in branches::tips(session, thread.tree()).into_iter().rev() {
+            if session.entries.file(tip) != 0 || Some(tip) == was {
+                continue;
+            }
+            let cost = if session.format == Format::Claude {
+                4 * session.entries.len()
+            } else {
+                thread.tree().ancestors(tip).count()
+            };
+            let Some(rest) = left.checked_sub(cost) else { break };
+            left = rest;
+            self.compare(Some(tip), image(tip), &mut compared)?;
+            places += 1;
+        }
+        Ok(places)
+    }
+
+    /// Compares the messages at one place. The blocks of an entry are compared once: `compared` has the entries.
+    fn compare(&self, was: Option<Ix>, is: Option<Ix>, compared: &mut HashSet<Ix>) -> Result<(), Error> {
+        let Snapshot { session, source } = self.before;
+        let planned = Planned::new(source, self.pieces);
+        let before = Context::build(session, source, was)?;
+        let after = Context::build(self.after, &planned, is)?;
+        let lines = self.rewrite.lines();
+        // A removed line was nothing but thinking.
+        let is_kept = |message: &&Message| {
+            message.entry.is_none_or(|ix| self.rewrite.new_line(&lines, session.entries.line(ix)).is_some())
+        };
+        let one: Vec<&Message> = before.sent().filter(is_kept).collect();
+        let other: Vec<&Message> = after.sent().collect();
+        if one.len() != other.len() || before.models != after.models || before.thinking != after.thinking {
+            return Err(not_proven("the agent would send another number of messages, or to another model"));
+        }
+        let (mut line, mut new_line) = (Vec::new(), Vec::new());
+        for (one, other) in one.iter().zip(&other) {
+            let number = one.entry.map(|ix| session.entries.line(ix));
+            let new = other.entry.map(|ix| self.after.entries.line(ix));
+            if one.role != other.role
+                || number.and_then(|number| self.rewrite.new_line(&lines, number)) != new
+            {
+                return Err(not_proven("the agent would send another message"));
+            }
+            let Some(entry) =
+                one.entry.filter(|_| number.is_some_and(|number| self.changed.contains(&number)))
+            else {
+                continue;
+            };
+            if !compared.insert(entry) {
+                continue;
+            }
+            let old = one.read(session, source, &mut line)?;
+            let new = other.read(self.after, &planned, &mut new_line)?;
+            if !is_slimmed(&old.blocks, &new.blocks) {
+                let line = session.entries.line(entry);
+                return Err(not_proven(&format!("more than was asked for would change on line {line}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Returns whether blocks are those of before, but for placeholders and removed thinking.
+fn is_slimmed(before: &[Block<'_>], after: &[Block<'_>]) -> bool {
+    let mut after = after.iter().peekable();
+    for old in before {
+        let is_same = after.peek().is_some_and(|new| match (old, new) {
+            (Block::Image { .. } | Block::Other(_) | Block::Text(_), Block::Text(new))
+                if new.contains(MARK) =>
+            {
+                true
+            }
+            (
+                Block::Result { call, is_error, text },
+                Block::Result { call: new_call, is_error: new_error, text: new },
+            ) => call == new_call && is_error == new_error && (text == new || new.contains(MARK)),
+            (old, new) => old == *new,
+        });
+        if is_same {
+            after.next();
+            continue;
+        }
+        // Images in a result become a part of its text.
+        if !matches!(old, Block::Thinking { .. } | Block::Other(_) | Block::Image { .. }) {
+            return false;
+        }
+    }
+    after.next().is_none()
+}
+
+fn not_proven(what: &str) -> Error {
+    Error::NoPlace { what: format!("nothing was slimmed: {what}"), instead: None }
+}
