@@ -47,6 +47,7 @@ complete -c bough -n "__fish_bough_needs_command" -l json -d 'Print JSON Lines, 
 complete -c bough -n "__fish_bough_needs_command" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_needs_command" -s V -l version -d 'Print version'
 complete -c bough -n "__fish_bough_needs_command" -f -a "append" -d 'Append an entry made by a script, and print its id'
+complete -c bough -n "__fish_bough_needs_command" -f -a "archive" -d 'Copy sessions to an archive, which the agents do not clean up'
 complete -c bough -n "__fish_bough_needs_command" -f -a "branches" -d 'List the branches of a session'
 complete -c bough -n "__fish_bough_needs_command" -f -a "cat" -d 'Print entries as stored'
 complete -c bough -n "__fish_bough_needs_command" -f -a "cherry-pick" -d 'Copy entries to HEAD, or to another entry'
@@ -70,6 +71,7 @@ complete -c bough -n "__fish_bough_needs_command" -f -a "migrate" -d 'Upgrade se
 complete -c bough -n "__fish_bough_needs_command" -f -a "move" -d 'Move sessions to another working directory'
 complete -c bough -n "__fish_bough_needs_command" -f -a "op" -d 'Show and prune the operation log'
 complete -c bough -n "__fish_bough_needs_command" -f -a "redo" -d 'Redo an operation that was undone'
+complete -c bough -n "__fish_bough_needs_command" -f -a "restore" -d 'Restore a session from the archive'
 complete -c bough -n "__fish_bough_needs_command" -f -a "rev-parse" -d 'Print the ids that revisions resolve to'
 complete -c bough -n "__fish_bough_needs_command" -f -a "sessions" -d 'List sessions'
 complete -c bough -n "__fish_bough_needs_command" -f -a "show" -d 'Show whole entries: text, thinking, tool calls and results'
@@ -120,6 +122,58 @@ complete -c bough -n "__fish_bough_using_subcommand append" -l hidden -d 'Do not
 complete -c bough -n "__fish_bough_using_subcommand append" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand append" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand append" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l older -d 'Only sessions that were last written before a time: a date, or an age such as `20d`' -r
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -s o -l output -d 'The folder of the archive' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l project -d 'Only the sessions of the current folder'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l all -d 'The sessions of all folders (default)'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -l verify -d 'Unpack everything in the archive, and compare it with the manifest'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -s n -l dry-run -d 'Print what would be archived, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand archive; and not __fish_seen_subcommand_from prune" -f -a "prune" -d 'Remove old sessions from the archive'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l keep -d 'Keep what is newer than this: a date, or an age such as `1y`' -r
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -s o -l output -d 'The folder of the archive' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -s n -l dry-run -d 'Print what would be removed, and remove nothing'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand archive; and __fish_seen_subcommand_from prune" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand branches" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand branches" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -803,7 +857,7 @@ complete -c bough -n "__fish_bough_using_subcommand fsck" -s q -l quiet -d 'Supp
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l ascii -d 'Draw with ASCII characters only'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l repair -d 'Repair what can be repaired by default'
-complete -c bough -n "__fish_bough_using_subcommand fsck" -l project -d 'Check where sessions are, instead of what is in them'
+complete -c bough -n "__fish_bough_using_subcommand fsck" -l places -d 'Check where sessions are, instead of what is in them'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l strict -d 'Also exit with 1 if there are only warnings'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -l porcelain -d 'Print tab-separated findings for scripts: file, line, level, check, id, message'
 complete -c bough -n "__fish_bough_using_subcommand fsck" -s z -d 'End each row with a NUL byte instead of a newline; for `--porcelain` and `--json`'
@@ -896,6 +950,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand join" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand join" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand join" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand join" -s q -l quiet -d 'Suppress hints and notes'
@@ -1259,6 +1314,37 @@ complete -c bough -n "__fish_bough_using_subcommand redo" -l all -d 'Redo the la
 complete -c bough -n "__fish_bough_using_subcommand redo" -l force -d 'Override safety checks'
 complete -c bough -n "__fish_bough_using_subcommand redo" -l dry-run -d 'Print exactly what would be written, and write nothing'
 complete -c bough -n "__fish_bough_using_subcommand redo" -s h -l help -d 'Print help (see more with \'--help\')'
+complete -c bough -n "__fish_bough_using_subcommand restore" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
+complete -c bough -n "__fish_bough_using_subcommand restore" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
+pi-v2\t''
+pi-design\t''
+pi\t''
+harness\t''
+harness-v4\t''
+omp\t''
+openclaw\t''
+prime\t''
+chimera\t''
+claude\t''"
+complete -c bough -n "__fish_bough_using_subcommand restore" -l color -d 'When to use color' -r -f -a "auto\t''
+always\t''
+never\t''"
+complete -c bough -n "__fish_bough_using_subcommand restore" -l from -d 'The folder of the archive' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand restore" -l to -d 'Put the session into this folder instead of where it was' -r -f -a "(__fish_complete_directories)"
+complete -c bough -n "__fish_bough_using_subcommand restore" -l allow -d 'Override one safety check; `--force` overrides most of them' -r -f -a "live\t'an agent is using the session; if it holds the file open, what it writes meanwhile is carried over'
+truncated\t'the last line is truncated: a new line is started after it'
+overwrite\t'the target exists: it is backed up and replaced'
+hardlink\t'the file has other hard links, which will keep the old contents'
+changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand restore" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
+complete -c bough -n "__fish_bough_using_subcommand restore" -l no-pager -d 'Do not use a pager'
+complete -c bough -n "__fish_bough_using_subcommand restore" -l verbose -d 'Print more detail'
+complete -c bough -n "__fish_bough_using_subcommand restore" -s q -l quiet -d 'Suppress hints and notes'
+complete -c bough -n "__fish_bough_using_subcommand restore" -l ascii -d 'Draw with ASCII characters only'
+complete -c bough -n "__fish_bough_using_subcommand restore" -l json -d 'Print JSON Lines, for scripts'
+complete -c bough -n "__fish_bough_using_subcommand restore" -s n -l dry-run -d 'Print exactly what would be written, and write nothing'
+complete -c bough -n "__fish_bough_using_subcommand restore" -l force -d 'Override safety checks'
+complete -c bough -n "__fish_bough_using_subcommand restore" -s h -l help -d 'Print help (see more with \'--help\')'
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -s s -l session -d 'The session: a file, `-`, a folder with one session, an id or id prefix, a name, or `latest`' -r
 complete -c bough -n "__fish_bough_using_subcommand rev-parse" -l input-format -d 'Read the session as this format instead of detecting it' -r -f -a "pi-v1\t''
 pi-v2\t''
@@ -1318,6 +1404,7 @@ complete -c bough -n "__fish_bough_using_subcommand sessions" -l ascii -d 'Draw 
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l json -d 'Print JSON Lines, for scripts'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -s p -l project -d 'All sessions of the current project'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l all -d 'All sessions of all agents'
+complete -c bough -n "__fish_bough_using_subcommand sessions" -l archived -d 'List the sessions of the archive, which `bough archive` makes'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l tree -d 'List forks and continuations below the session that they come from'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l agents -d 'With `--tree`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each'
 complete -c bough -n "__fish_bough_using_subcommand sessions" -l quick -d 'Read only both ends of each file, and count nothing'
@@ -1372,6 +1459,7 @@ truncated\t'the last line is truncated: a new line is started after it'
 overwrite\t'the target exists: it is backed up and replaced'
 hardlink\t'the file has other hard links, which will keep the old contents'
 changed\t'the file grew since it was read: lines are appended to its current contents'"
+complete -c bough -n "__fish_bough_using_subcommand slim" -l wait -d 'Wait at most so long for an agent that is writing to the session; 0 refuses at once' -r
 complete -c bough -n "__fish_bough_using_subcommand slim" -l no-pager -d 'Do not use a pager'
 complete -c bough -n "__fish_bough_using_subcommand slim" -l verbose -d 'Print more detail'
 complete -c bough -n "__fish_bough_using_subcommand slim" -s q -l quiet -d 'Suppress hints and notes'

@@ -76,6 +76,63 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '::file -- The session; if omitted, the newest of the current folder:_default' \
 && ret=0
 ;;
+(archive)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--older=[Only sessions that were last written before a time\: a date, or an age such as \`20d\`]:TIME:_default' \
+'-o+[The folder of the archive]:FOLDER:_files -/' \
+'--output=[The folder of the archive]:FOLDER:_files -/' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'(--all)--project[Only the sessions of the current folder]' \
+'--all[The sessions of all folders (default)]' \
+'(--project --all --older -n --dry-run)--verify[Unpack everything in the archive, and compare it with the manifest]' \
+'-n[Print what would be archived, and write nothing]' \
+'--dry-run[Print what would be archived, and write nothing]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+":: :_bough__archive_commands" \
+"*::: :->archive" \
+&& ret=0
+
+    case $state in
+    (archive)
+        words=($line[1] "${words[@]}")
+        (( CURRENT += 1 ))
+        curcontext="${curcontext%:*:*}:bough-archive-command-$line[1]:"
+        case $line[1] in
+            (prune)
+_arguments "${_arguments_options[@]}" : \
+'--keep=[Keep what is newer than this\: a date, or an age such as \`1y\`]:TIME:_default' \
+'-o+[The folder of the archive]:FOLDER:_files -/' \
+'--output=[The folder of the archive]:FOLDER:_files -/' \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'-n[Print what would be removed, and remove nothing]' \
+'--dry-run[Print what would be removed, and remove nothing]' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+&& ret=0
+;;
+        esac
+    ;;
+esac
+;;
 (branches)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -407,7 +464,7 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '--ascii[Draw with ASCII characters only]' \
 '--json[Print JSON Lines, for scripts]' \
 '--repair[Repair what can be repaired by default]' \
-'(--repair --only --skip --porcelain)--project[Check where sessions are, instead of what is in them]' \
+'(--repair --only --skip --porcelain)--places[Check where sessions are, instead of what is in them]' \
 '--strict[Also exit with 1 if there are only warnings]' \
 '(--json)--porcelain[Print tab-separated findings for scripts\: file, line, level, check, id, message]' \
 '-z[End each row with a NUL byte instead of a newline; for \`--porcelain\` and \`--json\`]' \
@@ -503,6 +560,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -832,6 +890,34 @@ changed\:"the file grew since it was read\: lines are appended to its current co
 '*::words -- The session:_default' \
 && ret=0
 ;;
+(restore)
+_arguments "${_arguments_options[@]}" : \
+'-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--session=[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
+'--input-format=[Read the session as this format instead of detecting it]:FORMAT:(pi-v1 pi-v2 pi-design pi harness harness-v4 omp openclaw prime chimera claude)' \
+'--color=[When to use color]:WHEN:(auto always never)' \
+'--from=[The folder of the archive]:FOLDER:_files -/' \
+'--to=[Put the session into this folder instead of where it was]:FOLDER:_files -/' \
+'*--allow=[Override one safety check; \`--force\` overrides most of them]:WHAT:((live\:"an agent is using the session; if it holds the file open, what it writes meanwhile is carried over"
+truncated\:"the last line is truncated\: a new line is started after it"
+overwrite\:"the target exists\: it is backed up and replaced"
+hardlink\:"the file has other hard links, which will keep the old contents"
+changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
+'--no-pager[Do not use a pager]' \
+'--verbose[Print more detail]' \
+'-q[Suppress hints and notes]' \
+'--quiet[Suppress hints and notes]' \
+'--ascii[Draw with ASCII characters only]' \
+'--json[Print JSON Lines, for scripts]' \
+'-n[Print exactly what would be written, and write nothing]' \
+'--dry-run[Print exactly what would be written, and write nothing]' \
+'--force[Override safety checks]' \
+'-h[Print help (see more with '\''--help'\'')]' \
+'--help[Print help (see more with '\''--help'\'')]' \
+':id -- The id of the session, or its beginning, as `bough sessions --archived` lists it:_default' \
+&& ret=0
+;;
 (rev-parse)
 _arguments "${_arguments_options[@]}" : \
 '-s+[The session\: a file, \`-\`, a folder with one session, an id or id prefix, a name, or \`latest\`]:SESSION:_default' \
@@ -878,6 +964,7 @@ local\:"The local date and time\: \`2026-03-02 11\:58\`"))' \
 '(--all)-p[All sessions of the current project]' \
 '(--all)--project[All sessions of the current project]' \
 '--all[All sessions of all agents]' \
+'(--cwd --all --tree --paths --quick)--archived[List the sessions of the archive, which \`bough archive\` makes]' \
 '(--quick --paths)--tree[List forks and continuations below the session that they come from]' \
 '--agents[With \`--tree\`, also show the subagents of Claude Code and oh-my-pi sessions, and the entry that started each]' \
 '--quick[Read only both ends of each file, and count nothing]' \
@@ -924,6 +1011,7 @@ truncated\:"the last line is truncated\: a new line is started after it"
 overwrite\:"the target exists\: it is backed up and replaced"
 hardlink\:"the file has other hard links, which will keep the old contents"
 changed\:"the file grew since it was read\: lines are appended to its current contents"))' \
+'--wait=[Wait at most so long for an agent that is writing to the session; 0 refuses at once]:SECONDS:_default' \
 '--no-pager[Do not use a pager]' \
 '--verbose[Print more detail]' \
 '-q[Suppress hints and notes]' \
@@ -1093,6 +1181,7 @@ esac
 _bough_commands() {
     local commands; commands=(
 'append:Append an entry made by a script, and print its id' \
+'archive:Copy sessions to an archive, which the agents do not clean up' \
 'branches:List the branches of a session' \
 'cat:Print entries as stored' \
 'cherry-pick:Copy entries to HEAD, or to another entry' \
@@ -1116,6 +1205,7 @@ _bough_commands() {
 'move:Move sessions to another working directory' \
 'op:Show and prune the operation log' \
 'redo:Redo an operation that was undone' \
+'restore:Restore a session from the archive' \
 'rev-parse:Print the ids that revisions resolve to' \
 'sessions:List sessions' \
 'show:Show whole entries\: text, thinking, tool calls and results' \
@@ -1132,6 +1222,18 @@ _bough_commands() {
 _bough__append_commands() {
     local commands; commands=()
     _describe -t commands 'bough append commands' commands "$@"
+}
+(( $+functions[_bough__archive_commands] )) ||
+_bough__archive_commands() {
+    local commands; commands=(
+'prune:Remove old sessions from the archive' \
+    )
+    _describe -t commands 'bough archive commands' commands "$@"
+}
+(( $+functions[_bough__archive__prune_commands] )) ||
+_bough__archive__prune_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough archive prune commands' commands "$@"
 }
 (( $+functions[_bough__branches_commands] )) ||
 _bough__branches_commands() {
@@ -1273,6 +1375,11 @@ _bough__op__prune_commands() {
 _bough__redo_commands() {
     local commands; commands=()
     _describe -t commands 'bough redo commands' commands "$@"
+}
+(( $+functions[_bough__restore_commands] )) ||
+_bough__restore_commands() {
+    local commands; commands=()
+    _describe -t commands 'bough restore commands' commands "$@"
 }
 (( $+functions[_bough__rev-parse_commands] )) ||
 _bough__rev-parse_commands() {
