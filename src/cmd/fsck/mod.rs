@@ -70,7 +70,7 @@ pub struct Args {
     #[arg(long, value_name = "CHECK", value_parser = check_names(), hide_possible_values = true, add = ArgValueCompleter::new(complete::checks), value_delimiter = ',')]
     skip: Vec<String>,
 
-    /// Check where sessions are, instead of what is in them
+    /// Check where sessions are, not what is in them
     ///
     /// Reports sessions whose working directory does not exist, sessions in a folder in which the
     /// agent does not look for them, and sessions whose own file is gone, with the `bough move` that
@@ -86,7 +86,7 @@ pub struct Args {
     #[arg(long, conflicts_with = "json")]
     porcelain: bool,
 
-    /// End each row with a NUL byte instead of a newline; for `--porcelain` and `--json`
+    /// End rows of `--porcelain` and `--json` with a NUL byte
     #[arg(short = 'z')]
     nul: bool,
 
